@@ -1,0 +1,21 @@
+//! What an application orders a node to do.
+
+use crate::membership::{Meta, Record};
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// An order to a [`Node`](crate::Node).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Find a group through these addresses, and keep trying.
+    Join(Vec<SocketAddr>),
+    /// Take a stored member list for a start. Members that are gone will be found out.
+    Restore(Vec<Record>),
+    /// Say goodbye; `Event::Departed` follows when enough members know.
+    Leave,
+    /// Announce another name or other tags. Check them first with [`Meta::check`]; what does not
+    /// pass is counted and ignored.
+    SetMeta(Meta),
+    /// Announce another address, as when a laptop changes networks.
+    SetAddr(SocketAddr),
+}

@@ -1,0 +1,166 @@
+//! Settings of a node. `Config` is checked once, by [`Config::check`]; code behind that door relies
+//! on it.
+
+use crate::hash::hash_bytes;
+use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
+use crate::wire::{DATAGRAM_MIN, HEADER_LEN};
+use alloc::string::String;
+use core::time::Duration;
+
+/// All settings of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the group. Datagrams of other groups are dropped, so two groups can share a network.
+    pub group: String,
+    /// Largest datagram sent, in bytes. Default 1200: never fragmented on common links.
+    pub datagram_max: u16,
+    /// Most timers fired in one [`Node::handle_timeout`](crate::Node::handle_timeout); the rest stay
+    /// due. Default 256.
+    pub timers_per_call: u16,
+    /// Who is here.
+    pub membership: membership::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            group: String::from("consort"),
+            datagram_max: 1200,
+            timers_per_call: 256,
+            membership: membership::Config::default(),
+        }
+    }
+}
+
+/// Why a [`Config`] cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Name the group.
+    #[error("group must be 1 to 255 bytes long")]
+    Group,
+    /// A page must hold a record with the largest meta.
+    #[error("datagram_max must be at least {least}: meta_max plus {DATAGRAM_MIN} bytes")]
+    DatagramMax {
+        /// Smallest value that works with the other settings.
+        least: u32,
+    },
+    /// At least one timer must fire.
+    #[error("timers_per_call must not be 0")]
+    TimersPerCall,
+    /// Timers have a resolution of a microsecond, and tasks one of about a millisecond.
+    #[error("probe_period must be between 10 ms and 1 day")]
+    ProbePeriod,
+    /// Helpers are asked after the direct timeout and need time to answer.
+    #[error("probe_timeout must be above 0 and below probe_period")]
+    ProbeTimeout,
+    /// A suspect needs time to object.
+    #[error("suspicion_timeout must be above 0, and factor and stretch between 1 and 1000")]
+    SuspicionTimeout,
+    /// The period must stay positive.
+    #[error("probe_jitter_per_mille must be below 500")]
+    ProbeJitter,
+    /// A node knows at least one other.
+    #[error("members_max must be between 1 and 1000000")]
+    MembersMax,
+    /// Rumors are sent at least once.
+    #[error("rumor_factor must be between 1 and 100")]
+    RumorFactor,
+    /// The multiplier must not overflow a period.
+    #[error("health_max must be at most 63")]
+    HealthMax,
+    /// Room for a name.
+    #[error("meta_max must be between 32 and 4096")]
+    MetaMax,
+}
+
+impl Config {
+    /// Whether a node can run with these settings.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let m = &self.membership;
+        let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
+        let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
+        ensure((1..=255).contains(&self.group.len()), ConfigError::Group)?;
+        ensure((32..=4096).contains(&m.meta_max), ConfigError::MetaMax)?;
+        ensure(
+            u32::from(self.datagram_max) >= least,
+            ConfigError::DatagramMax { least },
+        )?;
+        ensure(self.timers_per_call > 0, ConfigError::TimersPerCall)?;
+        ensure(
+            (Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&m.probe_period),
+            ConfigError::ProbePeriod,
+        )?;
+        if let ProbeTimeout::Fixed(t) = m.probe_timeout {
+            ensure(
+                !t.is_zero() && t < m.probe_period,
+                ConfigError::ProbeTimeout,
+            )?;
+        }
+        let suspicion_ok = match m.suspicion_timeout {
+            SuspicionTimeout::Fixed(t) => !t.is_zero(),
+            SuspicionTimeout::Scaled { factor, stretch } => {
+                (1..=1000).contains(&factor) && (1..=1000).contains(&stretch)
+            }
+        };
+        ensure(suspicion_ok, ConfigError::SuspicionTimeout)?;
+        ensure(m.probe_jitter_per_mille < 500, ConfigError::ProbeJitter)?;
+        ensure(
+            (1..=1_000_000).contains(&m.members_max),
+            ConfigError::MembersMax,
+        )?;
+        ensure(
+            (1..=100).contains(&m.rumor_factor),
+            ConfigError::RumorFactor,
+        )?;
+        ensure(m.health_max <= 63, ConfigError::HealthMax)
+    }
+
+    /// The tag of the group that every datagram carries.
+    pub fn group_tag(&self) -> u32 {
+        hash_bytes(self.group.as_bytes()) as u32
+    }
+
+    /// Bytes of a datagram that frames can use.
+    pub(crate) fn frames_max(&self) -> usize {
+        usize::from(self.datagram_max) - HEADER_LEN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_work_and_each_limit_is_checked() {
+        assert_eq!(Config::default().check(), Ok(()));
+        type Break = fn(&mut Config);
+        let broken: [(Break, ConfigError); 6] = [
+            (|c| c.group.clear(), ConfigError::Group),
+            (|c| c.timers_per_call = 0, ConfigError::TimersPerCall),
+            (
+                |c| c.membership.probe_period = Duration::ZERO,
+                ConfigError::ProbePeriod,
+            ),
+            (
+                |c| c.membership.probe_timeout = ProbeTimeout::Fixed(Duration::from_secs(2)),
+                ConfigError::ProbeTimeout,
+            ),
+            (|c| c.membership.health_max = 64, ConfigError::HealthMax),
+            (|c| c.membership.meta_max = 5, ConfigError::MetaMax),
+        ];
+        for (breaks, error) in broken {
+            let mut config = Config::default();
+            breaks(&mut config);
+            assert_eq!(config.check(), Err(error));
+        }
+        let config = Config {
+            datagram_max: 300,
+            ..Config::default()
+        };
+        assert!(matches!(
+            config.check(),
+            Err(ConfigError::DatagramMax { .. })
+        ));
+    }
+}

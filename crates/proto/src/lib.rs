@@ -1,0 +1,37 @@
+//! The protocol core of Consort. No clock, no socket, no thread: time, randomness and datagrams
+//! come in as arguments, and everything the core wants done comes out of `poll_*`.
+//!
+//! One driver loop serves the simulator, the UDP runtime and the tests: feed one input (a datagram,
+//! a command or a due timeout, always with `now`), drain every `poll_*`, wait for the deadline of
+//! [`Node::poll_timeout`] or the next input.
+//!
+//! `no_std` is the determinism lint of this crate: a clock, a socket and a hash map have no name here.
+#![no_std]
+
+extern crate alloc;
+
+mod command;
+mod config;
+mod event;
+mod hash;
+mod id;
+pub mod membership;
+mod node;
+mod protocol;
+mod rng;
+mod stats;
+mod time;
+mod timer;
+pub mod wire;
+
+pub use command::Command;
+pub use config::{Config, ConfigError};
+pub use event::Event;
+pub use hash::{hash_bytes, hash_pair, mix};
+pub use id::{Incarnation, Life, NodeId, ParseIdError};
+pub use node::{Identity, Node};
+pub use protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
+pub use rng::Rng;
+pub use stats::Stats;
+pub use time::Instant;
+pub use timer::TimerQueue;

@@ -1,0 +1,142 @@
+//! Settings of membership. `Default` fits a wired or good wireless network; `paper()` is for the
+//! laboratory.
+
+use super::select::TargetPolicy;
+use crate::hash::hash_bytes;
+use core::time::Duration;
+
+/// How long to wait for a direct answer before asking helpers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeTimeout {
+    /// From the round-trip times seen: `clamp(srtt + 4 rttvar, 20 ms, period / 3)`, a quarter of the
+    /// period while there is no sample.
+    Adaptive,
+    /// Always this long.
+    Fixed(Duration),
+}
+
+/// How long a suspect has to defend itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuspicionTimeout {
+    /// At least `factor * ceil(ln(N + 1))` periods, at most `stretch` times that; the more members
+    /// confirm the suspicion, the nearer to the least.
+    Scaled {
+        /// kappa: the least, in units of `ceil(ln(N + 1))` periods.
+        factor: u32,
+        /// beta: how many times longer an unconfirmed suspicion is held.
+        stretch: u32,
+    },
+    /// Always this long.
+    Fixed(Duration),
+}
+
+/// Settings of membership. Spans named `_periods` are counted in [`Config::probe_period`]s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Every period a node probes one member (T in the papers). Default 1 s.
+    pub probe_period: Duration,
+    /// Each period is drawn this far around `probe_period`, in thousandths. Default 50.
+    pub probe_jitter_per_mille: u32,
+    /// When to give up on a direct answer.
+    pub probe_timeout: ProbeTimeout,
+    /// How many members are asked to probe a silent one (k). Default 3.
+    pub probe_helpers: u8,
+    /// Whom to probe.
+    pub probe_policy: TargetPolicy,
+    /// How long a suspect may stay silent before it is declared down. Default: kappa 2, beta 6.
+    pub suspicion_timeout: SuspicionTimeout,
+    /// How many confirmations beyond the first accuser count and are passed on. Default 3.
+    pub suspicion_confirmations: u8,
+    /// How long a node that hears of a verdict holds the member suspected before it repeats the
+    /// verdict to its application: time for the member to object. Default 2.
+    pub confirm_grace_periods: u32,
+    /// How many of its own suspects an accuser pings again every period. Default 4.
+    pub pursuits: u8,
+    /// How many members, on average, check a suspicion they hear of. Default 4.
+    pub witnesses: u8,
+    /// Upper end of the local health multiplier that slows the prober of a struggling node;
+    /// 0 switches it off. Default 7.
+    pub health_max: u8,
+    /// Each rumor is sent `rumor_factor * ceil(ln(N + 1))` times (lambda). Default 3.
+    pub rumor_factor: u32,
+    /// At most this many rumors ride on one datagram, besides the limit in bytes. Default 64.
+    pub rumors_max: u16,
+    /// How long a record of a departed member is kept against stale rumors, unless four times the
+    /// longest suspicion is longer. Default 128.
+    pub tombstone_periods: u32,
+    /// How often a node tries one departed member or seed, so that partitions heal; 0 is never.
+    /// Default 16.
+    pub heal_periods: u32,
+    /// Least time between two comparisons of member lists; 0 is never. Default 8.
+    pub sync_periods: u32,
+    /// Time the routing below needs to find another way: a suspicion is never shorter than twice
+    /// this. Default 0, right for a single hop.
+    pub route_convergence: Duration,
+    /// Most members that are listed; more are counted and ignored. Default 10 000.
+    pub members_max: u32,
+    /// Most probes carried out for others at a time. Default 64.
+    pub relays_max: u16,
+    /// Most seeds that are remembered. Default 16.
+    pub seeds_max: u16,
+    /// Most bytes of encoded name and tags. Default 512.
+    pub meta_max: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            probe_period: Duration::from_secs(1),
+            probe_jitter_per_mille: 50,
+            probe_timeout: ProbeTimeout::Adaptive,
+            probe_helpers: 3,
+            probe_policy: TargetPolicy::Iid,
+            suspicion_timeout: SuspicionTimeout::Scaled {
+                factor: 2,
+                stretch: 6,
+            },
+            suspicion_confirmations: 3,
+            confirm_grace_periods: 2,
+            pursuits: 4,
+            witnesses: 4,
+            health_max: 7,
+            rumor_factor: 3,
+            rumors_max: 64,
+            tombstone_periods: 128,
+            heal_periods: 16,
+            sync_periods: 8,
+            route_convergence: Duration::ZERO,
+            members_max: 10_000,
+            relays_max: 64,
+            seeds_max: 16,
+            meta_max: 512,
+        }
+    }
+}
+
+impl Config {
+    /// The papers' protocol, for figures: `period` is their 20 time units. No pursuit, witnesses,
+    /// grace, local health, healing or anti-entropy; fixed timeouts; six rumors a message.
+    pub fn paper(period: Duration, suspicion: Duration) -> Config {
+        Config {
+            probe_period: period,
+            probe_jitter_per_mille: 0,
+            probe_timeout: ProbeTimeout::Fixed(period / 4),
+            suspicion_timeout: SuspicionTimeout::Fixed(suspicion),
+            suspicion_confirmations: 0,
+            confirm_grace_periods: 0,
+            pursuits: 0,
+            witnesses: 0,
+            health_max: 0,
+            rumors_max: 6,
+            heal_periods: 0,
+            sync_periods: 0,
+            ..Config::default()
+        }
+    }
+
+    /// Hash of the settings that members of one group should share.
+    pub(crate) fn options_hash(&self) -> u32 {
+        let us = crate::time::micros(self.probe_period);
+        hash_bytes(&us.to_le_bytes()) as u32
+    }
+}

@@ -1,0 +1,83 @@
+//! What membership tells the layers above and the application.
+
+use crate::id::{Life, NodeId};
+
+/// Why a member is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Not known before, or in a new life.
+    Joined,
+    /// It was suspected and answered for itself.
+    Refuted,
+    /// It had been declared down, and was not: a pause, a partition, a run of bad luck.
+    Returned,
+}
+
+/// Why a member is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Nobody could reach it.
+    Failed,
+    /// It said goodbye.
+    Left,
+    /// It speaks in a new life; an `Up` for that life follows.
+    Restarted,
+}
+
+/// A change of the member list as this node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A member is there.
+    Up {
+        /// Who.
+        id: NodeId,
+        /// In which life.
+        life: Life,
+        /// Why it is news.
+        how: Arrival,
+    },
+    /// A member may be gone; it is still a member.
+    Suspected {
+        /// Who.
+        id: NodeId,
+        /// In which life.
+        life: Life,
+        /// Who could not reach it.
+        by: NodeId,
+    },
+    /// A member is gone.
+    Down {
+        /// Who.
+        id: NodeId,
+        /// In which life.
+        life: Life,
+        /// Why.
+        why: Departure,
+        /// Who said so: the accuser, or the member itself.
+        by: NodeId,
+    },
+    /// A member changed its address, name or tags.
+    Updated {
+        /// Who.
+        id: NodeId,
+    },
+    /// This node was accused and has refuted. After `was_dead` some members had already been told
+    /// that it is down.
+    SelfAccused {
+        /// Who accused.
+        by: NodeId,
+        /// Whether it was a verdict, not only a suspicion.
+        was_dead: bool,
+    },
+    /// This node heard the whole member list of one that was there before.
+    Joined,
+    /// This node has said goodbye and may stop.
+    Departed,
+    /// Another process uses this node's id. Give one of them another.
+    IdentityConflict,
+    /// A member runs with other protocol options; it works, but not as well as it could.
+    OptionsDiffer {
+        /// Who.
+        id: NodeId,
+    },
+}

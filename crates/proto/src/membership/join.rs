@@ -1,0 +1,371 @@
+//! Coming and going: joins and their pages, comparison of member lists, goodbyes, healing.
+
+use super::event::Event;
+use super::msg::{BUCKETS, Msg};
+use super::record::{Accusation, Precedence, Record, Status};
+use super::rumor::Urgency;
+use super::suspicion::log_periods;
+use super::table::{Phase, bucket_of, digest_key};
+use super::{Membership, MembershipCx, Timer};
+use crate::id::NodeId;
+use crate::protocol::{Sender, To};
+use crate::time::Instant;
+use crate::wire::Frame;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// Where this node stands with its group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JoinState {
+    /// Not asked to join anybody: others may join it.
+    #[default]
+    Founding,
+    /// Looking for a member that answers.
+    Joining,
+    /// Has heard a member's whole list.
+    Joined,
+    /// Saying goodbye.
+    Leaving,
+    /// Gone.
+    Left,
+}
+
+/// Datagrams that answer one request for records.
+const PAGES: usize = 4;
+
+/// Joining and leaving.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Joining {
+    pub(super) state: JoinState,
+    seeds: Vec<SocketAddr>,
+    next_seed: usize,
+    /// Periods until the next try.
+    backoff: u32,
+    /// Members that must still hear the goodbye.
+    goodbyes: Vec<NodeId>,
+    last_sync: Option<Instant>,
+    ticks: u32,
+}
+
+impl Membership {
+    pub(super) fn join(&mut self, cx: &mut MembershipCx<'_>, seeds: Vec<SocketAddr>) {
+        if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
+            return;
+        }
+        for seed in seeds {
+            if self.joining.seeds.contains(&seed) || seed == self.addr {
+                continue;
+            }
+            if self.joining.seeds.len() == usize::from(self.config.seeds_max) {
+                self.stats.seeds_dropped += 1;
+                continue;
+            }
+            self.joining.seeds.push(seed);
+        }
+        if self.joining.seeds.is_empty() {
+            return;
+        }
+        self.joining.state = JoinState::Joining;
+        self.joining.backoff = 1;
+        self.try_join(cx);
+    }
+
+    /// Asks the next seed, and sets the time of the next try.
+    pub(super) fn try_join(&mut self, cx: &mut MembershipCx<'_>) {
+        let joining = &mut self.joining;
+        if joining.state != JoinState::Joining || joining.seeds.is_empty() {
+            return;
+        }
+        let seed = joining.seeds[joining.next_seed % joining.seeds.len()];
+        joining.next_seed = (joining.next_seed + 1) % joining.seeds.len();
+        // The first round over all seeds goes quickly.
+        let wait = self.config.probe_period * joining.backoff;
+        if joining.next_seed == 0 {
+            joining.backoff = (joining.backoff * 2).min(16);
+        }
+        cx.send(To::Addr(seed), Msg::Join);
+        cx.send(To::Addr(seed), Msg::Record(self.own_record(cx.me)));
+        cx.set_timer(Timer::Join, cx.now + wait);
+    }
+
+    /// A newcomer asks to be let in. Its header and record have made it a member already.
+    pub(super) fn on_join(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+        cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+        self.send_page(cx, from, None, 1);
+    }
+
+    /// A member asks for more records. Others get one page only: an unproven address must not draw
+    /// much more than it sends.
+    pub(super) fn on_pull(&mut self, cx: &mut MembershipCx<'_>, from: Sender, after: NodeId) {
+        let proven = self.table.get(from.id).is_some_and(|m| m.addr == from.addr);
+        self.send_page(cx, from, Some(after), if proven { PAGES } else { 1 });
+    }
+
+    fn send_page(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        after: Option<NodeId>,
+        datagrams: usize,
+    ) {
+        // Room for the head of the page and this node's own record.
+        let mut room = self.frames_max * datagrams;
+        room = room.saturating_sub(64 + usize::from(self.config.meta_max) + 64);
+        let (mut next, mut cut) = (None, false);
+        let mut records = Vec::new();
+        for member in self.table.iter_after(after) {
+            if member.id == from.id {
+                continue;
+            }
+            let msg = Msg::Record(member.record());
+            let len = super::frame_len(&msg);
+            if len > room {
+                cut = true;
+                break;
+            }
+            room -= len;
+            next = Some(member.id);
+            records.push(msg);
+        }
+        let next = if cut { next.or(after) } else { None };
+        let options = self.config.options_hash();
+        cx.send(from.reply_to(), Msg::Page { next, options });
+        for record in records {
+            cx.send(from.reply_to(), record);
+        }
+    }
+
+    /// A page arrived; its records follow in the same datagrams.
+    pub(super) fn on_page(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        next: Option<NodeId>,
+        options: u32,
+    ) {
+        if self.joining.state != JoinState::Joining {
+            return;
+        }
+        match next {
+            Some(after) => {
+                cx.send(from.reply_to(), Msg::Pull { after });
+                let again = cx.now + self.config.probe_period * 2;
+                cx.set_timer(Timer::Join, again);
+            }
+            None => {
+                self.joining.state = JoinState::Joined;
+                cx.cancel_timer(Timer::Join);
+                cx.emit(Event::Joined);
+            }
+        }
+        if options != self.config.options_hash() {
+            cx.emit(Event::OptionsDiffer { id: from.id });
+        }
+    }
+
+    /// Compares member lists with the sender when their digests differ and no news is under way.
+    pub(super) fn consider_sync(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+        let every = self.config.probe_period * self.config.sync_periods;
+        let quiet = self.rumors.len() == 0;
+        let recently = |at: Instant| cx.now.since(at) < every;
+        if self.config.sync_periods == 0
+            || from.digest == self.digest(cx.me)
+            || !quiet
+            || self.joining.last_sync.is_some_and(recently)
+        {
+            return;
+        }
+        self.joining.last_sync = Some(cx.now);
+        self.stats.syncs += 1;
+        let buckets = self.bucket_digests(cx.me);
+        cx.send(
+            from.reply_to(),
+            Msg::Digest {
+                buckets,
+                reply: true,
+            },
+        );
+    }
+
+    /// A member's list hashes: tell it what is in the buckets that differ.
+    pub(super) fn on_digest(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        theirs: [u32; BUCKETS],
+        reply: bool,
+    ) {
+        let ours = self.bucket_digests(cx.me);
+        let differs = |id: NodeId| ours[bucket_of(id)] != theirs[bucket_of(id)];
+        if reply {
+            cx.send(
+                from.reply_to(),
+                Msg::Digest {
+                    buckets: ours,
+                    reply: false,
+                },
+            );
+        }
+        let mut room = self.frames_max * PAGES - 256;
+        if differs(cx.me) {
+            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+            room = room.saturating_sub(usize::from(self.config.meta_max) + 64);
+        }
+        // A random start, so that repeated exchanges get through lists longer than one answer.
+        let start = NodeId(cx.rng.bits64());
+        let wrapped = self.table.iter_after(Some(start)).chain(self.table.iter());
+        for member in wrapped.take(self.table.len()).filter(|m| differs(m.id)) {
+            let msg = Msg::Record(member.record());
+            let len = super::frame_len(&msg);
+            if len > room {
+                break;
+            }
+            room -= len;
+            cx.send(from.reply_to(), msg);
+        }
+    }
+
+    fn bucket_digests(&self, me: NodeId) -> [u32; BUCKETS] {
+        let mut buckets = self.table.bucket_digests();
+        buckets[bucket_of(me)] ^= digest_key(me, self.life, self.incarnation) as u32;
+        buckets
+    }
+
+    /// Now and then a departed member or a seed is tried, so that the two sides of a healed
+    /// partition find each other: the answer makes both refute and compare lists.
+    pub(super) fn heal(&mut self, cx: &mut MembershipCx<'_>) {
+        self.joining.ticks = self.joining.ticks.wrapping_add(1);
+        if self.config.heal_periods == 0
+            || !self.joining.ticks.is_multiple_of(self.config.heal_periods)
+        {
+            return;
+        }
+        let departed = self.table.departed_len();
+        let pick = cx.rng.below((departed + self.joining.seeds.len()) as u32) as usize;
+        if let Some(&seed) = pick
+            .checked_sub(departed)
+            .and_then(|n| self.joining.seeds.get(n))
+        {
+            let known = (0..self.table.live())
+                .any(|i| self.table.pingable(i).is_some_and(|m| m.addr == seed));
+            if !known {
+                cx.send(To::Addr(seed), Msg::Join);
+                cx.send(To::Addr(seed), Msg::Record(self.own_record(cx.me)));
+            }
+        } else if let Some(member) = self.table.departed(pick)
+            && member.precedence.status == Status::Dead
+            && member.addr.port() != 0
+        {
+            let id = member.id;
+            self.pursue(cx, id);
+        }
+    }
+
+    /// Starts to say goodbye.
+    pub(super) fn leave(&mut self, cx: &mut MembershipCx<'_>) {
+        if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
+            return;
+        }
+        self.joining.state = JoinState::Leaving;
+        self.raise_incarnation(cx);
+        self.drop_probes(cx);
+        cx.cancel_timer(Timer::Join);
+        self.rumors
+            .replace(cx.me, cx.me, Urgency::Departure, self.rumors_max());
+        let most = 2 * usize::from(self.config.probe_helpers).max(1);
+        self.joining.goodbyes = self.selector.helpers(&self.table, cx.rng, cx.me, most);
+        let patience = 2 * log_periods(self.size());
+        cx.set_timer(Timer::Leave, cx.now + self.config.probe_period * patience);
+        self.say_goodbye(cx);
+    }
+
+    /// Tells those who have not confirmed it; done when all have.
+    pub(super) fn say_goodbye(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.joining.goodbyes.is_empty() {
+            self.depart(cx);
+        }
+        for at in 0..self.joining.goodbyes.len() {
+            let target = self.joining.goodbyes[at];
+            let seq = self.probes.next_seq();
+            cx.send(
+                To::Node(target),
+                Msg::Ping {
+                    seq,
+                    target,
+                    want_record: false,
+                },
+            );
+        }
+    }
+
+    pub(super) fn on_leave_acked(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        if self.joining.state == JoinState::Leaving {
+            self.joining.goodbyes.retain(|&g| g != id);
+            if self.joining.goodbyes.is_empty() {
+                self.depart(cx);
+            }
+        }
+    }
+
+    pub(super) fn depart(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.joining.state == JoinState::Leaving {
+            self.joining.state = JoinState::Left;
+            cx.cancel_timer(Timer::Leave);
+            cx.cancel_timer(Timer::Tick);
+            cx.emit(Event::Departed);
+        }
+    }
+
+    /// Takes a stored member list. Everybody in it is a member until found out; nothing is announced.
+    pub(super) fn restore(&mut self, cx: &mut MembershipCx<'_>, records: Vec<Record>) {
+        for record in records {
+            let room = self.table.len() < self.config.members_max as usize;
+            if record.id == cx.me || record.precedence.status.is_terminal() || !room {
+                continue;
+            }
+            let (id, life) = (record.id, record.precedence.life);
+            let record = Record {
+                precedence: record.precedence.with(Status::Alive),
+                ..record
+            };
+            if self.table.get(id).is_none() {
+                self.table.insert(record, Phase::Up, cx.now);
+                let how = super::Arrival::Joined;
+                cx.emit(Event::Up { id, life, how });
+            }
+        }
+    }
+
+    /// What this node says of itself.
+    pub(super) fn own_record(&self, me: NodeId) -> Record {
+        Record {
+            id: me,
+            precedence: self.own_precedence(),
+            accuser: me,
+            addr: self.addr,
+            meta: Arc::clone(&self.meta),
+            current: true,
+        }
+    }
+
+    pub(super) fn own_precedence(&self) -> Precedence {
+        let leaving = matches!(self.joining.state, JoinState::Leaving | JoinState::Left);
+        let status = if leaving { Status::Left } else { Status::Alive };
+        Precedence::alive(self.life, self.incarnation).with(status)
+    }
+
+    pub(super) fn own_accusation(&self, me: NodeId) -> Accusation {
+        Accusation {
+            id: me,
+            precedence: self.own_precedence(),
+            accuser: me,
+        }
+    }
+}
+
+/// Size of `msg` as a frame.
+pub(super) fn frame_len(msg: &Msg) -> usize {
+    // Sized through the frame, the one place that knows the encoding.
+    Frame::Membership(msg.clone()).encoded_len()
+}

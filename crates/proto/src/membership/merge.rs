@@ -1,0 +1,461 @@
+//! Merging: what each claim about a member does to the list.
+
+use super::event::{Arrival, Departure, Event};
+use super::join::JoinState;
+use super::record::{Accusation, Precedence, Record, Status};
+use super::rumor::Urgency;
+use super::table::Phase;
+use super::{Membership, MembershipCx};
+use crate::id::{Incarnation, Life, NodeId};
+use crate::protocol::{Fact, Sender};
+use alloc::sync::Arc;
+use core::net::SocketAddr;
+
+impl Membership {
+    /// Every datagram, before its frames: its header is a claim of its sender.
+    pub(crate) fn on_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+        self.notice_pause(cx);
+        if from.leaving {
+            self.merge_left(cx, from.id, from.life, from.incarnation);
+        } else {
+            self.merge_alive(cx, from.id, from.life, from.incarnation, Some(from.addr));
+        }
+        if let Some(member) = self.table.touch(from.id) {
+            member.last_contact = cx.now;
+        }
+        self.consider_sync(cx, from);
+    }
+
+    /// Every datagram, after its frames: a sender that does not know what is said of it is told.
+    /// The answer already does when there is one.
+    pub(crate) fn after_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender, answered: bool) {
+        let claim = Precedence::alive(from.life, from.incarnation);
+        let Some(member) = self.table.get(from.id).filter(|m| m.precedence > claim) else {
+            return;
+        };
+        if from.leaving {
+            return;
+        }
+        if member.precedence.life > from.life {
+            // A process of an earlier life, or one whose clock went backwards: it must know.
+            let record = member.record();
+            if self.may_pursue(cx, from.id) {
+                cx.send(from.reply_to(), super::Msg::Record(record));
+            }
+        } else if !answered {
+            self.pursue(cx, from.id);
+        }
+    }
+
+    /// A datagram that carries this node's own id: an echo, or another process.
+    pub(crate) fn on_own_id(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+        if from.life != self.life {
+            self.defend(cx, Precedence::alive(from.life, from.incarnation), from.id);
+        }
+    }
+
+    /// A header, or a helper's word about the target's answer: alive, no attributes.
+    pub(super) fn merge_alive(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        life: Life,
+        incarnation: Incarnation,
+        addr: Option<SocketAddr>,
+    ) {
+        let precedence = Precedence::alive(life, incarnation);
+        if id == cx.me {
+            return;
+        }
+        match self.table.get(id) {
+            Some(member) if precedence > member.precedence => {
+                // A known life keeps the address it announced until its record says otherwise.
+                let moved = life > member.precedence.life || member.phase == Phase::Down;
+                let addr = addr.filter(|_| moved);
+                self.revive(cx, id, precedence, addr, None);
+            }
+            Some(_) => {}
+            None => {
+                if let Some(addr) = addr {
+                    let meta = Arc::default();
+                    let current = false;
+                    self.admit(
+                        cx,
+                        Record {
+                            id,
+                            precedence,
+                            accuser: id,
+                            addr,
+                            meta,
+                            current,
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    /// A full record of a member.
+    pub(super) fn on_record(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+        if record
+            .meta
+            .check(usize::from(self.config.meta_max))
+            .is_err()
+        {
+            self.stats.meta_refused += 1;
+            return;
+        }
+        let (id, precedence) = (record.id, record.precedence);
+        if id == cx.me {
+            self.defend(cx, precedence, record.accuser);
+            return;
+        }
+        match precedence.status {
+            Status::Alive => match self.table.get(id) {
+                None => self.admit(cx, record),
+                Some(m) if precedence > m.precedence => {
+                    let fresh = record.current || precedence.life > m.precedence.life;
+                    let addr = fresh.then_some(record.addr);
+                    let meta = record.current.then_some(record.meta);
+                    self.revive(cx, id, precedence, addr, meta);
+                }
+                Some(m)
+                    if record.current
+                        && !m.current
+                        && m.precedence.with(Status::Alive) == precedence =>
+                {
+                    self.adopt(cx, record);
+                }
+                Some(_) => {}
+            },
+            Status::Suspect => {
+                if self.table.get(id).is_none() {
+                    let alive = precedence.with(Status::Alive);
+                    let accuser = record.accuser;
+                    self.admit(
+                        cx,
+                        Record {
+                            precedence: alive,
+                            ..record
+                        },
+                    );
+                    self.merge_suspect(cx, id, precedence, accuser);
+                } else {
+                    self.merge_suspect(cx, id, precedence, record.accuser);
+                }
+            }
+            Status::Dead => self.merge_dead(cx, record),
+            Status::Left => {
+                self.merge_left(cx, id, precedence.life, precedence.incarnation);
+            }
+        }
+    }
+
+    /// A suspicion, verdict or goodbye in short form.
+    pub(super) fn on_accusation(&mut self, cx: &mut MembershipCx<'_>, accusation: Accusation) {
+        let Accusation {
+            id,
+            precedence,
+            accuser,
+        } = accusation;
+        if id == cx.me {
+            self.defend(cx, precedence, accuser);
+            return;
+        }
+        match precedence.status {
+            // Not sent in short form.
+            Status::Alive => {}
+            Status::Suspect => self.merge_suspect(cx, id, precedence, accuser),
+            Status::Dead => {
+                self.merge_dead(cx, unaddressed(id, precedence, accuser));
+            }
+            Status::Left => {
+                self.merge_left(cx, id, precedence.life, precedence.incarnation);
+            }
+        }
+    }
+
+    fn merge_suspect(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        precedence: Precedence,
+        by: NodeId,
+    ) {
+        let Some(member) = self.table.get(id) else {
+            // Without an address there is nobody to probe; comparison of lists brings the record.
+            self.stats.accusations_unknown += 1;
+            return;
+        };
+        if precedence < member.precedence {
+            return;
+        }
+        let renewed = precedence.life > member.precedence.life || member.phase == Phase::Down;
+        if renewed {
+            // It spoke after what this node last heard of it, and was suspected again.
+            self.revive(cx, id, precedence.with(Status::Alive), None, None);
+        }
+        self.suspect(cx, id, precedence, by);
+    }
+
+    fn merge_dead(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+        let (id, precedence, by) = (record.id, record.precedence, record.accuser);
+        match self.table.get(id).map(|m| (m.precedence, m.phase)) {
+            None => self.inter(cx, record),
+            Some((known, _)) if precedence <= known => {}
+            Some((known, Phase::Down)) => {
+                self.table.update(id, |m| m.raise(precedence));
+                if known.life != precedence.life || known.status == Status::Left {
+                    self.note_departure(id, by);
+                }
+            }
+            Some((known, _)) if known.life < precedence.life => {
+                // It died in a life this node never saw; the old one is gone in any case.
+                self.table.update(id, |m| m.raise(precedence));
+                self.note_departure(id, by);
+                self.bury_as(cx, id, known.life, Departure::Failed, by);
+            }
+            Some(_) => self.condemn(cx, id, precedence, by),
+        }
+    }
+
+    pub(super) fn merge_left(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        life: Life,
+        incarnation: Incarnation,
+    ) {
+        let precedence = Precedence {
+            life,
+            incarnation,
+            status: Status::Left,
+        };
+        match self.table.get(id).map(|m| (m.precedence, m.phase)) {
+            None => self.inter(cx, unaddressed(id, precedence, id)),
+            Some((known, _)) if precedence <= known => {}
+            Some((known, phase)) => {
+                self.table.update(id, |m| m.raise(precedence));
+                self.note_departure(id, id);
+                if phase != Phase::Down {
+                    self.bury_as(cx, id, known.life, Departure::Left, id);
+                }
+            }
+        }
+    }
+
+    fn note_departure(&mut self, id: NodeId, by: NodeId) {
+        let max = self.rumors_max();
+        self.rumors.replace(id, by, Urgency::Departure, max);
+    }
+
+    /// Buries a member that the application knows in `life`.
+    fn bury_as(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        life: Life,
+        why: Departure,
+        by: NodeId,
+    ) {
+        cx.emit(Event::Down { id, life, why, by });
+        self.table.update(id, |m| m.phase = Phase::Down);
+        self.bury(cx, id, why, by);
+    }
+
+    /// A departed node that this one never knew: only its record is kept, against stale rumors.
+    fn inter(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+        if self.table.len() >= self.config.members_max as usize {
+            self.stats.members_dropped += 1;
+            return;
+        }
+        let (id, by) = (record.id, record.accuser);
+        self.table.insert(record, Phase::Down, cx.now);
+        self.note_departure(id, by);
+        self.bury(cx, id, Departure::Failed, by);
+    }
+
+    fn admit(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+        if self.table.len() >= self.config.members_max as usize {
+            self.stats.members_dropped += 1;
+            return;
+        }
+        let (id, life) = (record.id, record.precedence.life);
+        self.table.insert(record, Phase::Up, cx.now);
+        cx.emit(Event::Up {
+            id,
+            life,
+            how: Arrival::Joined,
+        });
+        self.rumors
+            .replace(id, id, Urgency::Arrival, self.rumors_max());
+    }
+
+    /// A higher claim of being alive: ends suspicions, brings members back.
+    fn revive(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        precedence: Precedence,
+        addr: Option<SocketAddr>,
+        meta: Option<Arc<super::Meta>>,
+    ) {
+        let Some(member) = self.table.get(id) else {
+            return;
+        };
+        let (old, phase) = (member.precedence, member.phase);
+        let restarted = precedence.life > old.life;
+        let current = meta.is_some();
+        let changed = addr.is_some_and(|a| a != member.addr)
+            || meta.as_ref().is_some_and(|m| *m != member.meta);
+        self.forget_suspicion(cx, id);
+        self.table.update(id, |m| {
+            m.precedence = precedence;
+            m.phase = Phase::Up;
+            m.current = current;
+            m.addr = addr.unwrap_or(m.addr);
+            if let Some(meta) = meta {
+                m.meta = meta;
+            }
+            if restarted {
+                m.rtt = super::Rtt::default();
+            }
+        });
+        let life = precedence.life;
+        if restarted && phase != Phase::Down {
+            cx.emit(Event::Down {
+                id,
+                life: old.life,
+                why: Departure::Restarted,
+                by: id,
+            });
+        }
+        if restarted {
+            cx.emit(Event::Up {
+                id,
+                life,
+                how: Arrival::Joined,
+            });
+        } else if phase == Phase::Down {
+            cx.emit(Event::Up {
+                id,
+                life,
+                how: Arrival::Returned,
+            });
+        } else if phase == Phase::Suspected {
+            cx.emit(Event::Up {
+                id,
+                life,
+                how: Arrival::Refuted,
+            });
+        }
+        if changed && !restarted {
+            cx.emit(Event::Updated { id });
+        }
+        let urgency = if restarted || phase == Phase::Up {
+            Urgency::Arrival
+        } else {
+            Urgency::Refutation
+        };
+        self.rumors.replace(id, id, urgency, self.rumors_max());
+    }
+
+    /// The attributes of a claim that is known already.
+    fn adopt(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+        let id = record.id;
+        let Some(member) = self.table.touch(id) else {
+            return;
+        };
+        let changed = member.addr != record.addr || member.meta != record.meta;
+        member.current = true;
+        member.addr = record.addr;
+        member.meta = record.meta;
+        if changed {
+            cx.emit(Event::Updated { id });
+        }
+        if member.precedence.status == Status::Alive {
+            self.rumors
+                .replace(id, id, Urgency::Arrival, self.rumors_max());
+        }
+    }
+
+    /// Something is said of this node itself. What is above its own claim is outbid.
+    fn defend(&mut self, cx: &mut MembershipCx<'_>, said: Precedence, by: NodeId) {
+        if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
+            return;
+        }
+        let own = self.own_precedence();
+        if said <= own {
+            return;
+        }
+        if said.life > own.life || said.status == Status::Left {
+            // A goodbye is final for its life.
+            self.repair_life(cx, said);
+            return;
+        }
+        self.incarnation = said.incarnation;
+        self.raise_incarnation(cx);
+        self.stats.refutations += 1;
+        self.raise_health(1);
+        if said.status != Status::Alive {
+            cx.emit(Event::SelfAccused {
+                by,
+                was_dead: said.status == Status::Dead,
+            });
+        }
+        self.rumors
+            .replace(cx.me, cx.me, Urgency::Refutation, self.rumors_max());
+    }
+
+    /// Takes a life above `said`: the clock went backwards, or another process has this id.
+    fn repair_life(&mut self, cx: &mut MembershipCx<'_>, said: Precedence) {
+        let window = self.config.probe_period * 16;
+        let recent = |at: &Option<_>| at.is_some_and(|at| cx.now.since(at) < window);
+        if said.status == Status::Alive && self.repairs.iter().all(recent) {
+            // Somebody keeps outbidding: stop, and let the operator decide.
+            cx.emit(Event::IdentityConflict);
+            return;
+        }
+        self.repairs.rotate_left(1);
+        self.repairs[2] = Some(cx.now);
+        self.stats.life_repairs += 1;
+        self.life = said.life.next(cx.rng.bits32() as u16);
+        self.incarnation = Incarnation(0);
+        cx.persist(Fact::Life(self.life));
+        self.rumors
+            .replace(cx.me, cx.me, Urgency::Arrival, self.rumors_max());
+    }
+
+    /// Raises this node's claim by one.
+    pub(super) fn raise_incarnation(&mut self, cx: &mut MembershipCx<'_>) {
+        match self.incarnation.next() {
+            Some(next) => self.incarnation = next,
+            None => {
+                self.life = self.life.next(cx.rng.bits32() as u16);
+                self.incarnation = Incarnation(0);
+                cx.persist(Fact::Life(self.life));
+            }
+        }
+    }
+
+    /// Announces changed attributes.
+    pub(super) fn announce(&mut self, cx: &mut MembershipCx<'_>) {
+        self.raise_incarnation(cx);
+        self.rumors
+            .replace(cx.me, cx.me, Urgency::Arrival, self.rumors_max());
+    }
+}
+
+/// The record of a departed node of which nothing else is known.
+fn unaddressed(id: NodeId, precedence: Precedence, accuser: NodeId) -> Record {
+    let addr = SocketAddr::from(([0; 16], 0));
+    let meta = Arc::default();
+    Record {
+        id,
+        precedence,
+        accuser,
+        addr,
+        meta,
+        current: false,
+    }
+}

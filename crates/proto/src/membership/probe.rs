@@ -1,0 +1,393 @@
+//! Probing: ping a member, ask helpers when it is silent, accuse it when they are too.
+
+use super::config::ProbeTimeout;
+use super::msg::Msg;
+use super::record::{Precedence, Status};
+use super::table::Phase;
+use super::{Membership, MembershipCx, Timer};
+use crate::id::{Incarnation, Life, NodeId};
+use crate::protocol::{Sender, To};
+use crate::time::{Instant, micros};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// Probes under way besides the regular one.
+const EXTRA_PROBES: usize = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Direct,
+    Indirect,
+}
+
+/// A probe under way. Its failure is an accusation.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    seq: u32,
+    target: NodeId,
+    /// The claim being tested: a later one ends the probe without a verdict.
+    precedence: Precedence,
+    sent_at: Instant,
+    end: Instant,
+    stage: Stage,
+    /// The one probe of the period: its outcome tells how well this node itself does.
+    regular: bool,
+    asked: u8,
+    nacks: u8,
+}
+
+/// A probe carried out for another node.
+#[derive(Clone, Copy, Debug)]
+struct Relay {
+    seq: u32,
+    origin: To,
+    origin_id: NodeId,
+    origin_seq: u32,
+    target: NodeId,
+}
+
+/// Probes under way, for this node and for others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probes {
+    own: Vec<Probe>,
+    relays: VecDeque<Relay>,
+    last_seq: u32,
+}
+
+impl Probes {
+    pub(crate) fn next_seq(&mut self) -> u32 {
+        self.last_seq = self.last_seq.wrapping_add(1);
+        self.last_seq
+    }
+}
+
+impl Membership {
+    /// The tick's own probe.
+    pub(super) fn probe_regular(&mut self, cx: &mut MembershipCx<'_>, end: Instant) {
+        if let Some(target) = self.selector.target(&self.table, cx.rng).map(|m| m.id) {
+            self.probe(cx, target, end, true);
+        }
+    }
+
+    /// Checks a suspicion this node heard of.
+    pub(super) fn on_witness_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let suspected = self
+            .table
+            .get(id)
+            .is_some_and(|m| m.phase == Phase::Suspected);
+        let busy = self.probes.own.iter().any(|p| p.target == id);
+        if suspected && !busy && self.probes.own.len() <= EXTRA_PROBES {
+            self.probe(cx, id, cx.now + self.period(), false);
+        }
+    }
+
+    fn probe(&mut self, cx: &mut MembershipCx<'_>, target: NodeId, end: Instant, regular: bool) {
+        let Some(member) = self.table.get(target) else {
+            return;
+        };
+        let (precedence, want_record) = (member.precedence, !member.current);
+        let timeout = self.direct_timeout(member.rtt.srtt_us, member.rtt.var_us);
+        let seq = self.probes.next_seq();
+        self.probes.own.push(Probe {
+            seq,
+            target,
+            precedence,
+            sent_at: cx.now,
+            end,
+            stage: Stage::Direct,
+            regular,
+            asked: 0,
+            nacks: 0,
+        });
+        self.stats.probes += u64::from(regular);
+        cx.send(
+            To::Node(target),
+            Msg::Ping {
+                seq,
+                target,
+                want_record,
+            },
+        );
+        cx.set_timer(Timer::Probe(seq), (cx.now + timeout).min(end));
+    }
+
+    fn direct_timeout(&self, srtt_us: u32, var_us: u32) -> Duration {
+        let third = self.period() / 3;
+        match self.config.probe_timeout {
+            ProbeTimeout::Fixed(t) => t,
+            ProbeTimeout::Adaptive if srtt_us == 0 => self.period() / 4,
+            ProbeTimeout::Adaptive => {
+                let wait = u64::from(srtt_us) + 4 * u64::from(var_us);
+                let least = Duration::from_millis(20).min(third);
+                Duration::from_micros(wait).clamp(least, third)
+            }
+        }
+    }
+
+    /// A probe's direct or final deadline.
+    pub(super) fn on_probe_due(&mut self, cx: &mut MembershipCx<'_>, seq: u32) {
+        let Some(at) = self.probes.own.iter().position(|p| p.seq == seq) else {
+            return;
+        };
+        let (stage, end) = (self.probes.own[at].stage, self.probes.own[at].end);
+        if stage == Stage::Direct && end > cx.now {
+            self.ask_helpers(cx, at);
+        } else {
+            let probe = self.probes.own.swap_remove(at);
+            self.close_unanswered(cx, &probe);
+        }
+    }
+
+    fn ask_helpers(&mut self, cx: &mut MembershipCx<'_>, at: usize) {
+        let probe = &mut self.probes.own[at];
+        probe.stage = Stage::Indirect;
+        let (seq, target, end) = (probe.seq, probe.target, probe.end);
+        cx.set_timer(Timer::Probe(seq), end);
+        let Some((life, addr)) = self.table.get(target).map(|m| (m.precedence.life, m.addr)) else {
+            return;
+        };
+        let k = usize::from(self.config.probe_helpers);
+        let helpers = self.selector.helpers(&self.table, cx.rng, target, k);
+        self.probes.own[at].asked = helpers.len() as u8;
+        self.stats.probes_indirect += 1;
+        let budget_ms = (micros(end.since(cx.now)) / 1000).min(u64::from(u32::MAX)) as u32;
+        for helper in helpers {
+            let msg = Msg::PingReq {
+                seq,
+                target,
+                life,
+                addr,
+                budget_ms,
+            };
+            cx.send(To::Node(helper), msg);
+        }
+    }
+
+    fn close_unanswered(&mut self, cx: &mut MembershipCx<'_>, probe: &Probe) {
+        self.stats.probes_failed += 1;
+        if probe.regular {
+            // A silent target tells nothing about this node; silent helpers do.
+            let silent = probe.asked.saturating_sub(probe.nacks);
+            self.raise_health(if probe.asked == 0 { 1 } else { silent });
+        }
+        // I16: no verdict about a claim that was renewed during the probe.
+        if self
+            .table
+            .get(probe.target)
+            .is_some_and(|m| m.precedence == probe.precedence)
+            || self.still_same_claim(probe)
+        {
+            self.accuse(cx, probe.target);
+        }
+    }
+
+    /// Being suspected by others during the probe does not renew a claim.
+    fn still_same_claim(&self, probe: &Probe) -> bool {
+        self.table.get(probe.target).is_some_and(|m| {
+            m.precedence.status == Status::Suspect
+                && m.precedence.with(Status::Alive) == probe.precedence.with(Status::Alive)
+        })
+    }
+
+    /// A ping reached this node.
+    pub(super) fn on_ping(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        seq: u32,
+        want: bool,
+    ) {
+        cx.send(from.reply_to(), Msg::Ack { seq });
+        if want {
+            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+        }
+    }
+
+    /// An answer to one of this node's pings, for itself or for another.
+    pub(super) fn on_ack(&mut self, cx: &mut MembershipCx<'_>, from: Sender, seq: u32) {
+        self.on_leave_acked(cx, from.id);
+        if let Some(at) = self.probes.relays.iter().position(|r| r.seq == seq) {
+            // An answer of another node at that address does not count.
+            if self.probes.relays[at].target == from.id
+                && let Some(relay) = self.probes.relays.remove(at)
+            {
+                cx.cancel_timer(Timer::Relay(seq));
+                cx.send(
+                    relay.origin,
+                    Msg::IndirectAck {
+                        seq: relay.origin_seq,
+                        target: from.id,
+                        life: from.life,
+                        incarnation: from.incarnation,
+                    },
+                );
+            }
+            return;
+        }
+        self.answered(cx, seq, from.id, from.life, true);
+    }
+
+    /// A helper reached the target.
+    pub(super) fn on_indirect_ack(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        seq: u32,
+        target: NodeId,
+        life: Life,
+        incarnation: Incarnation,
+    ) {
+        // The helper repeats what the target's own answer said of itself.
+        self.merge_alive(cx, target, life, incarnation, None);
+        self.answered(cx, seq, target, life, false);
+    }
+
+    /// A helper did not reach the target, but does answer.
+    pub(super) fn on_nack(&mut self, seq: u32) {
+        if let Some(probe) = self.probes.own.iter_mut().find(|p| p.seq == seq) {
+            probe.nacks = probe.nacks.saturating_add(1).min(probe.asked);
+        }
+    }
+
+    fn answered(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        seq: u32,
+        who: NodeId,
+        life: Life,
+        direct: bool,
+    ) {
+        let Some(at) = self
+            .probes
+            .own
+            .iter()
+            .position(|p| p.seq == seq && p.target == who && life >= p.precedence.life)
+        else {
+            return;
+        };
+        let probe = self.probes.own.swap_remove(at);
+        cx.cancel_timer(Timer::Probe(seq));
+        if direct && probe.stage == Stage::Direct {
+            let rtt_us = micros(cx.now.since(probe.sent_at));
+            if let Some(member) = self.table.touch(who) {
+                member.rtt.sample(rtt_us);
+            }
+        }
+        if probe.regular {
+            self.lower_health();
+        }
+    }
+
+    /// Another node asks this one to ping `target`.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn on_ping_req(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        origin_seq: u32,
+        target: NodeId,
+        addr: SocketAddr,
+        life: Life,
+        budget: Duration,
+    ) {
+        let known = |r: &Relay| r.origin_id == from.id && r.origin_seq == origin_seq;
+        if self.probes.relays.iter().any(known) {
+            return;
+        }
+        if target == cx.me {
+            // The asker's path here works, whatever it thinks.
+            let (life, incarnation) = (self.life, self.incarnation);
+            let msg = Msg::IndirectAck {
+                seq: origin_seq,
+                target,
+                life,
+                incarnation,
+            };
+            cx.send(from.reply_to(), msg);
+            return;
+        }
+        if self.probes.relays.len() >= usize::from(self.config.relays_max) {
+            self.stats.relays_dropped += 1;
+            cx.send(from.reply_to(), Msg::Nack { seq: origin_seq });
+            return;
+        }
+        // The asker's address may be stale, or this node's: take that of the later life.
+        let addr = match self.table.get(target) {
+            Some(m) if m.precedence.life >= life => m.addr,
+            _ => addr,
+        };
+        let seq = self.probes.next_seq();
+        self.probes.relays.push_back(Relay {
+            seq,
+            origin: from.reply_to(),
+            origin_id: from.id,
+            origin_seq,
+            target,
+        });
+        cx.send(
+            To::At(target, addr),
+            Msg::Ping {
+                seq,
+                target,
+                want_record: false,
+            },
+        );
+        let patience = budget.min(self.config.probe_period * 8) * 4 / 5;
+        cx.set_timer(Timer::Relay(seq), cx.now + patience);
+    }
+
+    /// The target did not answer a probe carried out for another node.
+    pub(super) fn on_relay_due(&mut self, cx: &mut MembershipCx<'_>, seq: u32) {
+        if let Some(at) = self.probes.relays.iter().position(|r| r.seq == seq)
+            && let Some(relay) = self.probes.relays.remove(at)
+        {
+            cx.send(
+                relay.origin,
+                Msg::Nack {
+                    seq: relay.origin_seq,
+                },
+            );
+        }
+    }
+
+    /// Pings a node outside the regular schedule, at most once a period. The ping tells it what is
+    /// said of it, so its answer is its defence; without an answer nothing happens.
+    pub(super) fn pursue(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        if !self.may_pursue(cx, id) {
+            return;
+        }
+        let seq = self.probes.next_seq();
+        self.stats.pursuits += 1;
+        cx.send(
+            To::Node(id),
+            Msg::Ping {
+                seq,
+                target: id,
+                want_record: false,
+            },
+        );
+    }
+
+    /// Whether an unasked-for message to `id` is due; counts as sent.
+    pub(super) fn may_pursue(&mut self, cx: &MembershipCx<'_>, id: NodeId) -> bool {
+        let period = self.config.probe_period;
+        let Some(member) = self.table.touch(id) else {
+            return false;
+        };
+        let due = member
+            .pursued_at
+            .is_none_or(|at| cx.now.since(at) >= period);
+        if due {
+            member.pursued_at = Some(cx.now);
+        }
+        due
+    }
+
+    /// Drops every probe under way without a verdict.
+    pub(super) fn drop_probes(&mut self, cx: &mut MembershipCx<'_>) {
+        for probe in self.probes.own.drain(..) {
+            cx.cancel_timer(Timer::Probe(probe.seq));
+        }
+    }
+}

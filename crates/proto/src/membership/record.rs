@@ -1,0 +1,200 @@
+//! What is said of a member, and which of two sayings wins.
+
+use crate::id::{Incarnation, Life, NodeId};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::net::SocketAddr;
+use serde::{Deserialize, Serialize};
+
+/// What the group holds a member to be. The order is the rank of a claim: at one life and
+/// incarnation the later variant wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// It speaks, or others say so.
+    Alive,
+    /// Somebody could not reach it.
+    Suspect,
+    /// Nobody defended it in time.
+    Dead,
+    /// It said goodbye.
+    Left,
+}
+
+impl Status {
+    /// Whether a record of this status is final for its life and incarnation.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Status::Dead | Status::Left)
+    }
+}
+
+/// Decides between two claims about one node: life, then incarnation, then rank of the status.
+/// Being a maximum over a total order, merging is commutative, associative and idempotent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Precedence {
+    /// Process life of the subject.
+    pub life: Life,
+    /// Refutation counter of the subject in that life.
+    pub incarnation: Incarnation,
+    /// What is claimed.
+    pub status: Status,
+}
+
+impl Precedence {
+    /// The claim every datagram makes of its sender.
+    pub const fn alive(life: Life, incarnation: Incarnation) -> Precedence {
+        Precedence {
+            life,
+            incarnation,
+            status: Status::Alive,
+        }
+    }
+
+    /// The same life and incarnation with another status.
+    pub const fn with(self, status: Status) -> Precedence {
+        Precedence { status, ..self }
+    }
+}
+
+/// What a node says of itself besides its address: a name and tags. Set by its owner only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// For people. Need not be unique.
+    pub name: String,
+    /// For programs.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Why a [`Meta`] is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetaError {
+    /// Shorten the name or drop tags; see [`Config::meta_max`](super::Config::meta_max).
+    #[error("name and tags take {len} bytes, at most {max} are allowed")]
+    TooLong {
+        /// Encoded size.
+        len: usize,
+        /// Limit.
+        max: usize,
+    },
+    /// Names and tags are shown on terminals, so they hold no control characters.
+    #[error("names and tags must not contain control characters")]
+    ControlCharacter,
+    /// A tag needs a key.
+    #[error("a tag's key must not be empty")]
+    EmptyKey,
+}
+
+impl Meta {
+    /// A name without tags.
+    pub fn named(name: impl Into<String>) -> Meta {
+        Meta {
+            name: name.into(),
+            tags: BTreeMap::new(),
+        }
+    }
+
+    /// Whether this may be announced under a limit of `max` encoded bytes.
+    pub fn check(&self, max: usize) -> Result<(), MetaError> {
+        let texts = || {
+            self.tags
+                .iter()
+                .flat_map(|(k, v)| [k, v])
+                .chain([&self.name])
+        };
+        if texts().any(|t| t.chars().any(char::is_control)) {
+            return Err(MetaError::ControlCharacter);
+        }
+        if self.tags.contains_key("") {
+            return Err(MetaError::EmptyKey);
+        }
+        // Each text costs its bytes and a length of at most two bytes; the map one more length.
+        let len = texts().map(|t| t.len() + 2).sum::<usize>() + 2;
+        if len > max {
+            return Err(MetaError::TooLong { len, max });
+        }
+        Ok(())
+    }
+}
+
+/// All that is known of a member: what pages and joins carry, and rumors of live members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The subject.
+    pub id: NodeId,
+    /// What is claimed of it.
+    pub precedence: Precedence,
+    /// Who accused it; the subject itself when nobody did.
+    pub accuser: NodeId,
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// What it says of itself.
+    pub meta: Arc<Meta>,
+    /// Address and meta belong to this claim. Otherwise they are those of an earlier one, the best
+    /// the teller has: good enough to reach the member and ask.
+    pub current: bool,
+}
+
+/// The short form of a suspicion, a verdict or a goodbye: no address, no meta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accusation {
+    /// The subject.
+    pub id: NodeId,
+    /// What is claimed of it.
+    pub precedence: Precedence,
+    /// Who says so; the subject itself when it said goodbye.
+    pub accuser: NodeId,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn precedence() -> impl Strategy<Value = Precedence> {
+        (0..4_u64, 0..4_u32, 0..4_u8).prop_map(|(life, inc, status)| Precedence {
+            life: Life(life),
+            incarnation: Incarnation(inc),
+            status: [Status::Alive, Status::Suspect, Status::Dead, Status::Left][status as usize],
+        })
+    }
+
+    proptest! {
+        /// I1: keeping the larger precedence is a join.
+        #[test]
+        fn merging_is_commutative_associative_and_idempotent(
+            a in precedence(), b in precedence(), c in precedence(),
+        ) {
+            prop_assert_eq!(a.max(b), b.max(a));
+            prop_assert_eq!(a.max(b).max(c), a.max(b.max(c)));
+            prop_assert_eq!(a.max(a), a);
+        }
+    }
+
+    #[test]
+    fn a_later_life_beats_every_claim_about_an_earlier_one() {
+        let old = Precedence {
+            life: Life(1),
+            incarnation: Incarnation(9),
+            status: Status::Left,
+        };
+        assert!(Precedence::alive(Life(2), Incarnation(0)) > old);
+        assert!(old.with(Status::Suspect) < old.with(Status::Dead));
+    }
+
+    #[test]
+    fn meta_is_checked_for_length_and_terminal_safety() {
+        assert_eq!(Meta::named("robot-7").check(64), Ok(()));
+        assert_eq!(
+            Meta::named("\u{1b}[2J").check(64),
+            Err(MetaError::ControlCharacter)
+        );
+        let long = Meta::named("x".repeat(100));
+        assert_eq!(
+            long.check(64),
+            Err(MetaError::TooLong { len: 104, max: 64 })
+        );
+        let mut keyless = Meta::named("a");
+        keyless.tags.insert(String::new(), "v".into());
+        assert_eq!(keyless.check(64), Err(MetaError::EmptyKey));
+    }
+}

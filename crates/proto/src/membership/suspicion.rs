@@ -1,0 +1,321 @@
+//! Suspicion: who accuses whom, how long the accused has, and what follows.
+
+use super::config::SuspicionTimeout;
+use super::event::{Departure, Event};
+use super::record::{Precedence, Status};
+use super::rumor::Urgency;
+use super::table::Phase;
+use super::{Config, Membership, MembershipCx, Timer};
+use crate::id::NodeId;
+use crate::time::{Instant, micros};
+use alloc::boxed::Box;
+use core::time::Duration;
+
+/// Accusers remembered of one suspect.
+const ACCUSERS: usize = 4;
+
+/// An open suspicion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suspicion {
+    since: Instant,
+    pub(crate) deadline: Instant,
+    /// A verdict was heard: the deadline is the grace, and confirmations no longer move it.
+    verdict: bool,
+    accusers: [NodeId; ACCUSERS],
+    count: u8,
+}
+
+impl Suspicion {
+    pub(crate) fn first(&self) -> NodeId {
+        self.accusers[0]
+    }
+
+    /// Adds an accuser unless it is known or there are enough.
+    fn confirm(&mut self, by: NodeId, most: u8) -> bool {
+        let count = usize::from(self.count);
+        if count > usize::from(most) || count == ACCUSERS || self.accusers[..count].contains(&by) {
+            return false;
+        }
+        self.accusers[count] = by;
+        self.count += 1;
+        true
+    }
+}
+
+/// `ceil(ln(n + 1))`, at least 1: how many periods a rumor needs among `n` nodes, more or less.
+pub(crate) fn log_periods(n: usize) -> u32 {
+    (libm::ceil(libm::log(n as f64 + 1.0)) as u32).max(1)
+}
+
+impl Config {
+    /// The least time a suspect has in a group of `n`.
+    pub(crate) fn suspicion_min(&self, n: usize) -> Duration {
+        let min = match self.suspicion_timeout {
+            SuspicionTimeout::Fixed(t) => t,
+            SuspicionTimeout::Scaled { factor, .. } => {
+                self.probe_period * factor.saturating_mul(log_periods(n))
+            }
+        };
+        min.max(self.route_convergence * 2)
+    }
+
+    /// The most, when nobody confirms the suspicion.
+    pub(crate) fn suspicion_max(&self, n: usize) -> Duration {
+        match self.suspicion_timeout {
+            SuspicionTimeout::Fixed(_) => self.suspicion_min(n),
+            SuspicionTimeout::Scaled { stretch, .. } => self.suspicion_min(n) * stretch,
+        }
+    }
+
+    /// What `confirmations` beyond the first accuser leave of it.
+    fn suspicion_span(&self, n: usize, confirmations: u8) -> Duration {
+        let (min, max) = (self.suspicion_min(n), self.suspicion_max(n));
+        let enough = usize::from(self.suspicion_confirmations).min(n.saturating_sub(2));
+        if enough == 0 {
+            return min;
+        }
+        let share = libm::log(f64::from(confirmations) + 1.0) / libm::log(enough as f64 + 1.0);
+        let less = (micros(max - min) as f64 * share.min(1.0)) as u64;
+        (max - Duration::from_micros(less)).max(min)
+    }
+}
+
+impl Membership {
+    /// This node could not reach `id`.
+    pub(super) fn accuse(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let Some(member) = self.table.get(id) else {
+            return;
+        };
+        let precedence = member.precedence;
+        self.stats.accusations += 1;
+        match (member.phase, precedence.status) {
+            (Phase::Up, _) | (Phase::Suspected, Status::Suspect) => {
+                self.suspect(cx, id, precedence.with(Status::Suspect), cx.me);
+                if self.pursued.len() < usize::from(self.config.pursuits)
+                    && !self.pursued.contains(&id)
+                {
+                    self.pursued.push(id);
+                }
+            }
+            // A verdict is out already, or the member is gone.
+            _ => {}
+        }
+    }
+
+    /// Somebody accuses `id`: opens a suspicion, or confirms the one that is open.
+    /// The precedence is not below the stored one.
+    pub(super) fn suspect(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        precedence: Precedence,
+        by: NodeId,
+    ) {
+        let (now, n) = (cx.now, self.size());
+        let Some(member) = self.table.get(id) else {
+            return;
+        };
+        let news = precedence > member.precedence;
+        let rumors_max = self.rumors_max();
+        if news || member.suspicion.is_none() {
+            let deadline = now + self.config.suspicion_span(n, 0);
+            self.table.update(id, |m| {
+                m.raise(precedence);
+                m.phase = Phase::Suspected;
+                m.suspicion_count = m.suspicion_count.saturating_add(1);
+                m.suspicion = Some(Box::new(Suspicion {
+                    since: now,
+                    deadline,
+                    verdict: false,
+                    accusers: [by; ACCUSERS],
+                    count: 1,
+                }));
+            });
+            cx.set_timer(Timer::Suspicion(id), deadline);
+            cx.emit(Event::Suspected {
+                id,
+                life: precedence.life,
+                by,
+            });
+            self.rumors.replace(id, by, Urgency::Suspicion, rumors_max);
+            if by != cx.me {
+                self.consider_witnessing(cx, id);
+            }
+            return;
+        }
+        let most = self.config.suspicion_confirmations;
+        let Some(suspicion) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) else {
+            return;
+        };
+        if suspicion.confirm(by, most) {
+            if !suspicion.verdict {
+                let span = self.config.suspicion_span(n, suspicion.count - 1);
+                suspicion.deadline = suspicion.deadline.min(suspicion.since + span);
+                cx.set_timer(Timer::Suspicion(id), suspicion.deadline.max(now));
+            }
+            self.rumors.add(id, by, Urgency::Suspicion, rumors_max);
+        }
+    }
+
+    /// A verdict about a live member is heard: it has the grace to object.
+    pub(super) fn condemn(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        precedence: Precedence,
+        by: NodeId,
+    ) {
+        let grace = self.config.probe_period * self.config.confirm_grace_periods;
+        let now = cx.now;
+        let mut news = false;
+        let deadline = self.table.update(id, |m| {
+            m.raise(precedence);
+            news = m.phase == Phase::Up;
+            m.phase = Phase::Suspected;
+            let deadline = match &m.suspicion {
+                Some(open) => open.deadline.min(now + grace),
+                None => now + grace,
+            };
+            let since = m.suspicion.as_ref().map_or(now, |s| s.since);
+            m.suspicion = Some(Box::new(Suspicion {
+                since,
+                deadline,
+                verdict: true,
+                accusers: [by; ACCUSERS],
+                count: 1,
+            }));
+            deadline
+        });
+        let Some(deadline) = deadline else { return };
+        self.rumors
+            .replace(id, by, Urgency::Departure, self.rumors_max());
+        if deadline <= now {
+            self.bury(cx, id, Departure::Failed, by);
+            return;
+        }
+        if news {
+            cx.emit(Event::Suspected {
+                id,
+                life: precedence.life,
+                by,
+            });
+        }
+        cx.set_timer(Timer::Suspicion(id), deadline);
+        self.consider_witnessing(cx, id);
+    }
+
+    /// A suspect did not answer for itself in time.
+    pub(super) fn on_suspicion_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let Some(member) = self.table.get(id) else {
+            return;
+        };
+        let Some(suspicion) = &member.suspicion else {
+            return;
+        };
+        if suspicion.deadline > cx.now {
+            // It was pushed back by a pause.
+            return;
+        }
+        let by = suspicion.first();
+        if member.precedence.status == Status::Suspect {
+            self.table
+                .update(id, |m| m.precedence.status = Status::Dead);
+            self.rumors
+                .replace(id, by, Urgency::Departure, self.rumors_max());
+        }
+        self.bury(cx, id, Departure::Failed, by);
+    }
+
+    /// The member is gone for the application; its record stays for a while.
+    pub(super) fn bury(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        why: Departure,
+        by: NodeId,
+    ) {
+        let span = self.config.suspicion_max(self.size()) * 4;
+        let keep = span.max(self.config.probe_period * self.config.tombstone_periods);
+        let Some((life, was)) = self.table.update(id, |m| {
+            let was = m.phase;
+            m.phase = Phase::Down;
+            (m.precedence.life, was)
+        }) else {
+            return;
+        };
+        self.forget_suspicion(cx, id);
+        if was != Phase::Down {
+            cx.emit(Event::Down { id, life, why, by });
+        }
+        let most = 2 * self.table.live() + 64;
+        self.table.bury(id, cx.now + keep, most);
+    }
+
+    /// Ends a suspicion, however it ended.
+    pub(super) fn forget_suspicion(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        if self
+            .table
+            .touch(id)
+            .and_then(|m| m.suspicion.take())
+            .is_some()
+        {
+            cx.cancel_timer(Timer::Suspicion(id));
+            cx.cancel_timer(Timer::Witness(id));
+        }
+        self.pursued.retain(|&p| p != id);
+    }
+
+    /// With luck that makes `witnesses` members check on average, this node checks the suspicion.
+    fn consider_witnessing(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let others = self.table.live().saturating_sub(1).max(1) as u32;
+        if self.config.witnesses > 0 && cx.rng.below(others) < u32::from(self.config.witnesses) {
+            let wait = cx.rng.below64(micros(self.config.probe_period));
+            cx.set_timer(Timer::Witness(id), cx.now + Duration::from_micros(wait));
+        }
+    }
+
+    /// Pushes every open suspicion back by the time this process did not run.
+    pub(super) fn postpone_suspicions(&mut self, cx: &mut MembershipCx<'_>, by: Duration) {
+        for at in 0..self.table.live() {
+            let Some((id, true)) = self
+                .table
+                .pingable(at)
+                .map(|m| (m.id, m.suspicion.is_some()))
+            else {
+                continue;
+            };
+            if let Some(s) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+                s.deadline = s.deadline + by;
+                s.since = s.since + by;
+                cx.set_timer(Timer::Suspicion(id), s.deadline);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confirmations_shorten_a_suspicion_from_the_most_to_the_least() {
+        let config = Config::default();
+        let second = Duration::from_secs;
+        assert_eq!(config.suspicion_min(49), second(8));
+        assert_eq!(config.suspicion_span(49, 0), second(48));
+        assert!(config.suspicion_span(49, 1) < second(48));
+        assert!(config.suspicion_span(49, 2) < config.suspicion_span(49, 1));
+        assert_eq!(config.suspicion_span(49, 3), second(8));
+        // Of two members nobody is left to confirm.
+        assert_eq!(config.suspicion_span(2, 0), config.suspicion_min(2));
+    }
+
+    #[test]
+    fn routing_below_sets_a_floor() {
+        let config = Config {
+            route_convergence: Duration::from_secs(10),
+            ..Config::default()
+        };
+        assert_eq!(config.suspicion_min(2), Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,457 @@
+//! The member list: who is known, dense and ordered, with a digest kept up to date.
+
+use super::msg::BUCKETS;
+use super::record::{Accusation, Meta, Precedence, Record};
+use super::suspicion::Suspicion;
+use crate::hash::{hash_pair, mix};
+use crate::id::{Incarnation, Life, NodeId};
+use crate::time::Instant;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// This node's verdict about a member: what the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It is here.
+    Up,
+    /// It may be gone; it is still a member.
+    Suspected,
+    /// It is gone; the record stays for a while against stale rumors.
+    Down,
+}
+
+/// A smoothed round-trip time and its variation, as TCP keeps them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rtt {
+    /// Smoothed round-trip time; 0 without a sample.
+    pub srtt_us: u32,
+    /// Smoothed deviation.
+    pub var_us: u32,
+}
+
+impl Rtt {
+    pub(crate) fn sample(&mut self, us: u64) {
+        let us = us.clamp(1, 1 << 30) as u32;
+        if self.srtt_us == 0 {
+            *self = Rtt {
+                srtt_us: us,
+                var_us: us / 2,
+            };
+        } else {
+            self.var_us = (3 * (self.var_us / 4)).saturating_add(self.srtt_us.abs_diff(us) / 4);
+            self.srtt_us = ((u64::from(self.srtt_us) * 7 + u64::from(us)) / 8).max(1) as u32;
+        }
+    }
+}
+
+/// One other node, as this one knows it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Who.
+    pub id: NodeId,
+    /// The best claim heard.
+    pub precedence: Precedence,
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// What it says of itself.
+    pub meta: Arc<Meta>,
+    /// This node's verdict.
+    pub phase: Phase,
+    /// When this node last heard from it directly.
+    pub last_contact: Instant,
+    /// Round-trip time of direct probes.
+    pub rtt: Rtt,
+    /// How often it was suspected, in any life.
+    pub suspicion_count: u32,
+    /// Address and meta are those of the precedence, not of an older one.
+    pub(crate) current: bool,
+    pub(crate) suspicion: Option<Box<Suspicion>>,
+    /// When this node last sent it an unasked-for ping.
+    pub(crate) pursued_at: Option<Instant>,
+    /// When a record of a departed member may go.
+    expires: Instant,
+    /// Position among the pingable members, `NOWHERE` when it is down.
+    position: u32,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Member {
+    /// The record, as pages carry it.
+    pub fn record(&self) -> Record {
+        Record {
+            id: self.id,
+            precedence: self.precedence,
+            accuser: self.accuser(),
+            addr: self.addr,
+            meta: Arc::clone(&self.meta),
+            current: self.current,
+        }
+    }
+
+    /// Takes a claim that says nothing of address and meta.
+    pub(crate) fn raise(&mut self, to: Precedence) {
+        self.current &= self.precedence.with(to.status) == to;
+        self.precedence = to;
+    }
+
+    /// The first to accuse it, itself when nobody does.
+    pub fn accuser(&self) -> NodeId {
+        self.suspicion.as_ref().map_or(self.id, |s| s.first())
+    }
+
+    pub(crate) fn accusation(&self) -> Accusation {
+        Accusation {
+            id: self.id,
+            precedence: self.precedence,
+            accuser: self.accuser(),
+        }
+    }
+
+    fn key(&self) -> u64 {
+        digest_key(self.id, self.precedence.life, self.precedence.incarnation)
+    }
+}
+
+/// What a member adds to the digest of a list.
+pub(crate) fn digest_key(id: NodeId, life: Life, incarnation: Incarnation) -> u64 {
+    hash_pair(id.0, hash_pair(life.0, u64::from(incarnation.0)))
+}
+
+/// In which part of the list a member is compared.
+pub(crate) fn bucket_of(id: NodeId) -> usize {
+    mix(id.0) as usize % BUCKETS
+}
+
+/// The member list without this node itself (I3).
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Ids in order, with the slot of each.
+    index: Vec<(NodeId, u32)>,
+    slots: Vec<Member>,
+    /// Slots of members that are up or suspected.
+    pingable: Vec<u32>,
+    /// Departed members with their expiry, oldest first. An entry whose member came back or departed
+    /// again no longer matches its expiry and is skipped.
+    departed: VecDeque<(Instant, NodeId)>,
+    digest: u64,
+    version: u64,
+}
+
+impl Table {
+    /// How many members are up or suspected (K).
+    pub fn live(&self) -> usize {
+        self.pingable.len()
+    }
+
+    /// How many records are held, with those of departed members.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether no record is held.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Changes whenever a record or verdict does.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The member with that id, also when it is down.
+    pub fn get(&self, id: NodeId) -> Option<&Member> {
+        self.slot(id).map(|s| &self.slots[s])
+    }
+
+    /// All records in order of id, with those of departed members.
+    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.index
+            .iter()
+            .map(|&(_, slot)| &self.slots[slot as usize])
+    }
+
+    /// Records with ids above `after`, in order of id.
+    pub fn iter_after(&self, after: Option<NodeId>) -> impl Iterator<Item = &Member> {
+        let start = after.map_or(0, |after| self.index.partition_point(|e| e.0 <= after));
+        self.index[start..]
+            .iter()
+            .map(|&(_, slot)| &self.slots[slot as usize])
+    }
+
+    /// The member at `position` of `live()` pingable ones, in no particular order.
+    pub fn pingable(&self, position: usize) -> Option<&Member> {
+        self.pingable
+            .get(position)
+            .map(|&slot| &self.slots[slot as usize])
+    }
+
+    /// XOR over the records that are not terminal.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// The same, by bucket.
+    pub fn bucket_digests(&self) -> [u32; BUCKETS] {
+        let mut buckets = [0; BUCKETS];
+        for member in self
+            .slots
+            .iter()
+            .filter(|m| !m.precedence.status.is_terminal())
+        {
+            buckets[bucket_of(member.id)] ^= member.key() as u32;
+        }
+        buckets
+    }
+
+    fn slot(&self, id: NodeId) -> Option<usize> {
+        let at = self.index.binary_search_by_key(&id, |e| e.0).ok()?;
+        Some(self.index[at].1 as usize)
+    }
+
+    /// Changes a member through `change`; keeps digest, phase lists and version true.
+    pub(crate) fn update<R>(
+        &mut self,
+        id: NodeId,
+        change: impl FnOnce(&mut Member) -> R,
+    ) -> Option<R> {
+        let slot = self.slot(id)?;
+        let member = &mut self.slots[slot];
+        let (precedence, phase) = (member.precedence, member.phase);
+        let key = member.key();
+        let result = change(member);
+        let (new_precedence, new_phase) = (member.precedence, member.phase);
+        let new_key = member.key();
+        if precedence != new_precedence {
+            if !precedence.status.is_terminal() {
+                self.digest ^= key;
+            }
+            if !new_precedence.status.is_terminal() {
+                self.digest ^= new_key;
+            }
+            self.version += 1;
+        }
+        if phase != new_phase {
+            self.version += 1;
+            if new_phase == Phase::Down {
+                self.unlist(slot);
+            } else if phase == Phase::Down {
+                self.list(slot);
+            }
+        }
+        Some(result)
+    }
+
+    /// Touches what digest and phase lists do not depend on: cheaper than [`Table::update`].
+    pub(crate) fn touch(&mut self, id: NodeId) -> Option<&mut Member> {
+        let slot = self.slot(id)?;
+        Some(&mut self.slots[slot])
+    }
+
+    /// Adds a member whose id is not in the table.
+    pub(crate) fn insert(&mut self, record: Record, phase: Phase, now: Instant) {
+        let Err(at) = self.index.binary_search_by_key(&record.id, |e| e.0) else {
+            return;
+        };
+        let slot = self.slots.len();
+        self.index.insert(at, (record.id, slot as u32));
+        self.slots.push(Member {
+            id: record.id,
+            precedence: record.precedence,
+            addr: record.addr,
+            meta: record.meta,
+            phase,
+            last_contact: now,
+            rtt: Rtt::default(),
+            suspicion_count: 0,
+            current: record.current,
+            suspicion: None,
+            pursued_at: None,
+            expires: Instant::MAX,
+            position: NOWHERE,
+        });
+        if !record.precedence.status.is_terminal() {
+            self.digest ^= self.slots[slot].key();
+        }
+        if phase != Phase::Down {
+            self.list(slot);
+        }
+        self.version += 1;
+    }
+
+    fn list(&mut self, slot: usize) {
+        self.slots[slot].position = self.pingable.len() as u32;
+        self.pingable.push(slot as u32);
+    }
+
+    fn unlist(&mut self, slot: usize) {
+        let position = self.slots[slot].position as usize;
+        self.slots[slot].position = NOWHERE;
+        self.pingable.swap_remove(position);
+        if let Some(&moved) = self.pingable.get(position) {
+            self.slots[moved as usize].position = position as u32;
+        }
+    }
+
+    /// Keeps the record of a member that is down until `expires`, and at most `max` such records.
+    pub(crate) fn bury(&mut self, id: NodeId, expires: Instant, max: usize) {
+        if let Some(member) = self.touch(id) {
+            member.expires = expires;
+            self.departed.push_back((expires, id));
+        }
+        while self.departed.len() > max {
+            self.forget_oldest();
+        }
+    }
+
+    /// Drops the records of departed members that have expired.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        while self.departed.front().is_some_and(|&(at, _)| at <= now) {
+            self.forget_oldest();
+        }
+    }
+
+    /// A departed member: the `n`th of [`Table::departed_len`].
+    pub(crate) fn departed(&self, n: usize) -> Option<&Member> {
+        let &(expires, id) = self.departed.get(n)?;
+        self.get(id)
+            .filter(|m| m.phase == Phase::Down && m.expires == expires)
+    }
+
+    pub(crate) fn departed_len(&self) -> usize {
+        self.departed.len()
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((expires, id)) = self.departed.pop_front() else {
+            return;
+        };
+        let Some(slot) = self.slot(id) else { return };
+        let member = &self.slots[slot];
+        if member.phase == Phase::Down && member.expires == expires {
+            self.remove(slot);
+        }
+    }
+
+    /// Removes a member that is down.
+    fn remove(&mut self, slot: usize) {
+        let gone = self.slots.swap_remove(slot);
+        debug_assert!(
+            gone.position == NOWHERE,
+            "only departed members are removed"
+        );
+        if !gone.precedence.status.is_terminal() {
+            self.digest ^= gone.key();
+        }
+        if let Ok(at) = self.index.binary_search_by_key(&gone.id, |e| e.0) {
+            self.index.remove(at);
+        }
+        if let Some(moved) = self.slots.get(slot) {
+            let (id, position) = (moved.id, moved.position);
+            if let Ok(at) = self.index.binary_search_by_key(&id, |e| e.0) {
+                self.index[at].1 = slot as u32;
+            }
+            if position != NOWHERE {
+                self.pingable[position as usize] = slot as u32;
+            }
+        }
+        self.version += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Status;
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    fn record(id: u64, inc: u32) -> Record {
+        Record {
+            id: NodeId(id),
+            precedence: Precedence::alive(Life(1), Incarnation(inc)),
+            accuser: NodeId(id),
+            addr: SocketAddr::from(([10, 0, 0, id as u8], 1)),
+            meta: Arc::default(),
+            current: true,
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Insert(u64),
+        Down(u64),
+        Up(u64, u32),
+        Expire(u64),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (0..12_u64).prop_map(Op::Insert),
+            (0..12_u64).prop_map(Op::Down),
+            (0..12_u64, 0..9_u32).prop_map(|(id, inc)| Op::Up(id, inc)),
+            (0..200_u64).prop_map(Op::Expire),
+        ]
+    }
+
+    proptest! {
+        /// The index, the pingable list and the digest agree with a plain map after any history.
+        #[test]
+        fn the_table_agrees_with_a_plain_map(ops in proptest::collection::vec(op(), 0..80)) {
+            let mut table = Table::default();
+            let mut model: BTreeMap<u64, (u32, Phase, Instant)> = BTreeMap::new();
+            for (n, op) in ops.into_iter().enumerate() {
+                let now = Instant::from_micros(n as u64);
+                match op {
+                    Op::Insert(id) => {
+                        table.insert(record(id, 0), Phase::Up, now);
+                        model.entry(id).or_insert((0, Phase::Up, Instant::MAX));
+                    }
+                    Op::Down(id) => {
+                        let expires = now + core::time::Duration::from_micros(50);
+                        table.update(NodeId(id), |m| {
+                            m.phase = Phase::Down;
+                            m.precedence.status = Status::Dead;
+                        });
+                        table.bury(NodeId(id), expires, 100);
+                        if let Some(entry) = model.get_mut(&id) {
+                            (entry.1, entry.2) = (Phase::Down, expires);
+                        }
+                    }
+                    Op::Up(id, inc) => {
+                        table.update(NodeId(id), |m| {
+                            m.phase = Phase::Up;
+                            m.precedence = Precedence::alive(Life(1), Incarnation(inc));
+                        });
+                        if let Some(entry) = model.get_mut(&id) {
+                            (entry.0, entry.1) = (inc, Phase::Up);
+                        }
+                    }
+                    Op::Expire(us) => {
+                        let now = Instant::from_micros(us);
+                        table.expire(now);
+                        model.retain(|_, e| e.1 != Phase::Down || e.2 > now);
+                    }
+                }
+                let ids: Vec<u64> = table.iter().map(|m| m.id.0).collect();
+                let expected: Vec<u64> = model.keys().copied().collect();
+                prop_assert_eq!(ids, expected);
+                let live: Vec<_> = model.iter().filter(|(_, e)| e.1 != Phase::Down).collect();
+                prop_assert_eq!(table.live(), live.len());
+                let mut listed: Vec<u64> =
+                    (0..table.live()).map(|i| table.pingable(i).unwrap().id.0).collect();
+                listed.sort_unstable();
+                prop_assert_eq!(listed, live.iter().map(|(id, _)| **id).collect::<Vec<_>>());
+                let digest = live.iter().fold(0, |d, (id, e)| {
+                    d ^ digest_key(NodeId(**id), Life(1), Incarnation(e.0))
+                });
+                prop_assert_eq!(table.digest(), digest);
+                let by_bucket = table.bucket_digests().iter().fold(0, |d, b| d ^ b);
+                prop_assert_eq!(by_bucket, digest as u32);
+            }
+        }
+    }
+}

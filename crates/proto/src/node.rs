@@ -1,0 +1,361 @@
+//! The wiring diagram: one private method per layer, one outbox, one timer queue.
+//!
+//! All frames that one step produces for one destination travel together. When the step is over,
+//! each datagram is filled up with rumors in the one order of priority given in [`Node::flush`].
+
+use crate::command::Command;
+use crate::config::{Config, ConfigError};
+use crate::event::Event;
+use crate::id::{Life, NodeId};
+use crate::membership::{self, Membership, Meta};
+use crate::protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
+use crate::rng::Rng;
+use crate::stats::Stats;
+use crate::time::Instant;
+use crate::timer::TimerQueue;
+use crate::wire::{Datagram, Frame, HEADER_LEN, Header};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::mem;
+use core::net::SocketAddr;
+
+/// Who a node is when it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Stable identity of the device.
+    pub id: NodeId,
+    /// This process life; see [`Life::starting`].
+    pub life: Life,
+    /// Where others reach it.
+    pub addr: SocketAddr,
+    /// Name and tags.
+    pub meta: Meta,
+}
+
+/// One node: all protocols, no clock, no socket.
+#[derive(Debug)]
+pub struct Node {
+    membership: Layer<Membership>,
+    io: Io,
+}
+
+/// A protocol with what belongs to it.
+#[derive(Debug)]
+struct Layer<P: Protocol> {
+    state: P,
+    rng: Rng,
+    effects: Vec<EffectOf<P>>,
+}
+
+/// What all layers share.
+#[derive(Debug)]
+struct Io {
+    me: NodeId,
+    group: u32,
+    frames_max: usize,
+    timers_per_call: u16,
+    timers: TimerQueue<Key>,
+    /// Frames of the current step.
+    sends: Vec<(To, Frame)>,
+    outbox: VecDeque<Outgoing>,
+    /// Emptied frame lists, to be used again.
+    spare: Vec<Vec<Frame>>,
+    events: VecDeque<Event>,
+    facts: VecDeque<Fact>,
+    inbox: Datagram,
+    stats: Stats,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    addr: SocketAddr,
+    to: Option<NodeId>,
+    /// Bytes of the frames.
+    len: usize,
+    frames: Vec<Frame>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Membership(membership::Timer),
+}
+
+impl Node {
+    /// A node that starts now. `seed` decides all its random draws; nodes may share one.
+    pub fn new(
+        config: Config,
+        identity: Identity,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Node, ConfigError> {
+        config.check()?;
+        let Identity {
+            id,
+            life,
+            addr,
+            meta,
+        } = identity;
+        let (group, frames_max) = (config.group_tag(), config.frames_max());
+        let mut node = Node {
+            membership: Layer {
+                state: Membership::new(config.membership, frames_max, life, addr, meta),
+                rng: membership::stream(seed, id),
+                effects: Vec::new(),
+            },
+            io: Io {
+                me: id,
+                group,
+                frames_max,
+                timers_per_call: config.timers_per_call,
+                timers: TimerQueue::default(),
+                sends: Vec::new(),
+                outbox: VecDeque::new(),
+                spare: Vec::new(),
+                events: VecDeque::new(),
+                facts: VecDeque::new(),
+                inbox: Datagram::default(),
+                stats: Stats::default(),
+            },
+        };
+        node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
+        node.flush(now);
+        Ok(node)
+    }
+
+    /// This node's identity.
+    pub fn id(&self) -> NodeId {
+        self.io.me
+    }
+
+    /// Who is here, as this node sees it.
+    pub fn membership(&self) -> &Membership {
+        &self.membership.state
+    }
+
+    /// Counts since start.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            membership: *self.membership.state.stats(),
+            ..self.io.stats
+        }
+    }
+
+    /// Takes a datagram as it came from the network.
+    pub fn handle_bytes(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let mut inbox = mem::take(&mut self.io.inbox);
+        match inbox.decode(bytes) {
+            Ok(read) => {
+                self.io.stats.frames_unreadable += u64::from(read.unreadable);
+                self.io.stats.datagrams_malformed += u64::from(read.torn);
+                self.handle_datagram(now, from, &mut inbox);
+            }
+            Err(_) => self.io.stats.datagrams_malformed += 1,
+        }
+        self.io.inbox = inbox;
+    }
+
+    /// Takes a datagram that needs no decoding; leaves its list of frames empty.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut Datagram) {
+        let header = datagram.header;
+        if header.group != self.io.group {
+            self.io.stats.datagrams_foreign += 1;
+            return;
+        }
+        let from = Sender {
+            id: header.id,
+            life: header.life,
+            incarnation: header.incarnation,
+            addr: from,
+            leaving: header.leaving,
+            digest: header.digest,
+        };
+        if header.id == self.io.me {
+            self.io.stats.datagrams_own_id += 1;
+            self.step_membership(now, |m, cx| m.on_own_id(cx, from));
+            self.flush(now);
+            return;
+        }
+        self.io.stats.datagrams_in += 1;
+        self.step_membership(now, |m, cx| m.on_sender(cx, from));
+        for frame in datagram.frames.drain(..) {
+            match frame {
+                Frame::Membership(msg) => {
+                    self.step_membership(now, |m, cx| m.on_msg(cx, (), from, msg));
+                }
+            }
+        }
+        let to = from.reply_to();
+        let answered = self.io.sends.iter().any(|(t, _)| *t == to);
+        self.step_membership(now, |m, cx| m.after_sender(cx, from, answered));
+        self.flush(now);
+    }
+
+    /// Fires the timers that are due, up to [`Config::timers_per_call`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for _ in 0..self.io.timers_per_call {
+            let Some((_, key)) = self.io.timers.pop_due(now) else {
+                break;
+            };
+            match key {
+                Key::Membership(timer) => {
+                    self.step_membership(now, |m, cx| m.on_timer(cx, (), timer));
+                }
+            }
+        }
+        self.flush(now);
+    }
+
+    /// Carries out an order.
+    pub fn handle_command(&mut self, now: Instant, command: Command) {
+        use membership::Input;
+        let input = match command {
+            Command::Join(seeds) => Input::Join(seeds),
+            Command::Restore(records) => Input::Restore(records),
+            Command::Leave => Input::Leave,
+            Command::SetMeta(meta) => Input::SetMeta(meta),
+            Command::SetAddr(addr) => Input::SetAddr(addr),
+        };
+        self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+        self.flush(now);
+    }
+
+    /// When [`Node::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.io.timers.next()
+    }
+
+    /// The next fact to store. Drain these before [`Node::poll_transmit`].
+    pub fn poll_fact(&mut self) -> Option<Fact> {
+        self.io.facts.pop_front()
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.io.events.pop_front()
+    }
+
+    /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
+    pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(SocketAddr, usize)> {
+        let mut outgoing = self.io.outbox.pop_front()?;
+        let membership = &self.membership.state;
+        out.header = Header {
+            group: self.io.group,
+            id: self.io.me,
+            life: membership.life(),
+            incarnation: membership.incarnation(),
+            digest: membership.digest(self.io.me),
+            leaving: membership.is_leaving(),
+        };
+        mem::swap(&mut out.frames, &mut outgoing.frames);
+        outgoing.frames.clear();
+        self.io.spare.push(outgoing.frames);
+        let len = HEADER_LEN + outgoing.len;
+        self.io.stats.datagrams_out += 1;
+        self.io.stats.bytes_out += len as u64;
+        Some((outgoing.addr, len))
+    }
+
+    fn step_membership(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Membership, &mut Cx<'_, Membership>),
+    ) {
+        self.membership.step(
+            &mut self.io,
+            now,
+            Frame::Membership,
+            Key::Membership,
+            f,
+            |io, event| io.events.push_back(Event::Membership(event)),
+        );
+    }
+
+    /// Ends a step: packs its frames into datagrams and fills these up.
+    fn flush(&mut self, _now: Instant) {
+        if self.io.sends.is_empty() {
+            return;
+        }
+        let first = self.io.outbox.len();
+        let mut sends = mem::take(&mut self.io.sends);
+        for (to, frame) in sends.drain(..) {
+            self.pack(first, to, frame);
+        }
+        self.io.sends = sends;
+        let Node { membership, io } = self;
+        for outgoing in io.outbox.range_mut(first..) {
+            // The order of priority: what a layer sends itself, then rumors of membership.
+            let room = io.frames_max - outgoing.len;
+            let Outgoing {
+                to, len, frames, ..
+            } = outgoing;
+            membership.state.piggyback(io.me, *to, room, |msg| {
+                let frame = Frame::Membership(msg);
+                *len += frame.encoded_len();
+                frames.push(frame);
+            });
+        }
+    }
+
+    /// Adds a frame to a datagram of this step with room for it.
+    fn pack(&mut self, first: usize, to: To, frame: Frame) {
+        let io = &mut self.io;
+        let (id, addr) = match to {
+            To::Node(id) => (
+                Some(id),
+                self.membership.state.table().get(id).map(|m| m.addr),
+            ),
+            To::At(id, addr) => (Some(id), Some(addr)),
+            To::Addr(addr) => (None, Some(addr)),
+        };
+        let len = frame.encoded_len();
+        let Some(addr) = addr.filter(|a| a.port() != 0 && len <= io.frames_max) else {
+            io.stats.messages_undeliverable += 1;
+            return;
+        };
+        let fits = |o: &&mut Outgoing| o.addr == addr && o.len + len <= io.frames_max;
+        if let Some(open) = io.outbox.range_mut(first..).rev().find(fits) {
+            open.len += len;
+            open.to = open.to.or(id);
+            open.frames.push(frame);
+            return;
+        }
+        let mut frames = io.spare.pop().unwrap_or_default();
+        frames.push(frame);
+        io.outbox.push_back(Outgoing {
+            addr,
+            to: id,
+            len,
+            frames,
+        });
+    }
+}
+
+impl<P: Protocol> Layer<P> {
+    /// Runs one handler and carries out its effects; program order is delivery order.
+    fn step(
+        &mut self,
+        io: &mut Io,
+        now: Instant,
+        frame: fn(P::Msg) -> Frame,
+        key: fn(P::Timer) -> Key,
+        handler: impl FnOnce(&mut P, &mut Cx<'_, P>),
+        mut on_event: impl FnMut(&mut Io, P::Event),
+    ) {
+        let mut cx = Cx {
+            me: io.me,
+            now,
+            rng: &mut self.rng,
+            effects: &mut self.effects,
+        };
+        handler(&mut self.state, &mut cx);
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Send(to, msg) => io.sends.push((to, frame(msg))),
+                Effect::SetTimer(timer, at) => io.timers.set(key(timer), at),
+                Effect::CancelTimer(timer) => io.timers.cancel(key(timer)),
+                Effect::Emit(event) => on_event(io, event),
+                Effect::Persist(fact) => io.facts.push_back(fact),
+            }
+        }
+    }
+}

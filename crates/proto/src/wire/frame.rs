@@ -1,0 +1,94 @@
+//! One frame: a layer, a length, a body.
+
+use super::WireError;
+use crate::membership;
+use alloc::vec::Vec;
+use postcard::ser_flavors::Size;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// One fact or question of one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// Of membership.
+    Membership(membership::Msg),
+}
+
+const MEMBERSHIP: u8 = 0;
+
+/// Longest body: lengths are one or two bytes of varint.
+const BODY_MAX: usize = (1 << 14) - 1;
+
+impl Frame {
+    /// Encoded size, with layer and length.
+    pub fn encoded_len(&self) -> usize {
+        let body = match self {
+            Frame::Membership(msg) => body_len(msg),
+        };
+        1 + length_len(body) + body
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Frame::Membership(msg) => encode_body(MEMBERSHIP, msg, out),
+        }
+    }
+
+    /// Splits one frame off. `None` stands for a frame that this version cannot read.
+    #[allow(clippy::type_complexity)]
+    pub(super) fn decode(bytes: &[u8]) -> Result<(Option<Frame>, &[u8]), WireError> {
+        let (&layer, rest) = bytes.split_first().ok_or(WireError::Torn)?;
+        let (len, rest) = decode_length(rest)?;
+        let (body, after) = rest.split_at_checked(len).ok_or(WireError::Torn)?;
+        let frame = match layer {
+            MEMBERSHIP => decode_body(body).map(Frame::Membership),
+            _ => None,
+        };
+        Ok((frame, after))
+    }
+}
+
+fn body_len<T: Serialize>(msg: &T) -> usize {
+    // Sizing cannot fail: the flavour has no end, and our types have no custom serialisation.
+    postcard::serialize_with_flavor(msg, Size::default()).unwrap_or(BODY_MAX)
+}
+
+fn length_len(len: usize) -> usize {
+    if len < 1 << 7 { 1 } else { 2 }
+}
+
+fn encode_body<T: Serialize>(layer: u8, msg: &T, out: &mut Vec<u8>) {
+    let len = body_len(msg);
+    out.push(layer);
+    if length_len(len) == 1 {
+        out.push(len as u8);
+    } else {
+        out.push(len as u8 | 0x80);
+        out.push((len >> 7) as u8);
+    }
+    let start = out.len();
+    // Writing to a growing vector cannot fail.
+    if let Ok(longer) = postcard::to_extend(msg, core::mem::take(out)) {
+        *out = longer;
+    }
+    debug_assert_eq!(out.len() - start, len, "sizing and writing agree");
+}
+
+fn decode_length(bytes: &[u8]) -> Result<(usize, &[u8]), WireError> {
+    let (&low, rest) = bytes.split_first().ok_or(WireError::Torn)?;
+    if low & 0x80 == 0 {
+        return Ok((usize::from(low), rest));
+    }
+    let (&high, rest) = rest.split_first().ok_or(WireError::Torn)?;
+    if high & 0x80 != 0 {
+        return Err(WireError::Torn);
+    }
+    Ok((usize::from(low & 0x7f) | usize::from(high) << 7, rest))
+}
+
+fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    match postcard::take_from_bytes(body) {
+        Ok((msg, [])) => Some(msg),
+        _ => None,
+    }
+}

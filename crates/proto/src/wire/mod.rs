@@ -1,0 +1,104 @@
+//! Bytes to frames and back, nothing else.
+//!
+//! A datagram is a header and frames. The header has 30 bytes, numbers little-endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | version |
+//! | 1 | flags: bit 0, the sender is leaving |
+//! | 4 | tag of the group |
+//! | 8 | sender |
+//! | 8 | its life |
+//! | 4 | its incarnation |
+//! | 4 | digest of its member list |
+//!
+//! A frame is a layer (1 byte), a length (varint) and a body in postcard's format. A frame that
+//! cannot be read is skipped by its length, so that a later version can add some.
+
+mod frame;
+mod header;
+
+pub use frame::Frame;
+pub use header::{HEADER_LEN, Header, VERSION};
+
+use alloc::vec::Vec;
+
+/// Room a datagram needs besides the largest meta: header, and one full record.
+pub const DATAGRAM_MIN: usize = HEADER_LEN + 90;
+
+/// Largest datagram that is read.
+pub const DATAGRAM_MAX: usize = 65_507;
+
+/// A datagram, decoded. Reused by drivers: clearing it keeps the allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Datagram {
+    /// Who speaks.
+    pub header: Header,
+    /// What it says.
+    pub frames: Vec<Frame>,
+}
+
+/// Why bytes are not a datagram of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Too short for a header.
+    #[error("too short for a header")]
+    Short,
+    /// Another version of the protocol, or not this protocol at all.
+    #[error("version {0}, not {VERSION}")]
+    Version(u8),
+    /// A frame's length points past the end.
+    #[error("a frame is cut off")]
+    Torn,
+}
+
+/// How well a datagram could be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// Frames skipped because this version cannot read them.
+    pub unreadable: u32,
+    /// Whether the last frame was cut off.
+    pub torn: bool,
+}
+
+impl Datagram {
+    /// Encoded size.
+    pub fn encoded_len(&self) -> usize {
+        HEADER_LEN + self.frames.iter().map(Frame::encoded_len).sum::<usize>()
+    }
+
+    /// Appends the encoded datagram to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        self.header.encode(out);
+        for frame in &self.frames {
+            frame.encode(out);
+        }
+    }
+
+    /// Reads `bytes` into this datagram. Frames before a torn one are kept.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Read, WireError> {
+        self.frames.clear();
+        self.header = Header::decode(bytes)?;
+        let mut read = Read::default();
+        let mut rest = &bytes[HEADER_LEN..];
+        while !rest.is_empty() {
+            match Frame::decode(rest) {
+                Ok((frame, after)) => {
+                    match frame {
+                        Some(frame) => self.frames.push(frame),
+                        None => read.unreadable += 1,
+                    }
+                    rest = after;
+                }
+                Err(_) => {
+                    read.torn = true;
+                    break;
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;
