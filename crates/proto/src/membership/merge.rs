@@ -204,14 +204,20 @@ impl Membership {
             None => self.inter(cx, record),
             Some((known, _)) if precedence <= known => {}
             Some((known, Phase::Down)) => {
-                self.table.update(id, |m| m.raise(precedence));
+                self.table.update(id, |m| {
+                    m.raise(precedence);
+                    m.accuser = by;
+                });
                 if known.life != precedence.life || known.status == Status::Left {
                     self.note_departure(id, by);
                 }
             }
             Some((known, _)) if known.life < precedence.life => {
                 // It died in a life this node never saw; the old one is gone in any case.
-                self.table.update(id, |m| m.raise(precedence));
+                self.table.update(id, |m| {
+                    m.raise(precedence);
+                    m.accuser = by;
+                });
                 self.note_departure(id, by);
                 self.bury_as(cx, id, known.life, Departure::Failed, by);
             }
@@ -235,7 +241,10 @@ impl Membership {
             None => self.inter(cx, unaddressed(id, precedence, id)),
             Some((known, _)) if precedence <= known => {}
             Some((known, phase)) => {
-                self.table.update(id, |m| m.raise(precedence));
+                self.table.update(id, |m| {
+                    m.raise(precedence);
+                    m.accuser = id;
+                });
                 self.note_departure(id, id);
                 if phase != Phase::Down {
                     self.bury_as(cx, id, known.life, Departure::Left, id);
@@ -311,6 +320,7 @@ impl Membership {
         self.forget_suspicion(cx, id);
         self.table.update(id, |m| {
             m.precedence = precedence;
+            m.accuser = id;
             m.phase = Phase::Up;
             m.current = current;
             m.addr = addr.unwrap_or(m.addr);

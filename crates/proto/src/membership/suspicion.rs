@@ -26,10 +26,6 @@ pub(crate) struct Suspicion {
 }
 
 impl Suspicion {
-    pub(crate) fn first(&self) -> NodeId {
-        self.accusers[0]
-    }
-
     /// Adds an accuser unless it is known or there are enough.
     fn confirm(&mut self, by: NodeId, most: u8) -> bool {
         let count = usize::from(self.count);
@@ -121,6 +117,7 @@ impl Membership {
             let deadline = now + self.config.suspicion_span(n, 0);
             self.table.update(id, |m| {
                 m.raise(precedence);
+                m.accuser = by;
                 m.phase = Phase::Suspected;
                 m.suspicion_count = m.suspicion_count.saturating_add(1);
                 m.suspicion = Some(Box::new(Suspicion {
@@ -170,6 +167,7 @@ impl Membership {
         let mut news = false;
         let deadline = self.table.update(id, |m| {
             m.raise(precedence);
+            m.accuser = by;
             news = m.phase == Phase::Up;
             m.phase = Phase::Suspected;
             let deadline = match &m.suspicion {
@@ -216,7 +214,7 @@ impl Membership {
             // It was pushed back by a pause.
             return;
         }
-        let by = suspicion.first();
+        let by = member.accuser;
         if member.precedence.status == Status::Suspect {
             self.table
                 .update(id, |m| m.precedence.status = Status::Dead);

@@ -58,6 +58,8 @@ pub struct Member {
     pub addr: SocketAddr,
     /// What it says of itself.
     pub meta: Arc<Meta>,
+    /// The first to accuse it of what it is accused of; itself when nobody does, or it left.
+    pub accuser: NodeId,
     /// This node's verdict.
     pub phase: Phase,
     /// When this node last heard from it directly.
@@ -85,7 +87,7 @@ impl Member {
         Record {
             id: self.id,
             precedence: self.precedence,
-            accuser: self.accuser(),
+            accuser: self.accuser,
             addr: self.addr,
             meta: Arc::clone(&self.meta),
             current: self.current,
@@ -98,16 +100,11 @@ impl Member {
         self.precedence = to;
     }
 
-    /// The first to accuse it, itself when nobody does.
-    pub fn accuser(&self) -> NodeId {
-        self.suspicion.as_ref().map_or(self.id, |s| s.first())
-    }
-
     pub(crate) fn accusation(&self) -> Accusation {
         Accusation {
             id: self.id,
             precedence: self.precedence,
-            accuser: self.accuser(),
+            accuser: self.accuser,
         }
     }
 
@@ -263,6 +260,7 @@ impl Table {
             precedence: record.precedence,
             addr: record.addr,
             meta: record.meta,
+            accuser: record.accuser,
             phase,
             last_contact: now,
             rtt: Rtt::default(),

@@ -1,1 +1,320 @@
+//! Golden bytes, lossless round trips, and arbitrary bytes.
 
+use super::*;
+use crate::command::Command;
+use crate::config::Config;
+use crate::id::{Incarnation, Life, NodeId};
+use crate::membership::{Accusation, Meta, Msg, Precedence, Record, Status};
+use crate::node::{Identity, Node};
+use crate::time::Instant;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use core::net::SocketAddr;
+use proptest::prelude::*;
+
+fn header() -> impl Strategy<Value = Header> {
+    (
+        any::<u32>(),
+        any::<u64>(),
+        any::<u64>(),
+        any::<u32>(),
+        any::<u32>(),
+        any::<bool>(),
+    )
+        .prop_map(|(group, id, life, incarnation, digest, leaving)| Header {
+            group,
+            id: NodeId(id),
+            life: Life(life),
+            incarnation: Incarnation(incarnation),
+            digest,
+            leaving,
+        })
+}
+
+fn precedence() -> impl Strategy<Value = Precedence> {
+    (any::<u64>(), any::<u32>(), 0..4_usize).prop_map(|(life, incarnation, status)| Precedence {
+        life: Life(life),
+        incarnation: Incarnation(incarnation),
+        status: [Status::Alive, Status::Suspect, Status::Dead, Status::Left][status],
+    })
+}
+
+fn addr() -> impl Strategy<Value = SocketAddr> {
+    prop_oneof![
+        (any::<[u8; 4]>(), any::<u16>()).prop_map(SocketAddr::from),
+        (any::<[u8; 16]>(), any::<u16>()).prop_map(SocketAddr::from),
+    ]
+}
+
+fn meta() -> impl Strategy<Value = Arc<Meta>> {
+    (
+        ".{0,20}",
+        proptest::collection::btree_map(".{1,8}", ".{0,8}", 0..4),
+    )
+        .prop_map(|(name, tags)| Arc::new(Meta { name, tags }))
+}
+
+fn msg() -> impl Strategy<Value = Msg> {
+    let id = || any::<u64>().prop_map(NodeId);
+    let life = || any::<u64>().prop_map(Life);
+    prop_oneof![
+        (any::<u32>(), id(), any::<bool>()).prop_map(|(seq, target, want_record)| Msg::Ping {
+            seq,
+            target,
+            want_record
+        }),
+        any::<u32>().prop_map(|seq| Msg::Ack { seq }),
+        (any::<u32>(), id(), life(), addr(), any::<u32>()).prop_map(
+            |(seq, target, life, addr, budget_ms)| Msg::PingReq {
+                seq,
+                target,
+                life,
+                addr,
+                budget_ms
+            }
+        ),
+        (any::<u32>(), id(), life(), any::<u32>()).prop_map(|(seq, target, life, inc)| {
+            Msg::IndirectAck {
+                seq,
+                target,
+                life,
+                incarnation: Incarnation(inc),
+            }
+        }),
+        any::<u32>().prop_map(|seq| Msg::Nack { seq }),
+        Just(Msg::Join),
+        id().prop_map(|after| Msg::Pull { after }),
+        (proptest::option::of(id()), any::<u32>())
+            .prop_map(|(next, options)| Msg::Page { next, options }),
+        (any::<[u32; 16]>(), any::<bool>())
+            .prop_map(|(buckets, reply)| Msg::Digest { buckets, reply }),
+        (id(), precedence(), id(), addr(), meta(), any::<bool>()).prop_map(
+            |(id, precedence, accuser, addr, meta, current)| {
+                Msg::Record(Record {
+                    id,
+                    precedence,
+                    accuser,
+                    addr,
+                    meta,
+                    current,
+                })
+            }
+        ),
+        (id(), precedence(), id()).prop_map(|(id, precedence, accuser)| {
+            Msg::Accusation(Accusation {
+                id,
+                precedence,
+                accuser,
+            })
+        }),
+    ]
+}
+
+fn datagram() -> impl Strategy<Value = Datagram> {
+    (
+        header(),
+        proptest::collection::vec(msg().prop_map(Frame::Membership), 0..8),
+    )
+        .prop_map(|(header, frames)| Datagram { header, frames })
+}
+
+fn node() -> Node {
+    let identity = Identity {
+        id: NodeId(1),
+        life: Life(10),
+        addr: SocketAddr::from(([10, 0, 0, 1], 7000)),
+        meta: Meta::named("me"),
+    };
+    let mut node = Node::new(Config::default(), identity, 7, Instant::ZERO).unwrap();
+    node.handle_command(Instant::ZERO, Command::Restore(vec![record(2)]));
+    node
+}
+
+fn record(id: u64) -> Record {
+    Record {
+        id: NodeId(id),
+        precedence: Precedence::alive(Life(10), Incarnation(0)),
+        accuser: NodeId(id),
+        addr: SocketAddr::from(([10, 0, 0, id as u8], 7000)),
+        meta: Arc::new(Meta::named("robot")),
+        current: true,
+    }
+}
+
+/// The sender of node 2's datagrams in its own words.
+fn from_two(frames: Vec<Frame>) -> Vec<u8> {
+    let header = Header {
+        group: Config::default().group_tag(),
+        id: NodeId(2),
+        life: Life(10),
+        ..Header::default()
+    };
+    let mut bytes = Vec::new();
+    Datagram { header, frames }.encode(&mut bytes);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back_and_as_long_as_was_said(sent in datagram()) {
+        let mut bytes = Vec::new();
+        sent.encode(&mut bytes);
+        prop_assert_eq!(bytes.len(), sent.encoded_len());
+        let mut got = Datagram::default();
+        prop_assert_eq!(got.decode(&bytes), Ok(Read::default()));
+        prop_assert_eq!(got, sent);
+    }
+
+    /// Every prefix of a datagram is read as far as its frames are whole.
+    #[test]
+    fn a_torn_datagram_keeps_its_whole_frames(sent in datagram(), cut in any::<prop::sample::Index>()) {
+        let mut bytes = Vec::new();
+        sent.encode(&mut bytes);
+        bytes.truncate(cut.index(bytes.len()));
+        let mut got = Datagram::default();
+        match got.decode(&bytes) {
+            Ok(_) => prop_assert_eq!(&sent.frames[..got.frames.len()], &got.frames[..]),
+            Err(error) => {
+                prop_assert_eq!(error, WireError::Short);
+                prop_assert!(bytes.len() < HEADER_LEN);
+            }
+        }
+    }
+
+    /// Arbitrary bytes, with and without a good header, never panic and never unseat a member.
+    #[test]
+    fn arbitrary_bytes_do_a_node_no_harm(
+        junk in proptest::collection::vec(any::<u8>(), 0..200),
+        good_header in any::<bool>(),
+    ) {
+        let mut node = node();
+        let mut bytes = if good_header { from_two(Vec::new()) } else { Vec::new() };
+        bytes.extend_from_slice(&junk);
+        node.handle_bytes(Instant::ZERO, SocketAddr::from(([10, 0, 0, 2], 7000)), &bytes);
+        let mut out = Datagram::default();
+        while let Some((_, len)) = node.poll_transmit(&mut out) {
+            prop_assert!(len <= 1200);
+            prop_assert_eq!(len, out.encoded_len());
+        }
+        prop_assert!(node.membership().table().get(NodeId(2)).is_some());
+    }
+
+    /// Any sequence of well-formed messages keeps the bounds and the invariants of one node.
+    #[test]
+    fn any_messages_keep_a_node_within_its_bounds(
+        msgs in proptest::collection::vec((msg(), 0..2_000_000_u64), 0..60),
+    ) {
+        let mut node = node();
+        let mut now = Instant::ZERO;
+        for (msg, wait_us) in msgs {
+            now = now + core::time::Duration::from_micros(wait_us);
+            let mut dg = Datagram::default();
+            dg.decode(&from_two(vec![Frame::Membership(msg)])).unwrap();
+            node.handle_datagram(now, SocketAddr::from(([10, 0, 0, 2], 7000)), &mut dg);
+            node.handle_timeout(now);
+            let mut out = Datagram::default();
+            while let Some((_, len)) = node.poll_transmit(&mut out) {
+                prop_assert!(len <= 1200);
+            }
+            while node.poll_event().is_some() {}
+            while node.poll_fact().is_some() {}
+            prop_assert!(node.membership().table().get(NodeId(1)).is_none(), "I3");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_on_the_wire_are_pinned() {
+    let accusation = Accusation {
+        id: NodeId(3),
+        precedence: Precedence::alive(Life(10), Incarnation(300)).with(Status::Suspect),
+        accuser: NodeId(4),
+    };
+    let frames = vec![
+        Frame::Membership(Msg::Ping {
+            seq: 5,
+            target: NodeId(1),
+            want_record: false,
+        }),
+        Frame::Membership(Msg::Accusation(accusation)),
+        Frame::Membership(Msg::Record(record(2))),
+    ];
+    let hex: String = from_two(frames)
+        .iter()
+        .map(|b| alloc::format!("{b:02x}"))
+        .collect();
+    assert_eq!(
+        hex,
+        concat!(
+            "0100",
+            "5ad02303",
+            "0200000000000000",
+            "0a00000000000000",
+            "00000000",
+            "00000000",
+            "000b",
+            "00",
+            "05",
+            "0100000000000000",
+            "00",
+            "001c",
+            "0a",
+            "0300000000000000",
+            "0a00000000000000",
+            "ac02",
+            "01",
+            "0400000000000000",
+            "002a",
+            "09",
+            "0200000000000000",
+            "0a00000000000000",
+            "00",
+            "00",
+            "0200000000000000",
+            "000a000002d836",
+            "05726f626f74",
+            "00",
+            "01",
+        )
+    );
+}
+
+#[test]
+fn a_frame_of_a_later_version_is_skipped() {
+    let mut bytes = from_two(Vec::new());
+    bytes.extend_from_slice(&[9, 3, 1, 2, 3]);
+    let tail = from_two(vec![Frame::Membership(Msg::Ack { seq: 1 })]);
+    bytes.extend_from_slice(&tail[HEADER_LEN..]);
+    let mut got = Datagram::default();
+    assert_eq!(
+        got.decode(&bytes),
+        Ok(Read {
+            unreadable: 1,
+            torn: false
+        })
+    );
+    assert_eq!(got.frames, [Frame::Membership(Msg::Ack { seq: 1 })]);
+}
+
+#[test]
+fn other_groups_and_versions_are_counted_and_dropped() {
+    let mut node = node();
+    let from = SocketAddr::from(([10, 0, 0, 9], 7000));
+    let mut foreign = from_two(Vec::new());
+    foreign[2] ^= 1;
+    node.handle_bytes(Instant::ZERO, from, &foreign);
+    let mut other_version = from_two(Vec::new());
+    other_version[0] = 200;
+    node.handle_bytes(Instant::ZERO, from, &other_version);
+    node.handle_bytes(Instant::ZERO, from, &[]);
+    let stats = node.stats();
+    assert_eq!(
+        (
+            stats.datagrams_foreign,
+            stats.datagrams_malformed,
+            stats.datagrams_in
+        ),
+        (1, 2, 0)
+    );
+}
