@@ -1,11 +1,11 @@
 //! What an application orders a node to do.
 
-use crate::membership::{Meta, Record};
+use crate::membership::{Meta, Proximity, Record};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 /// An order to a [`Node`](crate::Node).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Find a group through these addresses, and keep trying.
     Join(Vec<SocketAddr>),
@@ -18,4 +18,8 @@ pub enum Command {
     SetMeta(Meta),
     /// Announce another address, as when a laptop changes networks.
     SetAddr(SocketAddr),
+    /// How far members are, by the routing below. Those not named keep what was said before.
+    SetProximity(Vec<Proximity>),
+    /// Announce where this node is.
+    SetPosition([f32; 3]),
 }

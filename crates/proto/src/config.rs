@@ -3,12 +3,12 @@
 
 use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
-use crate::wire::{DATAGRAM_MIN, HEADER_LEN};
+use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
 use core::time::Duration;
 
 /// All settings of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Name of the group. Datagrams of other groups are dropped, so two groups can share a network.
     pub group: String,
@@ -69,6 +69,9 @@ pub enum ConfigError {
     /// The multiplier must not overflow a period.
     #[error("health_max must be at most 63")]
     HealthMax,
+    /// Weights need a number.
+    #[error("distance_exponent must be 0 or more; infinity probes the nearest only")]
+    DistanceExponent,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -113,6 +116,7 @@ impl Config {
             (1..=100).contains(&m.rumor_factor),
             ConfigError::RumorFactor,
         )?;
+        ensure(m.distance_exponent >= 0.0, ConfigError::DistanceExponent)?;
         ensure(m.health_max <= 63, ConfigError::HealthMax)
     }
 
@@ -123,7 +127,7 @@ impl Config {
 
     /// Bytes of a datagram that frames can use.
     pub(crate) fn frames_max(&self) -> usize {
-        usize::from(self.datagram_max) - HEADER_LEN
+        usize::from(self.datagram_max) - HEADER_MAX
     }
 }
 

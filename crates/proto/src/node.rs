@@ -7,13 +7,13 @@ use crate::command::Command;
 use crate::config::{Config, ConfigError};
 use crate::event::Event;
 use crate::id::{Life, NodeId};
-use crate::membership::{self, Membership, Meta};
+use crate::membership::{self, Coordinate, Membership, Meta};
 use crate::protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::Instant;
 use crate::timer::TimerQueue;
-use crate::wire::{Datagram, Frame, HEADER_LEN, Header};
+use crate::wire::{Datagram, Frame, Header};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
@@ -167,7 +167,10 @@ impl Node {
             incarnation: header.incarnation,
             addr: from,
             leaving: header.leaving,
+            unlucky: header.unlucky,
+            isolated: header.isolated,
             digest: header.digest,
+            coordinate: header.coordinate.filter(Coordinate::is_sane),
         };
         if header.id == self.io.me {
             self.io.stats.datagrams_own_id += 1;
@@ -214,6 +217,8 @@ impl Node {
             Command::Leave => Input::Leave,
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
+            Command::SetProximity(proximities) => Input::SetProximity(proximities),
+            Command::SetPosition(position) => Input::SetPosition(position),
         };
         self.step_membership(now, |m, cx| m.on_input(cx, (), input));
         self.flush(now);
@@ -245,11 +250,14 @@ impl Node {
             incarnation: membership.incarnation(),
             digest: membership.digest(self.io.me),
             leaving: membership.is_leaving(),
+            unlucky: membership.is_unlucky(),
+            isolated: membership.is_isolated(),
+            coordinate: membership.coordinate(),
         };
         mem::swap(&mut out.frames, &mut outgoing.frames);
         outgoing.frames.clear();
         self.io.spare.push(outgoing.frames);
-        let len = HEADER_LEN + outgoing.len;
+        let len = out.header.encoded_len() + outgoing.len;
         self.io.stats.datagrams_out += 1;
         self.io.stats.bytes_out += len as u64;
         Some((outgoing.addr, len))
@@ -271,7 +279,7 @@ impl Node {
     }
 
     /// Ends a step: packs its frames into datagrams and fills these up.
-    fn flush(&mut self, _now: Instant) {
+    fn flush(&mut self, now: Instant) {
         if self.io.sends.is_empty() {
             return;
         }
@@ -288,7 +296,7 @@ impl Node {
             let Outgoing {
                 to, len, frames, ..
             } = outgoing;
-            membership.state.piggyback(io.me, *to, room, |msg| {
+            membership.state.piggyback(io.me, now, *to, room, |msg| {
                 let frame = Frame::Membership(msg);
                 *len += frame.encoded_len();
                 frames.push(frame);

@@ -1,6 +1,7 @@
 //! The shape of every protocol: handlers that read their input and write effects.
 
 use crate::id::{Incarnation, Life, NodeId};
+use crate::membership::Coordinate;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -30,7 +31,7 @@ pub trait Protocol: Sized {
 }
 
 /// Who sent a datagram, as its header says, and from where it came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sender {
     /// The sender's identity.
     pub id: NodeId,
@@ -42,8 +43,14 @@ pub struct Sender {
     pub addr: SocketAddr,
     /// The sender is leaving the group: what it says of itself is a goodbye.
     pub leaving: bool,
+    /// The sender is probed too rarely.
+    pub unlucky: bool,
+    /// The sender had heard nobody for a while: its verdicts are its own.
+    pub isolated: bool,
     /// Digest of the sender's member list.
     pub digest: u32,
+    /// Where the sender is.
+    pub coordinate: Option<Coordinate>,
 }
 
 impl Sender {

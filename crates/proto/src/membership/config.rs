@@ -1,7 +1,9 @@
 //! Settings of membership. `Default` fits a wired or good wireless network; `paper()` is for the
 //! laboratory.
 
-use super::select::TargetPolicy;
+use super::distance::DistanceSource;
+use super::feedback::ActiveFeedback;
+use super::select::{HelperPolicy, ProbeFloor, TargetPolicy};
 use crate::hash::hash_bytes;
 use core::time::Duration;
 
@@ -31,7 +33,7 @@ pub enum SuspicionTimeout {
 }
 
 /// Settings of membership. Spans named `_periods` are counted in [`Config::probe_period`]s.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Every period a node probes one member (T in the papers). Default 1 s.
     pub probe_period: Duration,
@@ -41,8 +43,17 @@ pub struct Config {
     pub probe_timeout: ProbeTimeout,
     /// How many members are asked to probe a silent one (k). Default 3.
     pub probe_helpers: u8,
-    /// Whom to probe.
+    /// Whom to probe. Default [`TargetPolicy::Stride`].
     pub probe_policy: TargetPolicy,
+    /// What keeps far members from being forgotten. Default [`ProbeFloor::Auto`].
+    pub probe_floor: ProbeFloor,
+    /// Whom to ask for help. Default [`HelperPolicy::Mixed`].
+    pub helper_policy: HelperPolicy,
+    /// A member at distance r gets a share of probes proportional to r^-m; this is m. 0 is uniform, as
+    /// in SWIM; infinity is the nearest only. Default 3.
+    pub distance_exponent: f32,
+    /// Where distances come from. Default [`DistanceSource::Coordinate`].
+    pub distance_source: DistanceSource,
     /// How long a suspect may stay silent before it is declared down. Default: kappa 2, beta 6.
     pub suspicion_timeout: SuspicionTimeout,
     /// How many confirmations beyond the first accuser count and are passed on. Default 3.
@@ -54,6 +65,19 @@ pub struct Config {
     pub pursuits: u8,
     /// How many members, on average, check a suspicion they hear of. Default 4.
     pub witnesses: u8,
+    /// How many silent members near its suspect an accuser probes as well. Default 2.
+    pub sweep: u8,
+    /// Whether a node that hears nobody keeps its verdicts to itself for a while. Default true.
+    pub isolation: bool,
+    /// How a node that is probed too rarely says so. Default [`ActiveFeedback::Flag`].
+    pub feedback_active: ActiveFeedback,
+    /// Probed less often than this, or not at all for twice as long, a node is unlucky. Default 4.
+    pub active_timeout_periods: u32,
+    /// How often, in thousandths of the periods, a member not heard from for
+    /// `passive_timeout_periods` is probed instead. Default 0: the floor does it better.
+    pub feedback_passive_per_mille: u16,
+    /// See `feedback_passive_per_mille`. Default 20.
+    pub passive_timeout_periods: u32,
     /// Upper end of the local health multiplier that slows the prober of a struggling node;
     /// 0 switches it off. Default 7.
     pub health_max: u8,
@@ -61,6 +85,9 @@ pub struct Config {
     pub rumor_factor: u32,
     /// At most this many rumors ride on one datagram, besides the limit in bytes. Default 64.
     pub rumors_max: u16,
+    /// Recent news that ride, uncounted, on datagrams to members beyond the median distance: rare long
+    /// links carry all there is (E16). Default 64.
+    pub rumor_ring: u16,
     /// How long a record of a departed member is kept against stale rumors, unless four times the
     /// longest suspicion is longer. Default 128.
     pub tombstone_periods: u32,
@@ -89,7 +116,11 @@ impl Default for Config {
             probe_jitter_per_mille: 50,
             probe_timeout: ProbeTimeout::Adaptive,
             probe_helpers: 3,
-            probe_policy: TargetPolicy::Iid,
+            probe_policy: TargetPolicy::Stride,
+            probe_floor: ProbeFloor::Auto,
+            helper_policy: HelperPolicy::Mixed,
+            distance_exponent: 3.0,
+            distance_source: DistanceSource::Coordinate,
             suspicion_timeout: SuspicionTimeout::Scaled {
                 factor: 2,
                 stretch: 6,
@@ -98,7 +129,14 @@ impl Default for Config {
             confirm_grace_periods: 2,
             pursuits: 4,
             witnesses: 4,
+            sweep: 2,
+            isolation: true,
+            feedback_active: ActiveFeedback::Flag,
+            active_timeout_periods: 4,
+            feedback_passive_per_mille: 0,
+            passive_timeout_periods: 20,
             health_max: 7,
+            rumor_ring: 64,
             rumor_factor: 3,
             rumors_max: 64,
             tombstone_periods: 128,
@@ -114,20 +152,30 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The papers' protocol, for figures: `period` is their 20 time units. No pursuit, witnesses,
-    /// grace, local health, healing or anti-entropy; fixed timeouts; six rumors a message.
+    /// The papers' protocol, for figures: `period` is their 20 time units. Independent draws by share
+    /// of given distances, SWIM until `distance_exponent` is set; fixed timeouts; six rumors a message;
+    /// no floor, pursuit, witnesses, sweep, grace, local health, feedback, healing or anti-entropy.
     pub fn paper(period: Duration, suspicion: Duration) -> Config {
         Config {
             probe_period: period,
             probe_jitter_per_mille: 0,
             probe_timeout: ProbeTimeout::Fixed(period / 4),
+            probe_policy: TargetPolicy::Iid,
+            probe_floor: ProbeFloor::Off,
+            helper_policy: HelperPolicy::Shares,
+            distance_exponent: 0.0,
+            distance_source: DistanceSource::Given,
             suspicion_timeout: SuspicionTimeout::Fixed(suspicion),
             suspicion_confirmations: 0,
             confirm_grace_periods: 0,
             pursuits: 0,
             witnesses: 0,
+            sweep: 0,
+            isolation: false,
+            feedback_active: ActiveFeedback::Off,
             health_max: 0,
             rumors_max: 6,
+            rumor_ring: 0,
             heal_periods: 0,
             sync_periods: 0,
             ..Config::default()

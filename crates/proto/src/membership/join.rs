@@ -176,6 +176,10 @@ impl Membership {
         {
             return;
         }
+        self.sync_with(cx, from);
+    }
+
+    pub(super) fn sync_with(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
         self.joining.last_sync = Some(cx.now);
         self.stats.syncs += 1;
         let buckets = self.bucket_digests(cx.me);
@@ -242,23 +246,25 @@ impl Membership {
             return;
         }
         let departed = self.table.departed_len();
-        let pick = cx.rng.below((departed + self.joining.seeds.len()) as u32) as usize;
-        if let Some(&seed) = pick
-            .checked_sub(departed)
-            .and_then(|n| self.joining.seeds.get(n))
-        {
-            let known = (0..self.table.live())
-                .any(|i| self.table.pingable(i).is_some_and(|m| m.addr == seed));
-            if !known {
-                cx.send(To::Addr(seed), Msg::Join);
-                cx.send(To::Addr(seed), Msg::Record(self.own_record(cx.me)));
+        let (seeds, contacts) = (&self.joining.seeds, self.table.contacts());
+        let pick = cx
+            .rng
+            .below((departed + seeds.len() + contacts.len()) as u32) as usize;
+        if let Some(member) = self.table.departed(pick) {
+            let (id, failed) = (member.id, member.precedence.status != Status::Left);
+            if failed && member.addr.port() != 0 {
+                self.pursue(cx, id);
             }
-        } else if let Some(member) = self.table.departed(pick)
-            && member.precedence.status == Status::Dead
-            && member.addr.port() != 0
-        {
-            let id = member.id;
-            self.pursue(cx, id);
+            return;
+        }
+        let known = |addr: SocketAddr| self.live_members().any(|m| m.addr == addr);
+        let addr = pick.checked_sub(departed).and_then(|n| {
+            let late = n.checked_sub(seeds.len());
+            seeds.get(n).or_else(|| contacts.get(late?)).copied()
+        });
+        if let Some(addr) = addr.filter(|&a| !known(a)) {
+            cx.send(To::Addr(addr), Msg::Join);
+            cx.send(To::Addr(addr), Msg::Record(self.own_record(cx.me)));
         }
     }
 
@@ -271,8 +277,7 @@ impl Membership {
         self.raise_incarnation(cx);
         self.drop_probes(cx);
         cx.cancel_timer(Timer::Join);
-        self.rumors
-            .replace(cx.me, cx.me, Urgency::Departure, self.rumors_max());
+        self.spread(cx.now, cx.me, cx.me, Urgency::Departure);
         let most = 2 * usize::from(self.config.probe_helpers).max(1);
         self.joining.goodbyes = self.selector.helpers(&self.table, cx.rng, cx.me, most);
         let patience = 2 * log_periods(self.size());
@@ -345,6 +350,7 @@ impl Membership {
             accuser: me,
             addr: self.addr,
             meta: Arc::clone(&self.meta),
+            coordinate: self.coordinate,
             current: true,
         }
     }

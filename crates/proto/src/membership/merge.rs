@@ -22,8 +22,17 @@ impl Membership {
         }
         if let Some(member) = self.table.touch(from.id) {
             member.last_contact = cx.now;
+            member.coordinate = from.coordinate.or(member.coordinate);
         }
-        self.consider_sync(cx, from);
+        self.last_heard = cx.now;
+        if self.is_isolated() {
+            self.end_isolation(cx, from);
+        } else {
+            self.consider_sync(cx, from);
+        }
+        if from.unlucky {
+            self.on_unlucky(cx, from);
+        }
     }
 
     /// Every datagram, after its frames: a sender that does not know what is said of it is told.
@@ -78,7 +87,7 @@ impl Membership {
             None => {
                 if let Some(addr) = addr {
                     let meta = Arc::default();
-                    let current = false;
+                    let (coordinate, current) = (None, false);
                     self.admit(
                         cx,
                         Record {
@@ -87,6 +96,7 @@ impl Membership {
                             accuser: id,
                             addr,
                             meta,
+                            coordinate,
                             current,
                         },
                     );
@@ -209,7 +219,7 @@ impl Membership {
                     m.accuser = by;
                 });
                 if known.life != precedence.life || known.status == Status::Left {
-                    self.note_departure(id, by);
+                    self.note_departure(cx, id, by);
                 }
             }
             Some((known, _)) if known.life < precedence.life => {
@@ -218,7 +228,7 @@ impl Membership {
                     m.raise(precedence);
                     m.accuser = by;
                 });
-                self.note_departure(id, by);
+                self.note_departure(cx, id, by);
                 self.bury_as(cx, id, known.life, Departure::Failed, by);
             }
             Some(_) => self.condemn(cx, id, precedence, by),
@@ -245,7 +255,7 @@ impl Membership {
                     m.raise(precedence);
                     m.accuser = id;
                 });
-                self.note_departure(id, id);
+                self.note_departure(cx, id, id);
                 if phase != Phase::Down {
                     self.bury_as(cx, id, known.life, Departure::Left, id);
                 }
@@ -253,9 +263,8 @@ impl Membership {
         }
     }
 
-    fn note_departure(&mut self, id: NodeId, by: NodeId) {
-        let max = self.rumors_max();
-        self.rumors.replace(id, by, Urgency::Departure, max);
+    fn note_departure(&mut self, cx: &MembershipCx<'_>, id: NodeId, by: NodeId) {
+        self.spread(cx.now, id, by, Urgency::Departure);
     }
 
     /// Buries a member that the application knows in `life`.
@@ -280,7 +289,7 @@ impl Membership {
         }
         let (id, by) = (record.id, record.accuser);
         self.table.insert(record, Phase::Down, cx.now);
-        self.note_departure(id, by);
+        self.note_departure(cx, id, by);
         self.bury(cx, id, Departure::Failed, by);
     }
 
@@ -296,8 +305,7 @@ impl Membership {
             life,
             how: Arrival::Joined,
         });
-        self.rumors
-            .replace(id, id, Urgency::Arrival, self.rumors_max());
+        self.spread(cx.now, id, id, Urgency::Arrival);
     }
 
     /// A higher claim of being alive: ends suspicions, brings members back.
@@ -367,7 +375,7 @@ impl Membership {
         } else {
             Urgency::Refutation
         };
-        self.rumors.replace(id, id, urgency, self.rumors_max());
+        self.spread(cx.now, id, id, urgency);
     }
 
     /// The attributes of a claim that is known already.
@@ -384,8 +392,7 @@ impl Membership {
             cx.emit(Event::Updated { id });
         }
         if member.precedence.status == Status::Alive {
-            self.rumors
-                .replace(id, id, Urgency::Arrival, self.rumors_max());
+            self.spread(cx.now, id, id, Urgency::Arrival);
         }
     }
 
@@ -413,8 +420,7 @@ impl Membership {
                 was_dead: said.status == Status::Dead,
             });
         }
-        self.rumors
-            .replace(cx.me, cx.me, Urgency::Refutation, self.rumors_max());
+        self.spread(cx.now, cx.me, cx.me, Urgency::Refutation);
     }
 
     /// Takes a life above `said`: the clock went backwards, or another process has this id.
@@ -432,8 +438,7 @@ impl Membership {
         self.life = said.life.next(cx.rng.bits32() as u16);
         self.incarnation = Incarnation(0);
         cx.persist(Fact::Life(self.life));
-        self.rumors
-            .replace(cx.me, cx.me, Urgency::Arrival, self.rumors_max());
+        self.spread(cx.now, cx.me, cx.me, Urgency::Arrival);
     }
 
     /// Raises this node's claim by one.
@@ -451,8 +456,7 @@ impl Membership {
     /// Announces changed attributes.
     pub(super) fn announce(&mut self, cx: &mut MembershipCx<'_>) {
         self.raise_incarnation(cx);
-        self.rumors
-            .replace(cx.me, cx.me, Urgency::Arrival, self.rumors_max());
+        self.spread(cx.now, cx.me, cx.me, Urgency::Arrival);
     }
 }
 
@@ -466,6 +470,7 @@ fn unaddressed(id: NodeId, precedence: Precedence, accuser: NodeId) -> Record {
         accuser,
         addr,
         meta,
+        coordinate: None,
         current: false,
     }
 }

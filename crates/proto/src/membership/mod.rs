@@ -12,7 +12,10 @@
 //! members.
 
 mod config;
+mod distance;
 mod event;
+mod feedback;
+mod isolation;
 mod join;
 mod merge;
 mod msg;
@@ -24,13 +27,16 @@ mod suspicion;
 mod table;
 #[cfg(test)]
 mod tests;
+mod vicinity;
 
 pub use config::{Config, ProbeTimeout, SuspicionTimeout};
+pub use distance::{Coordinate, DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};
+pub use feedback::ActiveFeedback;
 pub use join::JoinState;
 pub use msg::{BUCKETS, Msg};
 pub use record::{Accusation, Meta, MetaError, Precedence, Record, Status};
-pub use select::TargetPolicy;
+pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
 pub use table::{Member, Phase, Rtt, Table};
 
 use crate::hash::hash_pair;
@@ -38,14 +44,16 @@ use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Cx, Fact, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::{Instant, micros};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
+use feedback::Luck;
 use join::{Joining, frame_len};
 use probe::Probes;
-use rumor::{RumorBuffer, Take};
-use select::Selector;
+use rumor::{RumorBuffer, Take, Urgency};
+use select::{Selection, Selector};
 use serde::Serialize;
 use suspicion::log_periods;
 use table::digest_key;
@@ -53,7 +61,7 @@ use table::digest_key;
 type MembershipCx<'a> = Cx<'a, Membership>;
 
 /// Orders to membership.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// The node starts.
     Start,
@@ -67,6 +75,10 @@ pub enum Input {
     SetMeta(Meta),
     /// Announce another address.
     SetAddr(SocketAddr),
+    /// How far members are.
+    SetProximity(Vec<Proximity>),
+    /// Announce where this node is.
+    SetPosition([f32; 3]),
 }
 
 /// Deadlines of membership.
@@ -82,6 +94,8 @@ pub enum Timer {
     Suspicion(NodeId),
     /// Time to check a suspicion heard of.
     Witness(NodeId),
+    /// Time to check a silent member near a suspect.
+    Sweep(NodeId),
     /// Try the next seed.
     Join,
     /// Stop waiting for confirmations of the goodbye.
@@ -105,6 +119,8 @@ pub struct Stats {
     pub pursuits: u64,
     /// Times this process did not run for two periods.
     pub pauses: u64,
+    /// Times this node heard nobody for so long that it kept its verdicts to itself.
+    pub isolations: u64,
     /// Comparisons of member lists started.
     pub syncs: u64,
     /// Lives taken because another claim to this node's id was ahead.
@@ -140,6 +156,13 @@ pub struct Membership {
     /// Local health multiplier: 0 is well.
     health: u8,
     tick_due: Instant,
+    coordinate: Option<Coordinate>,
+    luck: Luck,
+    unlucky: bool,
+    last_heard: Instant,
+    isolated_since: Option<Instant>,
+    /// Members of whom there was news lately, the latest last.
+    news: VecDeque<(Instant, NodeId)>,
     /// Times of recent life repairs, for telling a second process with this id.
     repairs: [Option<Instant>; 3],
     stats: Stats,
@@ -156,7 +179,17 @@ impl Membership {
         meta: Meta,
     ) -> Membership {
         Membership {
-            selector: Selector::new(config.probe_policy),
+            selector: Selector::new(Selection {
+                policy: config.probe_policy,
+                exponent: config.distance_exponent,
+                floor: config.probe_floor,
+                helpers: config.helper_policy,
+                boosts_stay: config.feedback_active == ActiveFeedback::Report,
+            }),
+            coordinate: match config.distance_source {
+                DistanceSource::Coordinate => Some(Coordinate::default()),
+                _ => None,
+            },
             config,
             frames_max,
             life,
@@ -170,6 +203,11 @@ impl Membership {
             pursued: Vec::new(),
             health: 0,
             tick_due: Instant::MAX,
+            luck: Luck::default(),
+            unlucky: false,
+            last_heard: Instant::ZERO,
+            isolated_since: None,
+            news: VecDeque::new(),
             repairs: [None; 3],
             stats: Stats::default(),
         }
@@ -213,6 +251,12 @@ impl Membership {
     /// Counts since start.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Most ticks between two regular probes of a member that stays, under the plan in force (I6).
+    /// `None` when the policy gives no such bound or does not know the member yet.
+    pub fn probe_gap_bound(&self, id: NodeId) -> Option<u64> {
+        self.selector.gap_bound(id)
     }
 
     /// Digest of the list, this node included; equal lists have equal digests.
@@ -259,6 +303,8 @@ impl Membership {
             }
             _ => {}
         }
+        self.check_isolation(cx);
+        self.check_luck(cx);
         self.probe_regular(cx, self.tick_due);
         for at in 0..self.pursued.len() {
             self.pursue(cx, self.pursued[at]);
@@ -300,6 +346,7 @@ impl Membership {
     pub(crate) fn piggyback(
         &mut self,
         me: NodeId,
+        now: Instant,
         to: Option<NodeId>,
         mut room: usize,
         mut push: impl FnMut(Msg),
@@ -317,9 +364,21 @@ impl Membership {
                 push(msg);
             }
         }
-        if self.rumors.len() == 0 {
-            return;
+        if self.rumors.len() > 0 {
+            self.offer_rumors(me, told, &mut room, &mut push);
         }
+        if !self.news.is_empty() {
+            self.offer_news(now, to, room, push);
+        }
+    }
+
+    fn offer_rumors(
+        &mut self,
+        me: NodeId,
+        told: Option<NodeId>,
+        room: &mut usize,
+        push: &mut impl FnMut(Msg),
+    ) {
         let limit = self.config.rumor_factor * log_periods(self.size());
         let most = usize::from(self.config.rumors_max);
         let own = self.own_record(me);
@@ -345,14 +404,69 @@ impl Membership {
                 }
             };
             let len = frame_len(&msg);
-            if len > room {
+            if len > *room {
                 misfits += 1;
                 return if misfits > 4 { Take::Full } else { Take::No };
             }
-            room -= len;
+            *room -= len;
             push(msg);
             Take::Yes
         });
+    }
+}
+
+impl Membership {
+    /// Starts to pass on news about `subject`.
+    fn spread(&mut self, now: Instant, subject: NodeId, accuser: NodeId, urgency: Urgency) {
+        let max = self.rumors_max();
+        self.rumors.replace(subject, accuser, urgency, max);
+        if self.config.rumor_ring > 0 {
+            self.news.retain(|n| n.1 != subject);
+            self.news.push_back((now, subject));
+            if self.news.len() > usize::from(self.config.rumor_ring) {
+                self.news.pop_front();
+            }
+        }
+    }
+
+    /// Long links are rare under spatial probing: they carry what is recent, told before or not (E16).
+    fn offer_news(
+        &mut self,
+        now: Instant,
+        to: Option<NodeId>,
+        mut room: usize,
+        mut push: impl FnMut(Msg),
+    ) {
+        let lasting = 2 * self.config.rumor_factor * log_periods(self.size());
+        let span = self.config.probe_period * lasting;
+        while self
+            .news
+            .front()
+            .is_some_and(|&(at, _)| now.since(at) > span)
+        {
+            self.news.pop_front();
+        }
+        let far = to
+            .and_then(|id| self.table.get(id))
+            .is_some_and(|m| self.selector.is_far(m.distance));
+        if !far {
+            return;
+        }
+        for &(_, subject) in self.news.iter().rev() {
+            let Some(member) = self.table.get(subject) else {
+                continue;
+            };
+            let msg = match member.precedence.status {
+                Status::Alive => Msg::Record(member.record()),
+                _ => Msg::Accusation(member.accusation()),
+            };
+            let len = frame_len(&msg);
+            if len > room {
+                break;
+            }
+            room -= len;
+            push(msg);
+        }
     }
 }
 
@@ -372,6 +486,8 @@ impl Protocol for Membership {
                 let first = cx.rng.below64(micros(self.config.probe_period));
                 self.tick_due = cx.now + Duration::from_micros(first);
                 cx.set_timer(Timer::Tick, self.tick_due);
+                self.start_luck(cx.now);
+                self.last_heard = cx.now;
             }
             Input::Join(seeds) => self.join(cx, seeds),
             Input::Restore(records) => self.restore(cx, records),
@@ -388,6 +504,28 @@ impl Protocol for Membership {
                 if self.addr != addr {
                     self.addr = addr;
                     self.announce(cx);
+                }
+            }
+            Input::SetProximity(proximities) => {
+                for Proximity {
+                    id,
+                    distance,
+                    neighbor,
+                } in proximities
+                {
+                    if let Some(member) = self.table.touch(id)
+                        && distance.is_finite()
+                    {
+                        member.distance = distance.max(0.0);
+                        member.neighbor = neighbor;
+                    }
+                }
+                self.selector.replan();
+            }
+            Input::SetPosition(position) => {
+                let place = Coordinate::at(position);
+                if place.is_sane() {
+                    self.coordinate = Some(place);
                 }
             }
         }
@@ -422,6 +560,7 @@ impl Protocol for Membership {
             Msg::Pull { after } => self.on_pull(cx, from, after),
             Msg::Page { next, options } => self.on_page(cx, from, next, options),
             Msg::Digest { buckets, reply } => self.on_digest(cx, from, buckets, reply),
+            Msg::Unlucky => self.on_unlucky(cx, from),
             Msg::Record(record) => self.on_record(cx, record),
             Msg::Accusation(accusation) => self.on_accusation(cx, accusation),
         }
@@ -437,6 +576,7 @@ impl Protocol for Membership {
             Timer::Relay(seq) => self.on_relay_due(cx, seq),
             Timer::Suspicion(id) => self.on_suspicion_due(cx, id),
             Timer::Witness(id) => self.on_witness_due(cx, id),
+            Timer::Sweep(id) => self.on_sweep_due(cx, id),
             Timer::Join => self.try_join(cx),
             Timer::Leave => self.depart(cx),
         }

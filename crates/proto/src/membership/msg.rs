@@ -10,7 +10,7 @@ pub const BUCKETS: usize = 16;
 
 /// What members say to each other about membership. Every datagram also claims, by its header,
 /// that its sender is alive in the life and incarnation named there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Msg {
     /// Are you there? Answered by one [`Msg::Ack`].
     Ping {
@@ -77,6 +77,9 @@ pub enum Msg {
         /// Send yours too.
         reply: bool,
     },
+    /// The sender is probed too rarely: favour it. Only in the papers' form of the feedback; otherwise
+    /// a flag in the header says it.
+    Unlucky,
     /// All about one member.
     Record(Record),
     /// A suspicion, a verdict or a goodbye.

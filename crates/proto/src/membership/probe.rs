@@ -3,7 +3,7 @@
 use super::config::ProbeTimeout;
 use super::msg::Msg;
 use super::record::{Precedence, Status};
-use super::table::Phase;
+use super::table::{Member, Phase};
 use super::{Membership, MembershipCx, Timer};
 use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Sender, To};
@@ -66,7 +66,14 @@ impl Probes {
 impl Membership {
     /// The tick's own probe.
     pub(super) fn probe_regular(&mut self, cx: &mut MembershipCx<'_>, end: Instant) {
-        if let Some(target) = self.selector.target(&self.table, cx.rng).map(|m| m.id) {
+        if self.selector.wants_plan(&self.table) {
+            self.refresh_distances();
+        }
+        let target = match self.neglected(cx) {
+            Some(id) => Some(id),
+            None => self.selector.target(&self.table, cx.now, cx.rng),
+        };
+        if let Some(target) = target {
             self.probe(cx, target, end, true);
         }
     }
@@ -79,6 +86,17 @@ impl Membership {
             .is_some_and(|m| m.phase == Phase::Suspected);
         let busy = self.probes.own.iter().any(|p| p.target == id);
         if suspected && !busy && self.probes.own.len() <= EXTRA_PROBES {
+            self.probe(cx, id, cx.now + self.period(), false);
+        }
+    }
+
+    /// Checks a silent member near a suspect.
+    pub(super) fn on_sweep_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let quiet = self.config.probe_period * 2;
+        let silent = |m: &Member| m.phase == Phase::Up && cx.now.since(m.last_contact) > quiet;
+        let busy = self.probes.own.iter().any(|p| p.target == id);
+        if self.table.get(id).is_some_and(silent) && !busy && self.probes.own.len() <= EXTRA_PROBES
+        {
             self.probe(cx, id, cx.now + self.period(), false);
         }
     }
@@ -199,6 +217,7 @@ impl Membership {
         seq: u32,
         want: bool,
     ) {
+        self.note_probed(cx.now);
         cx.send(from.reply_to(), Msg::Ack { seq });
         if want {
             cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
@@ -269,10 +288,7 @@ impl Membership {
         let probe = self.probes.own.swap_remove(at);
         cx.cancel_timer(Timer::Probe(seq));
         if direct && probe.stage == Stage::Direct {
-            let rtt_us = micros(cx.now.since(probe.sent_at));
-            if let Some(member) = self.table.touch(who) {
-                member.rtt.sample(rtt_us);
-            }
+            self.note_rtt(cx, who, micros(cx.now.since(probe.sent_at)));
         }
         if probe.regular {
             self.lower_health();

@@ -1,5 +1,6 @@
 //! What is said of a member, and which of two sayings wins.
 
+use super::distance::Coordinate;
 use crate::id::{Incarnation, Life, NodeId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -117,7 +118,7 @@ impl Meta {
 }
 
 /// All that is known of a member: what pages and joins carry, and rumors of live members.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The subject.
     pub id: NodeId,
@@ -129,6 +130,8 @@ pub struct Record {
     pub addr: SocketAddr,
     /// What it says of itself.
     pub meta: Arc<Meta>,
+    /// Where it is, as far as the teller knows.
+    pub coordinate: Option<Coordinate>,
     /// Address and meta belong to this claim. Otherwise they are those of an earlier one, the best
     /// the teller has: good enough to reach the member and ask.
     pub current: bool,

@@ -26,6 +26,12 @@ pub(crate) struct Suspicion {
 }
 
 impl Suspicion {
+    /// Begins again: what was not heard during a silence proves nothing.
+    pub(crate) fn restart(&mut self, now: Instant, deadline: Instant) {
+        self.since = now;
+        self.deadline = deadline;
+    }
+
     /// Adds an accuser unless it is known or there are enough.
     fn confirm(&mut self, by: NodeId, most: u8) -> bool {
         let count = usize::from(self.count);
@@ -84,17 +90,43 @@ impl Membership {
         };
         let precedence = member.precedence;
         self.stats.accusations += 1;
-        match (member.phase, precedence.status) {
-            (Phase::Up, _) | (Phase::Suspected, Status::Suspect) => {
-                self.suspect(cx, id, precedence.with(Status::Suspect), cx.me);
-                if self.pursued.len() < usize::from(self.config.pursuits)
-                    && !self.pursued.contains(&id)
-                {
-                    self.pursued.push(id);
-                }
-            }
+        if member.phase == Phase::Down || precedence.status.is_terminal() {
             // A verdict is out already, or the member is gone.
-            _ => {}
+            return;
+        }
+        if self.is_isolated() {
+            if member.phase == Phase::Up {
+                self.open_suspicion(cx, id, cx.me);
+            }
+            return;
+        }
+        self.suspect(cx, id, precedence.with(Status::Suspect), cx.me);
+        if self.pursued.len() < usize::from(self.config.pursuits) && !self.pursued.contains(&id) {
+            self.pursued.push(id);
+        }
+        self.sweep_around(cx, id);
+    }
+
+    /// The member has to answer for itself from now on; what is told of it stays.
+    pub(super) fn open_suspicion(&mut self, cx: &mut MembershipCx<'_>, id: NodeId, by: NodeId) {
+        let (now, n) = (cx.now, self.size());
+        let deadline = now + self.config.suspicion_span(n, 0);
+        let life = self.table.update(id, |m| {
+            m.accuser = by;
+            m.phase = Phase::Suspected;
+            m.suspicion_count = m.suspicion_count.saturating_add(1);
+            m.suspicion = Some(Box::new(Suspicion {
+                since: now,
+                deadline,
+                verdict: false,
+                accusers: [by; ACCUSERS],
+                count: 1,
+            }));
+            m.precedence.life
+        });
+        if let Some(life) = life {
+            cx.set_timer(Timer::Suspicion(id), deadline);
+            cx.emit(Event::Suspected { id, life, by });
         }
     }
 
@@ -111,30 +143,10 @@ impl Membership {
         let Some(member) = self.table.get(id) else {
             return;
         };
-        let news = precedence > member.precedence;
-        let rumors_max = self.rumors_max();
-        if news || member.suspicion.is_none() {
-            let deadline = now + self.config.suspicion_span(n, 0);
-            self.table.update(id, |m| {
-                m.raise(precedence);
-                m.accuser = by;
-                m.phase = Phase::Suspected;
-                m.suspicion_count = m.suspicion_count.saturating_add(1);
-                m.suspicion = Some(Box::new(Suspicion {
-                    since: now,
-                    deadline,
-                    verdict: false,
-                    accusers: [by; ACCUSERS],
-                    count: 1,
-                }));
-            });
-            cx.set_timer(Timer::Suspicion(id), deadline);
-            cx.emit(Event::Suspected {
-                id,
-                life: precedence.life,
-                by,
-            });
-            self.rumors.replace(id, by, Urgency::Suspicion, rumors_max);
+        if precedence > member.precedence || member.suspicion.is_none() {
+            self.table.update(id, |m| m.raise(precedence));
+            self.open_suspicion(cx, id, by);
+            self.spread(now, id, by, Urgency::Suspicion);
             if by != cx.me {
                 self.consider_witnessing(cx, id);
             }
@@ -150,7 +162,8 @@ impl Membership {
                 suspicion.deadline = suspicion.deadline.min(suspicion.since + span);
                 cx.set_timer(Timer::Suspicion(id), suspicion.deadline.max(now));
             }
-            self.rumors.add(id, by, Urgency::Suspicion, rumors_max);
+            let max = self.rumors_max();
+            self.rumors.add(id, by, Urgency::Suspicion, max);
         }
     }
 
@@ -185,8 +198,7 @@ impl Membership {
             deadline
         });
         let Some(deadline) = deadline else { return };
-        self.rumors
-            .replace(id, by, Urgency::Departure, self.rumors_max());
+        self.spread(cx.now, id, by, Urgency::Departure);
         if deadline <= now {
             self.bury(cx, id, Departure::Failed, by);
             return;
@@ -215,11 +227,22 @@ impl Membership {
             return;
         }
         let by = member.accuser;
-        if member.precedence.status == Status::Suspect {
-            self.table
-                .update(id, |m| m.precedence.status = Status::Dead);
-            self.rumors
-                .replace(id, by, Urgency::Departure, self.rumors_max());
+        match self.isolation_hold() {
+            Some(hold) if cx.now < hold => {
+                if let Some(open) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+                    open.deadline = hold;
+                }
+                cx.set_timer(Timer::Suspicion(id), hold);
+                return;
+            }
+            // I13: a verdict in isolation stays with this node.
+            Some(_) => {}
+            None if member.precedence.status.is_terminal() => {}
+            None => {
+                self.table
+                    .update(id, |m| m.precedence.status = Status::Dead);
+                self.spread(cx.now, id, by, Urgency::Departure);
+            }
         }
         self.bury(cx, id, Departure::Failed, by);
     }
@@ -263,10 +286,9 @@ impl Membership {
         self.pursued.retain(|&p| p != id);
     }
 
-    /// With luck that makes `witnesses` members check on average, this node checks the suspicion.
+    /// Perhaps this node checks the suspicion.
     fn consider_witnessing(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
-        let others = self.table.live().saturating_sub(1).max(1) as u32;
-        if self.config.witnesses > 0 && cx.rng.below(others) < u32::from(self.config.witnesses) {
+        if self.config.witnesses > 0 && self.is_witness(cx, id) {
             let wait = cx.rng.below64(micros(self.config.probe_period));
             cx.set_timer(Timer::Witness(id), cx.now + Duration::from_micros(wait));
         }

@@ -1,7 +1,8 @@
 //! The member list: who is known, dense and ordered, with a digest kept up to date.
 
+use super::distance::Coordinate;
 use super::msg::BUCKETS;
-use super::record::{Accusation, Meta, Precedence, Record};
+use super::record::{Accusation, Meta, Precedence, Record, Status};
 use super::suspicion::Suspicion;
 use crate::hash::{hash_pair, mix};
 use crate::id::{Incarnation, Life, NodeId};
@@ -30,20 +31,33 @@ pub struct Rtt {
     pub srtt_us: u32,
     /// Smoothed deviation.
     pub var_us: u32,
+    /// The two samples before the last.
+    recent: [u32; 2],
 }
 
 impl Rtt {
-    pub(crate) fn sample(&mut self, us: u64) {
+    /// Takes a sample; returns the median of the last three, for those whom one outlier harms.
+    pub(crate) fn sample(&mut self, us: u64) -> u32 {
         let us = us.clamp(1, 1 << 30) as u32;
+        let [a, b] = self.recent;
+        let median = if b == 0 {
+            us
+        } else {
+            a.max(b).min(us.max(a.min(b)))
+        };
+        self.recent = [us, a];
         if self.srtt_us == 0 {
-            *self = Rtt {
-                srtt_us: us,
-                var_us: us / 2,
-            };
+            (self.srtt_us, self.var_us) = (us, us / 2);
         } else {
             self.var_us = (3 * (self.var_us / 4)).saturating_add(self.srtt_us.abs_diff(us) / 4);
             self.srtt_us = ((u64::from(self.srtt_us) * 7 + u64::from(us)) / 8).max(1) as u32;
         }
+        median
+    }
+
+    /// Whether at least three samples were taken.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.recent[1] != 0
     }
 }
 
@@ -66,6 +80,12 @@ pub struct Member {
     pub last_contact: Instant,
     /// Round-trip time of direct probes.
     pub rtt: Rtt,
+    /// Where it is, when it says so.
+    pub coordinate: Option<Coordinate>,
+    /// How far it is by the configured source; 0 when that is not known.
+    pub distance: f32,
+    /// Within one hop, when the routing below says so.
+    pub neighbor: bool,
     /// How often it was suspected, in any life.
     pub suspicion_count: u32,
     /// Address and meta are those of the precedence, not of an older one.
@@ -81,6 +101,9 @@ pub struct Member {
 
 const NOWHERE: u32 = u32::MAX;
 
+/// Addresses of members long gone that are tried now and then.
+const CONTACTS: usize = 64;
+
 impl Member {
     /// The record, as pages carry it.
     pub fn record(&self) -> Record {
@@ -90,6 +113,7 @@ impl Member {
             accuser: self.accuser,
             addr: self.addr,
             meta: Arc::clone(&self.meta),
+            coordinate: self.coordinate,
             current: self.current,
         }
     }
@@ -134,8 +158,10 @@ pub struct Table {
     /// Departed members with their expiry, oldest first. An entry whose member came back or departed
     /// again no longer matches its expiry and is skipped.
     departed: VecDeque<(Instant, NodeId)>,
+    contacts: VecDeque<SocketAddr>,
     digest: u64,
     version: u64,
+    live_version: u64,
 }
 
 impl Table {
@@ -157,6 +183,11 @@ impl Table {
     /// Changes whenever a record or verdict does.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Changes whenever a member comes, goes or restarts.
+    pub fn live_version(&self) -> u64 {
+        self.live_version
     }
 
     /// The member with that id, also when it is down.
@@ -230,6 +261,7 @@ impl Table {
                 self.digest ^= new_key;
             }
             self.version += 1;
+            self.live_version += u64::from(precedence.life != new_precedence.life);
         }
         if phase != new_phase {
             self.version += 1;
@@ -264,6 +296,9 @@ impl Table {
             phase,
             last_contact: now,
             rtt: Rtt::default(),
+            coordinate: record.coordinate.filter(Coordinate::is_sane),
+            distance: 0.0,
+            neighbor: false,
             suspicion_count: 0,
             current: record.current,
             suspicion: None,
@@ -281,11 +316,13 @@ impl Table {
     }
 
     fn list(&mut self, slot: usize) {
+        self.live_version += 1;
         self.slots[slot].position = self.pingable.len() as u32;
         self.pingable.push(slot as u32);
     }
 
     fn unlist(&mut self, slot: usize) {
+        self.live_version += 1;
         let position = self.slots[slot].position as usize;
         self.slots[slot].position = NOWHERE;
         self.pingable.swap_remove(position);
@@ -310,6 +347,12 @@ impl Table {
         while self.departed.front().is_some_and(|&(at, _)| at <= now) {
             self.forget_oldest();
         }
+    }
+
+    /// Where members listened whose records have expired, the latest last: a few addresses that
+    /// outlast any partition.
+    pub(crate) fn contacts(&self) -> &VecDeque<SocketAddr> {
+        &self.contacts
     }
 
     /// A departed member: the `n`th of [`Table::departed_len`].
@@ -344,6 +387,13 @@ impl Table {
         if !gone.precedence.status.is_terminal() {
             self.digest ^= gone.key();
         }
+        if gone.precedence.status != Status::Left && gone.addr.port() != 0 {
+            self.contacts.retain(|&a| a != gone.addr);
+            self.contacts.push_back(gone.addr);
+            if self.contacts.len() > CONTACTS {
+                self.contacts.pop_front();
+            }
+        }
         if let Ok(at) = self.index.binary_search_by_key(&gone.id, |e| e.0) {
             self.index.remove(at);
         }
@@ -362,7 +412,6 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Status;
     use super::*;
     use alloc::collections::BTreeMap;
     use proptest::prelude::*;
@@ -374,6 +423,7 @@ mod tests {
             accuser: NodeId(id),
             addr: SocketAddr::from(([10, 0, 0, id as u8], 1)),
             meta: Arc::default(),
+            coordinate: None,
             current: true,
         }
     }

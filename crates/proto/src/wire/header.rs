@@ -2,18 +2,27 @@
 
 use super::WireError;
 use crate::id::{Incarnation, Life, NodeId};
+use crate::membership::Coordinate;
 use alloc::vec::Vec;
 
 /// Version of the wire format. It changes whenever the golden bytes do.
 pub const VERSION: u8 = 1;
 
-/// Size of an encoded header.
+/// Size of an encoded header without a coordinate.
 pub const HEADER_LEN: usize = 30;
 
+/// Size of the largest header.
+pub const HEADER_MAX: usize = HEADER_LEN + COORDINATE_LEN;
+
+const COORDINATE_LEN: usize = 20;
+
 const LEAVING: u8 = 1;
+const UNLUCKY: u8 = 2;
+const ISOLATED: u8 = 4;
+const COORDINATE: u8 = 8;
 
 /// Who speaks, in which life, to which group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
     /// Tag of the group.
     pub group: u32,
@@ -27,6 +36,12 @@ pub struct Header {
     pub digest: u32,
     /// It is leaving the group.
     pub leaving: bool,
+    /// It is probed too rarely.
+    pub unlucky: bool,
+    /// It had heard nobody for a while.
+    pub isolated: bool,
+    /// Where it is.
+    pub coordinate: Option<Coordinate>,
 }
 
 impl Default for Header {
@@ -38,40 +53,81 @@ impl Default for Header {
             incarnation: Incarnation(0),
             digest: 0,
             leaving: false,
+            unlucky: false,
+            isolated: false,
+            coordinate: None,
         }
     }
 }
 
 impl Header {
+    pub(crate) fn encoded_len(&self) -> usize {
+        HEADER_LEN + self.coordinate.map_or(0, |_| COORDINATE_LEN)
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         out.push(VERSION);
-        out.push(if self.leaving { LEAVING } else { 0 });
+        out.push(
+            flag(self.leaving, LEAVING)
+                | flag(self.unlucky, UNLUCKY)
+                | flag(self.isolated, ISOLATED)
+                | flag(self.coordinate.is_some(), COORDINATE),
+        );
         out.extend_from_slice(&self.group.to_le_bytes());
         out.extend_from_slice(&self.id.0.to_le_bytes());
         out.extend_from_slice(&self.life.0.to_le_bytes());
         out.extend_from_slice(&self.incarnation.0.to_le_bytes());
         out.extend_from_slice(&self.digest.to_le_bytes());
+        if let Some(Coordinate {
+            position: [x, y, z],
+            height,
+            error,
+        }) = self.coordinate
+        {
+            for part in [x, y, z, height, error] {
+                out.extend_from_slice(&part.to_le_bytes());
+            }
+        }
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Header, WireError> {
+    /// Reads a header and returns what follows it.
+    pub(super) fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
         let version = *bytes.first().ok_or(WireError::Short)?;
         if version != VERSION {
             return Err(WireError::Version(version));
         }
-        let fixed: &[u8; HEADER_LEN] = bytes.first_chunk().ok_or(WireError::Short)?;
+        let flags = *bytes.get(1).ok_or(WireError::Short)?;
+        let with_coordinate = flags & COORDINATE != 0;
+        let len = if with_coordinate {
+            HEADER_MAX
+        } else {
+            HEADER_LEN
+        };
+        let (fixed, rest) = bytes.split_at_checked(len).ok_or(WireError::Short)?;
         let word = |at: usize| {
             let mut four = [0; 4];
             four.copy_from_slice(&fixed[at..at + 4]);
             u32::from_le_bytes(four)
         };
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        Ok(Header {
-            leaving: fixed[1] & LEAVING != 0,
+        let part = |n: usize| f32::from_bits(word(HEADER_LEN + 4 * n));
+        let coordinate = with_coordinate.then(|| Coordinate {
+            position: [part(0), part(1), part(2)],
+            height: part(3),
+            error: part(4),
+        });
+        let header = Header {
+            leaving: flags & LEAVING != 0,
+            unlucky: flags & UNLUCKY != 0,
+            isolated: flags & ISOLATED != 0,
+            coordinate,
             group: word(2),
             id: NodeId(long(6)),
             life: Life(long(14)),
             incarnation: Incarnation(word(22)),
             digest: word(26),
-        })
+        };
+        Ok((header, rest))
     }
 }

@@ -1,16 +1,18 @@
 //! Bytes to frames and back, nothing else.
 //!
-//! A datagram is a header and frames. The header has 30 bytes, numbers little-endian:
+//! A datagram is a header and frames. The header has 30 bytes, or 50 with a coordinate; numbers are
+//! little-endian:
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 1 | version |
-//! | 1 | flags: bit 0, the sender is leaving |
+//! | 1 | flags of the sender: 1 leaving, 2 probed too rarely, 4 isolated, 8 a coordinate follows |
 //! | 4 | tag of the group |
 //! | 8 | sender |
 //! | 8 | its life |
 //! | 4 | its incarnation |
 //! | 4 | digest of its member list |
+//! | 20 | its coordinate: three of place, height, error, each a 32-bit float |
 //!
 //! A frame is a layer (1 byte), a length (varint) and a body in postcard's format. A frame that
 //! cannot be read is skipped by its length, so that a later version can add some.
@@ -19,18 +21,18 @@ mod frame;
 mod header;
 
 pub use frame::Frame;
-pub use header::{HEADER_LEN, Header, VERSION};
+pub use header::{HEADER_LEN, HEADER_MAX, Header, VERSION};
 
 use alloc::vec::Vec;
 
 /// Room a datagram needs besides the largest meta: header, and one full record.
-pub const DATAGRAM_MIN: usize = HEADER_LEN + 90;
+pub const DATAGRAM_MIN: usize = HEADER_MAX + 110;
 
 /// Largest datagram that is read.
 pub const DATAGRAM_MAX: usize = 65_507;
 
 /// A datagram, decoded. Reused by drivers: clearing it keeps the allocation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Datagram {
     /// Who speaks.
     pub header: Header,
@@ -64,7 +66,7 @@ pub struct Read {
 impl Datagram {
     /// Encoded size.
     pub fn encoded_len(&self) -> usize {
-        HEADER_LEN + self.frames.iter().map(Frame::encoded_len).sum::<usize>()
+        self.header.encoded_len() + self.frames.iter().map(Frame::encoded_len).sum::<usize>()
     }
 
     /// Appends the encoded datagram to `out`.
@@ -78,9 +80,9 @@ impl Datagram {
     /// Reads `bytes` into this datagram. Frames before a torn one are kept.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Read, WireError> {
         self.frames.clear();
-        self.header = Header::decode(bytes)?;
+        let (header, mut rest) = Header::decode(bytes)?;
+        self.header = header;
         let mut read = Read::default();
-        let mut rest = &bytes[HEADER_LEN..];
         while !rest.is_empty() {
             match Frame::decode(rest) {
                 Ok((frame, after)) => {

@@ -4,7 +4,7 @@ use super::*;
 use crate::command::Command;
 use crate::config::Config;
 use crate::id::{Incarnation, Life, NodeId};
-use crate::membership::{Accusation, Meta, Msg, Precedence, Record, Status};
+use crate::membership::{Accusation, Coordinate, Meta, Msg, Precedence, Record, Status};
 use crate::node::{Identity, Node};
 use crate::time::Instant;
 use alloc::string::String;
@@ -29,6 +29,9 @@ fn header() -> impl Strategy<Value = Header> {
             incarnation: Incarnation(incarnation),
             digest,
             leaving,
+            unlucky: digest & 1 != 0,
+            isolated: digest & 2 != 0,
+            coordinate: (digest & 4 != 0).then(|| Coordinate::at([digest as f32, 1.5, -2.0])),
         })
 }
 
@@ -97,6 +100,7 @@ fn msg() -> impl Strategy<Value = Msg> {
                     accuser,
                     addr,
                     meta,
+                    coordinate: current.then(Coordinate::default),
                     current,
                 })
             }
@@ -138,6 +142,7 @@ fn record(id: u64) -> Record {
         accuser: NodeId(id),
         addr: SocketAddr::from(([10, 0, 0, id as u8], 7000)),
         meta: Arc::new(Meta::named("robot")),
+        coordinate: None,
         current: true,
     }
 }
@@ -177,7 +182,7 @@ proptest! {
             Ok(_) => prop_assert_eq!(&sent.frames[..got.frames.len()], &got.frames[..]),
             Err(error) => {
                 prop_assert_eq!(error, WireError::Short);
-                prop_assert!(bytes.len() < HEADER_LEN);
+                prop_assert!(bytes.len() < HEADER_MAX);
             }
         }
     }
@@ -259,14 +264,14 @@ fn the_bytes_on_the_wire_are_pinned() {
             "0100000000000000",
             "00",
             "001c",
-            "0a",
+            "0b",
             "0300000000000000",
             "0a00000000000000",
             "ac02",
             "01",
             "0400000000000000",
-            "002a",
-            "09",
+            "002b",
+            "0a",
             "0200000000000000",
             "0a00000000000000",
             "00",
@@ -274,6 +279,7 @@ fn the_bytes_on_the_wire_are_pinned() {
             "0200000000000000",
             "000a000002d836",
             "05726f626f74",
+            "00",
             "00",
             "01",
         )

@@ -1,0 +1,244 @@
+//! Bounds of the policies: I6, I7, theorem 3's worst case, and comings and goings in between.
+
+use super::super::record::{Precedence, Record, Status};
+use super::*;
+use crate::id::Incarnation;
+use crate::rng::Rng;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::net::SocketAddr;
+use proptest::prelude::*;
+
+fn table(distances: &[f32]) -> Table {
+    let mut table = Table::default();
+    for (i, &distance) in distances.iter().enumerate() {
+        add(&mut table, i as u64 + 1, distance);
+    }
+    table
+}
+
+fn add(table: &mut Table, id: u64, distance: f32) {
+    let record = Record {
+        id: NodeId(id),
+        precedence: Precedence::alive(Life(1), Incarnation(0)),
+        accuser: NodeId(id),
+        addr: SocketAddr::from(([10, 0, 0, 1], 1)),
+        meta: Arc::default(),
+        coordinate: None,
+        current: true,
+    };
+    table.insert(record, Phase::Up, Instant::ZERO);
+    table.touch(NodeId(id)).unwrap().distance = distance;
+}
+
+fn remove(table: &mut Table, id: u64) {
+    table.update(NodeId(id), |m| {
+        m.phase = Phase::Down;
+        m.precedence.status = Status::Dead;
+    });
+}
+
+fn selector(policy: TargetPolicy, exponent: f32, floor: ProbeFloor) -> Selector {
+    Selector::new(Selection {
+        policy,
+        exponent,
+        floor,
+        helpers: HelperPolicy::Shares,
+        boosts_stay: false,
+    })
+}
+
+fn run(s: &mut Selector, table: &Table, rng: &mut Rng, ticks: usize) -> Vec<u64> {
+    (0..ticks)
+        .map(|_| s.target(table, Instant::ZERO, rng).unwrap().0)
+        .collect()
+}
+
+/// Largest distance between two probes of each member.
+fn gaps(sequence: &[u64]) -> BTreeMap<u64, u64> {
+    let (mut last, mut gaps) = (BTreeMap::new(), BTreeMap::new());
+    for (tick, &id) in sequence.iter().enumerate() {
+        if let Some(before) = last.insert(id, tick as u64) {
+            let gap = gaps.entry(id).or_insert(0);
+            *gap = (*gap).max(tick as u64 - before);
+        }
+    }
+    gaps
+}
+
+#[test]
+fn the_papers_bag_is_emptied_in_four_passes() {
+    // [Medley fig. 3] counts 4, 2, 1: seven periods, passes of 3, 2, 1, 1.
+    let table = table(&[1.0, 2.0, 4.0]);
+    let mut s = selector(TargetPolicy::BagPass, 1.0, ProbeFloor::Off);
+    let mut rng = Rng::seed(3, 1);
+    for _ in 0..20 {
+        let mut round = run(&mut s, &table, &mut rng, 7);
+        assert_eq!(round[5..], [1, 1]);
+        let mut second = round[3..5].to_vec();
+        second.sort_unstable();
+        assert_eq!(second, [1, 2]);
+        round.sort_unstable();
+        assert_eq!(round, [1, 1, 1, 1, 2, 2, 3]);
+    }
+}
+
+#[test]
+fn theorem_3s_worst_case_is_reached() {
+    // [Medley thm. 3], E5: a member probed first in one super-round and last in the only pass of the
+    // next that contains it waits S + K - 1 periods at most; some seed comes to within one of it.
+    let table = table(&[1.0, 1.0, 2.0]);
+    let mut worst = 0;
+    for seed in 0..200 {
+        let mut s = selector(TargetPolicy::BagPass, 2.0, ProbeFloor::Off);
+        let sequence = run(&mut s, &table, &mut Rng::seed(seed, 1), 90);
+        let bound = s.gap_bound(NodeId(3)).unwrap();
+        assert_eq!(bound, 9 + 3 - 1);
+        let gap = gaps(&sequence)[&3];
+        assert!(gap <= bound);
+        worst = worst.max(gap);
+    }
+    assert_eq!(worst, 11);
+}
+
+#[test]
+fn a_join_in_every_period_starves_nobody() {
+    // E21: a stream of newcomers must not postpone the far member for ever.
+    for policy in [TargetPolicy::BagPass, TargetPolicy::Stride] {
+        let mut t = table(&[1.0, 1.0, 8.0]);
+        let mut s = selector(policy, 1.0, ProbeFloor::Auto);
+        let mut rng = Rng::seed(5, 1);
+        let mut seen = 0;
+        for tick in 0..400 {
+            if tick % 4 == 0 {
+                add(&mut t, 100 + tick, 1.0);
+            }
+            seen += u32::from(s.target(&t, Instant::ZERO, &mut rng) == Some(NodeId(3)));
+        }
+        assert!(seen > 0, "{policy:?}");
+    }
+}
+
+#[test]
+fn the_departed_are_never_targets_and_cost_no_period() {
+    for policy in [
+        TargetPolicy::Iid,
+        TargetPolicy::BagPass,
+        TargetPolicy::BagRandom,
+        TargetPolicy::Stride,
+    ] {
+        let mut t = table(&[1.0, 2.0, 3.0, 4.0]);
+        let mut s = selector(policy, 2.0, ProbeFloor::Auto);
+        let mut rng = Rng::seed(5, 1);
+        run(&mut s, &t, &mut rng, 5);
+        remove(&mut t, 2);
+        assert!(
+            run(&mut s, &t, &mut rng, 50).iter().all(|&id| id != 2),
+            "{policy:?}"
+        );
+        for id in [1, 3, 4] {
+            remove(&mut t, id);
+        }
+        assert_eq!(s.target(&t, Instant::ZERO, &mut rng), None);
+    }
+}
+
+#[test]
+fn iid_follows_the_shares() {
+    let table = table(&[1.0, 2.0, 4.0]);
+    let mut s = selector(TargetPolicy::Iid, 1.0, ProbeFloor::Off);
+    let sequence = run(&mut s, &table, &mut Rng::seed(5, 1), 70_000);
+    for (id, expected) in [(1, 40_000), (2, 20_000), (3, 10_000_i64)] {
+        let n = sequence.iter().filter(|&&x| x == id).count() as i64;
+        assert!((n - expected).abs() < 600, "{id}: {n}");
+    }
+}
+
+#[test]
+fn a_distance_that_changes_is_followed() {
+    let mut t = table(&[1.0, 10.0]);
+    let mut s = selector(TargetPolicy::Stride, 3.0, ProbeFloor::Auto);
+    let mut rng = Rng::seed(5, 1);
+    let share = |ids: &[u64]| ids.iter().filter(|&&id| id == 1).count();
+    let before = share(&run(&mut s, &t, &mut rng, 200));
+    t.touch(NodeId(1)).unwrap().distance = 10.0;
+    t.touch(NodeId(2)).unwrap().distance = 1.0;
+    run(&mut s, &t, &mut rng, 40);
+    let after = share(&run(&mut s, &t, &mut rng, 200));
+    assert!(before > 150 && after < 50, "{before} {after}");
+}
+
+#[test]
+fn an_unlucky_neighbour_is_favoured_for_a_time() {
+    let t = table(&[1.0, 1.0, 8.0]);
+    let mut s = selector(TargetPolicy::Iid, 2.0, ProbeFloor::Off);
+    let mut rng = Rng::seed(5, 1);
+    let far = |ids: Vec<u64>| ids.iter().filter(|&&id| id == 3).count();
+    let before = far(run(&mut s, &t, &mut rng, 3000));
+    s.boost(NodeId(3), Instant::from_micros(10), &mut rng);
+    let during = far(run(&mut s, &t, &mut rng, 3000));
+    s.replan();
+    let later = Instant::from_micros(20);
+    let after = (0..3000)
+        .filter(|_| s.target(&t, later, &mut rng) == Some(NodeId(3)))
+        .count();
+    assert!(
+        before < 80 && during > 900 && after < 80,
+        "{before} {during} {after}"
+    );
+}
+
+#[test]
+fn helpers_are_near_different_and_never_the_target() {
+    let t = table(&[1.0, 1.0, 1.0, 50.0, 50.0, 50.0]);
+    let mut s = selector(TargetPolicy::Iid, 3.0, ProbeFloor::Off);
+    let mut rng = Rng::seed(5, 1);
+    let mut near = 0;
+    for _ in 0..200 {
+        let mut helpers = s.helpers(&t, &mut rng, NodeId(1), 2);
+        near += helpers.iter().filter(|id| id.0 <= 3).count();
+        helpers.sort_unstable();
+        helpers.dedup();
+        assert_eq!(helpers.len(), 2);
+        assert!(!helpers.contains(&NodeId(1)));
+    }
+    assert!(near > 390, "{near}");
+    s.selection.helpers = HelperPolicy::Mixed;
+    let far = |s: &Selector, rng: &mut Rng| {
+        let helpers = s.helpers(&t, rng, NodeId(1), 2);
+        helpers.iter().filter(|id| id.0 > 3).count()
+    };
+    let mixed: usize = (0..200).map(|_| far(&s, &mut rng)).sum();
+    assert!((100..190).contains(&mixed), "{mixed}");
+    // More than there are is all there are.
+    assert_eq!(s.helpers(&t, &mut rng, NodeId(1), 9).len(), 5);
+}
+
+proptest! {
+    /// I6 and I7: no static member waits longer than its bound, under any distances.
+    #[test]
+    fn no_static_member_waits_longer_than_its_bound(
+        distances in proptest::collection::vec(0.5_f32..20.0, 2..20),
+        m in 0.0_f32..4.0,
+        seed in any::<u64>(),
+        policy in prop_oneof![
+            Just(TargetPolicy::BagPass), Just(TargetPolicy::BagRandom), Just(TargetPolicy::Stride)
+        ],
+    ) {
+        let table = table(&distances);
+        let mut s = selector(policy, m, ProbeFloor::Auto);
+        let mut rng = Rng::seed(seed, 1);
+        // While everybody is new the bound is longer by the newcomers in the window.
+        run(&mut s, &table, &mut rng, 8 * distances.len());
+        let sequence = run(&mut s, &table, &mut rng, 4000);
+        for (id, gap) in gaps(&sequence) {
+            let bound = s.gap_bound(NodeId(id)).unwrap();
+            prop_assert!(gap <= bound, "{policy:?}: {id} waited {gap} > {bound}");
+        }
+        // Everybody is probed.
+        let mut seen = sequence.clone();
+        seen.sort_unstable();
+        seen.dedup();
+        prop_assert_eq!(seen.len(), distances.len());
+    }
+}

@@ -1,0 +1,218 @@
+//! What each claim about a member does.
+
+use super::*;
+
+#[test]
+fn confirmations_of_different_accusers_shorten_the_suspicion() {
+    let mut b = Bench::new(5);
+    b.msg(
+        sender(2, 0),
+        Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
+    );
+    let longest = b.now + T * 24;
+    assert_eq!(b.member(3).suspicion.as_ref().unwrap().deadline, longest);
+    // The same accuser again confirms nothing.
+    assert_eq!(
+        b.msg(
+            sender(4, 0),
+            Msg::Accusation(claim(3, 0, Status::Suspect, 2))
+        ),
+        []
+    );
+    for by in [4, 5, 1] {
+        b.msg(
+            sender(4, 0),
+            Msg::Accusation(claim(3, 0, Status::Suspect, by)),
+        );
+    }
+    let least = b.now + T * 4;
+    assert_eq!(b.member(3).suspicion.as_ref().unwrap().deadline, least);
+}
+
+#[test]
+fn an_accused_node_raises_its_incarnation_and_says_so_first() {
+    let mut b = Bench::new(3);
+    let effects = b.msg(sender(2, 0), Msg::Accusation(claim(1, 4, Status::Dead, 3)));
+    assert_eq!(
+        events(&effects),
+        [Event::SelfAccused {
+            by: NodeId(3),
+            was_dead: true
+        }]
+    );
+    assert_eq!(b.m.incarnation, Incarnation(5));
+    assert_eq!(b.rumors(None), [Msg::Record(b.m.own_record(ME))]);
+    // I3: it never lists itself.
+    assert!(b.m.table.get(ME).is_none());
+    // What is below its claim is not worth an answer.
+    assert_eq!(
+        b.msg(sender(2, 0), Msg::Accusation(claim(1, 4, Status::Dead, 3))),
+        []
+    );
+}
+
+#[test]
+fn a_verdict_heard_leaves_time_to_object() {
+    // E20: a node that lost its radio comes back and declares everybody dead.
+    let mut b = Bench::new(4);
+    let effects = b.msg(sender(2, 0), Msg::Accusation(claim(3, 0, Status::Dead, 2)));
+    assert_eq!(
+        effects,
+        [
+            Effect::Emit(Event::Suspected {
+                id: NodeId(3),
+                life: Life(10),
+                by: NodeId(2)
+            }),
+            Effect::SetTimer(Timer::Suspicion(NodeId(3)), b.now + T * 2),
+        ]
+    );
+    b.now = b.now + T;
+    let effects = b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+    let refuted = Event::Up {
+        id: NodeId(3),
+        life: Life(10),
+        how: Arrival::Refuted,
+    };
+    assert_eq!(events(&effects), [refuted]);
+}
+
+#[test]
+fn a_verdict_nobody_objects_to_is_final_until_the_member_speaks() {
+    let mut b = Bench::new(4);
+    b.msg(sender(2, 0), Msg::Accusation(claim(3, 0, Status::Dead, 2)));
+    b.now = b.now + T * 2;
+    let effects = b.timer(Timer::Suspicion(NodeId(3)));
+    assert_eq!(
+        events(&effects),
+        [Event::Down {
+            id: NodeId(3),
+            life: Life(10),
+            why: Departure::Failed,
+            by: NodeId(2)
+        }]
+    );
+    assert_eq!(b.m.table.live(), 2);
+    // Rumors of it being alive at that incarnation are stale.
+    assert_eq!(b.msg(sender(2, 0), Msg::Record(alive(3, 0))), []);
+    // Its own word, raised, is not.
+    let effects = b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+    let returned = Event::Up {
+        id: NodeId(3),
+        life: Life(10),
+        how: Arrival::Returned,
+    };
+    assert_eq!(events(&effects), [returned]);
+}
+
+#[test]
+fn a_process_that_does_not_know_it_is_held_dead_is_told() {
+    let mut b = Bench::new(4);
+    b.msg(sender(2, 0), Msg::Accusation(claim(3, 0, Status::Dead, 2)));
+    b.now = b.now + T * 2;
+    b.timer(Timer::Suspicion(NodeId(3)));
+    let from = sender(3, 0);
+    let effects = b.step(|m, cx| {
+        m.on_sender(cx, from);
+        m.after_sender(cx, from, false);
+    });
+    let ping = Msg::Ping {
+        seq: 1,
+        target: NodeId(3),
+        want_record: false,
+    };
+    assert_eq!(effects, [Effect::Send(To::Node(NodeId(3)), ping)]);
+    assert_eq!(
+        b.rumors(Some(3))[0],
+        Msg::Accusation(claim(3, 0, Status::Dead, 2))
+    );
+}
+
+#[test]
+fn a_restart_is_a_departure_and_an_arrival() {
+    let mut b = Bench::new(3);
+    let mut reborn = sender(3, 0);
+    reborn.life = Life(11);
+    reborn.addr = addr(33);
+    let effects = b.msg(reborn, Msg::Ack { seq: 0 });
+    assert_eq!(
+        events(&effects),
+        [
+            Event::Down {
+                id: NodeId(3),
+                life: Life(10),
+                why: Departure::Restarted,
+                by: NodeId(3)
+            },
+            Event::Up {
+                id: NodeId(3),
+                life: Life(11),
+                how: Arrival::Joined
+            },
+        ]
+    );
+    assert_eq!(b.member(3).addr, addr(33));
+    // I4: the old life never comes back.
+    assert_eq!(events(&b.msg(sender(3, 9), Msg::Ack { seq: 0 })), []);
+    assert_eq!(b.member(3).precedence.life, Life(11));
+}
+
+#[test]
+fn a_process_of_an_earlier_life_learns_of_the_later_one() {
+    // E22: a device reboots with an earlier clock and loses against its own record.
+    let mut b = Bench::new(3);
+    let mut older = sender(3, 0);
+    older.life = Life(9);
+    let effects = b.step(|m, cx| {
+        m.on_sender(cx, older);
+        m.after_sender(cx, older, true);
+    });
+    assert_eq!(
+        effects,
+        [Effect::Send(older.reply_to(), Msg::Record(alive(3, 0)))]
+    );
+}
+
+#[test]
+fn a_clock_that_went_backwards_is_repaired_and_persisted() {
+    let mut b = Bench::new(3);
+    let mut former = alive(1, 4);
+    former.precedence.life = Life(5 << 16 | 77);
+    let effects = b.msg(sender(2, 0), Msg::Record(former));
+    assert!(b.m.life > Life(5 << 16 | 77));
+    assert_eq!(b.m.life.0 >> 16, 6);
+    assert_eq!(effects, [Effect::Persist(Fact::Life(b.m.life))]);
+}
+
+#[test]
+fn a_rival_for_the_identity_is_reported_after_three_repairs() {
+    let mut b = Bench::new(3);
+    for n in 1..=4_u64 {
+        let mut rival = sender(1, 0);
+        rival.life = b.m.life.next(0).next(0);
+        let effects = b.step(|m, cx| m.on_own_id(cx, rival));
+        if n < 4 {
+            assert_eq!(effects, [Effect::Persist(Fact::Life(b.m.life))]);
+        } else {
+            assert_eq!(effects, [Effect::Emit(Event::IdentityConflict)]);
+        }
+    }
+}
+
+#[test]
+fn old_attributes_never_travel_as_those_of_a_new_claim() {
+    let mut b = Bench::new(3);
+    // Node 3 changed its address; its header arrives before the record that says so.
+    b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+    let Msg::Record(told) = &b.rumors(None)[0] else {
+        panic!("the raised claim is passed on");
+    };
+    assert!(!told.current);
+    let mut other = Bench::new(3);
+    other.msg(sender(2, 0), Msg::Record(told.clone()));
+    let mut moved = alive(3, 1);
+    moved.addr = addr(77);
+    let effects = other.msg(sender(2, 0), Msg::Record(moved));
+    assert_eq!(events(&effects), [Event::Updated { id: NodeId(3) }]);
+    assert_eq!(other.member(3).addr, addr(77));
+}

@@ -1,0 +1,275 @@
+//! Probes, helpers, accusations, pauses and local health.
+
+use super::*;
+
+#[test]
+fn a_tick_probes_one_member_and_sets_both_deadlines() {
+    let mut b = Bench::new(2);
+    b.now = b.m.tick_due;
+    let now = b.now;
+    assert_eq!(
+        b.timer(Timer::Tick),
+        [
+            Effect::SetTimer(Timer::Tick, now + T),
+            Effect::Send(
+                To::Node(NodeId(2)),
+                Msg::Ping {
+                    seq: 1,
+                    target: NodeId(2),
+                    want_record: false
+                }
+            ),
+            Effect::SetTimer(Timer::Probe(1), now + T / 4),
+        ]
+    );
+}
+
+#[test]
+fn a_ping_is_answered_where_it_came_from() {
+    let mut b = Bench::new(2);
+    let mut from = sender(2, 0);
+    from.addr = addr(99);
+    let ping = Msg::Ping {
+        seq: 7,
+        target: ME,
+        want_record: true,
+    };
+    assert_eq!(
+        b.msg(from, ping),
+        [
+            Effect::Send(To::At(NodeId(2), addr(99)), Msg::Ack { seq: 7 }),
+            Effect::Send(To::At(NodeId(2), addr(99)), Msg::Record(b.m.own_record(ME))),
+        ]
+    );
+}
+
+#[test]
+fn an_answer_ends_the_probe_and_measures_the_way() {
+    let mut b = Bench::new(2);
+    let (_, seq, _) = b.tick();
+    b.now = b.now + Duration::from_millis(30);
+    assert_eq!(
+        b.msg(sender(2, 0), Msg::Ack { seq }),
+        [Effect::CancelTimer(Timer::Probe(seq))]
+    );
+    let rtt = b.member(2).rtt;
+    assert_eq!((rtt.srtt_us, rtt.var_us), (30_000, 15_000));
+    // The same answer again is nothing.
+    assert_eq!(b.msg(sender(2, 0), Msg::Ack { seq }), []);
+}
+
+#[test]
+fn an_answer_of_another_node_at_that_address_does_not_count() {
+    let mut b = Bench::new(3);
+    let (target, seq, _) = b.tick();
+    let other = if target == NodeId(2) { 3 } else { 2 };
+    assert_eq!(b.msg(sender(other, 0), Msg::Ack { seq }), []);
+}
+
+#[test]
+fn a_silent_target_is_probed_through_helpers_then_accused() {
+    let mut b = Bench::new(5);
+    let (target, seq, _) = b.tick();
+    let started = b.now;
+    b.now = started + T / 4;
+    let effects = b.timer(Timer::Probe(seq));
+    assert_eq!(effects[0], Effect::SetTimer(Timer::Probe(seq), started + T));
+    let mut helpers = Vec::new();
+    for effect in &effects[1..] {
+        let Effect::Send(To::Node(helper), msg) = effect else {
+            panic!("only requests: {effect:?}");
+        };
+        assert_eq!(
+            *msg,
+            Msg::PingReq {
+                seq,
+                target,
+                life: Life(10),
+                addr: addr(target.0),
+                budget_ms: 750
+            }
+        );
+        helpers.push(*helper);
+    }
+    helpers.sort_unstable();
+    let others: Vec<_> = (2..=5).map(NodeId).filter(|id| *id != target).collect();
+    assert_eq!(helpers, others);
+
+    b.now = started + T;
+    let effects = b.timer(Timer::Probe(seq));
+    // Nobody confirmed yet: the longest suspicion, 2 * ceil(ln 6) * 6 periods.
+    assert_eq!(
+        effects,
+        [
+            Effect::SetTimer(Timer::Suspicion(target), b.now + T * 24),
+            Effect::Emit(Event::Suspected {
+                id: target,
+                life: Life(10),
+                by: ME
+            }),
+        ]
+    );
+    assert_eq!(
+        b.rumors(None),
+        [Msg::Accusation(claim(target.0, 0, Status::Suspect, 1))]
+    );
+}
+
+#[test]
+fn a_helper_answers_for_the_target_or_owns_up() {
+    let mut b = Bench::new(3);
+    let ask = Msg::PingReq {
+        seq: 40,
+        target: NodeId(9),
+        life: Life(10),
+        addr: addr(9),
+        budget_ms: 1000,
+    };
+    let ping = |seq| Msg::Ping {
+        seq,
+        target: NodeId(9),
+        want_record: false,
+    };
+    assert_eq!(
+        b.msg(sender(2, 0), ask.clone()),
+        [
+            Effect::Send(To::At(NodeId(9), addr(9)), ping(1)),
+            Effect::SetTimer(Timer::Relay(1), b.now + T * 4 / 5),
+        ]
+    );
+    // Asked twice, done once.
+    assert_eq!(b.msg(sender(2, 0), ask.clone()), []);
+    let effects = b.msg(sender(9, 3), Msg::Ack { seq: 1 });
+    let answer = Msg::IndirectAck {
+        seq: 40,
+        target: NodeId(9),
+        life: Life(10),
+        incarnation: Incarnation(3),
+    };
+    assert!(effects.contains(&Effect::Send(sender(2, 0).reply_to(), answer)));
+    assert!(effects.contains(&Effect::CancelTimer(Timer::Relay(1))));
+
+    b.msg(sender(3, 0), ask);
+    assert_eq!(
+        b.timer(Timer::Relay(2)),
+        [Effect::Send(sender(3, 0).reply_to(), Msg::Nack { seq: 40 })]
+    );
+}
+
+#[test]
+fn too_many_requests_are_refused_and_counted() {
+    let mut b = Bench::new(3);
+    b.m.config.relays_max = 1;
+    for seq in [40, 41] {
+        let msg = Msg::PingReq {
+            seq,
+            target: NodeId(9),
+            life: Life(10),
+            addr: addr(9),
+            budget_ms: 1000,
+        };
+        let effects = b.msg(sender(2, 0), msg);
+        if seq == 41 {
+            assert_eq!(
+                effects,
+                [Effect::Send(sender(2, 0).reply_to(), Msg::Nack { seq })]
+            );
+        }
+    }
+    assert_eq!(b.m.stats.relays_dropped, 1);
+}
+
+#[test]
+fn a_suspect_is_told_with_every_message_and_its_answer_clears_it() {
+    let mut b = Bench::new(4);
+    let accusation = claim(3, 0, Status::Suspect, 2);
+    let effects = b.msg(sender(2, 0), Msg::Accusation(accusation));
+    assert_eq!(
+        events(&effects),
+        [Event::Suspected {
+            id: NodeId(3),
+            life: Life(10),
+            by: NodeId(2)
+        }]
+    );
+    assert_eq!(b.rumors(Some(3)), [Msg::Accusation(accusation)]);
+    let effects = b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+    assert_eq!(
+        effects,
+        [
+            Effect::CancelTimer(Timer::Suspicion(NodeId(3))),
+            Effect::CancelTimer(Timer::Witness(NodeId(3))),
+            Effect::Emit(Event::Up {
+                id: NodeId(3),
+                life: Life(10),
+                how: Arrival::Refuted
+            }),
+        ]
+    );
+    // The old accusation comes round again and is nothing.
+    assert_eq!(b.msg(sender(2, 0), Msg::Accusation(accusation)), []);
+    assert_eq!(b.member(3).phase, Phase::Up);
+}
+
+#[test]
+fn a_claim_renewed_during_the_probe_is_not_accused() {
+    // I16.
+    let mut b = Bench::new(2);
+    let (_, seq, _) = b.tick();
+    b.msg(sender(2, 1), Msg::Nack { seq: 0 });
+    b.timer(Timer::Probe(seq));
+    b.now = b.now + T;
+    assert_eq!(events(&b.timer(Timer::Probe(seq))), []);
+    assert_eq!(b.member(2).phase, Phase::Up);
+}
+
+#[test]
+fn a_pause_of_this_process_accuses_nobody() {
+    let mut b = Bench::new(3);
+    b.msg(
+        sender(2, 0),
+        Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
+    );
+    let (_, seq, _) = b.tick();
+    let deadline = b.member(3).suspicion.as_ref().unwrap().deadline;
+    b.now = b.now + T * 100;
+    // Whatever fires first, the verdicts wait for as long as the process slept.
+    let effects = b.timer(Timer::Suspicion(NodeId(3)));
+    assert_eq!(events(&effects), []);
+    assert!(effects.contains(&Effect::CancelTimer(Timer::Probe(seq))));
+    let pushed = b.member(3).suspicion.as_ref().unwrap().deadline;
+    assert_eq!(pushed, deadline + T * 99);
+    assert_eq!(b.m.stats.pauses, 1);
+    assert_eq!(b.m.health(), 2);
+}
+
+#[test]
+fn local_health_follows_silent_helpers_not_silent_targets() {
+    let mut b = Bench::new(5);
+    let (_, seq, _) = b.tick();
+    b.timer(Timer::Probe(seq));
+    for _ in 0..3 {
+        b.msg(sender(2, 0), Msg::Nack { seq });
+    }
+    b.now = b.now + T;
+    b.timer(Timer::Probe(seq));
+    assert_eq!(b.m.health(), 0, "every helper answered");
+    let (_, seq, _) = b.tick();
+    b.timer(Timer::Probe(seq));
+    b.now = b.now + T;
+    b.timer(Timer::Probe(seq));
+    assert_eq!(b.m.health(), 3, "no helper answered");
+}
+
+#[test]
+fn two_members_need_no_helpers_and_one_none_at_all() {
+    // I16.
+    let mut b = Bench::new(2);
+    let (_, seq, _) = b.tick();
+    let effects = b.timer(Timer::Probe(seq));
+    assert!(effects.iter().all(|e| !matches!(e, Effect::Send(..))));
+    let mut alone = Bench::new(1);
+    alone.now = alone.m.tick_due;
+    let effects = alone.timer(Timer::Tick);
+    assert!(effects.iter().all(|e| !matches!(e, Effect::Send(..))));
+}
