@@ -1,0 +1,361 @@
+//! `consort sim`: the simulator on the command line.
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use consort_sim::chaos::{ChaosParams, chaos};
+use consort_sim::membership::{Aggregate, Params, Profile, Setup, run_many};
+use consort_sim::net::Conditions;
+use consort_sim::report::Summary;
+use consort_sim::topology::{Topology, parse_positions};
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `consort sim`.
+#[derive(Args)]
+pub(crate) struct SimArgs {
+    #[command(subcommand)]
+    command: SimCommand,
+}
+
+#[derive(Subcommand)]
+enum SimCommand {
+    /// Crash nodes of a simulated group; measure who notices when, and what it costs
+    Membership(MembershipArgs),
+    /// Random faults, then calm: checks that no invariant breaks and the group agrees again
+    Chaos(ChaosArgs),
+}
+
+#[derive(Args)]
+struct MembershipArgs {
+    /// How many nodes [default: 49, or as many as the file of positions has]
+    #[arg(long)]
+    nodes: Option<usize>,
+    /// How nodes are placed
+    #[arg(long, value_enum, default_value_t = TopologyKind::Random, conflicts_with = "positions")]
+    topology: TopologyKind,
+    /// Read positions from a CSV file: a line `x,y` in metres for each node
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
+    /// Which of the papers' setups gives density, range and suspicion
+    #[arg(long, value_enum, default_value_t = SetupKind::B)]
+    setup: SetupKind,
+    /// Radio range in metres [default: the setup's]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    range: Option<f64>,
+    /// Side of the area in metres [default: the setup's density]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    side: Option<f64>,
+    /// Probability that a hop loses a datagram
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
+    loss: f64,
+    /// How many nodes crash, all at once
+    #[arg(long, value_name = "F", default_value_t = 1)]
+    failures: usize,
+    /// Length of a run in time units; a period has 20
+    #[arg(
+        long,
+        value_name = "TU",
+        default_value_t = 8_000.0,
+        allow_negative_numbers = true
+    )]
+    duration: f64,
+    /// When nodes crash, in time units [default: 4000, or half of a shorter run]
+    #[arg(long, value_name = "TU", allow_negative_numbers = true)]
+    warmup: Option<f64>,
+    /// How long a suspect has in the paper profile, in time units [default: the setup's]
+    #[arg(long, value_name = "TU", allow_negative_numbers = true)]
+    suspicion: Option<f64>,
+    /// Decides everything random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many runs, with seeds derived from the first
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    runs: usize,
+    /// Threads; the output does not depend on it [default: one per processor]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// Settings of the nodes
+    #[arg(long, value_enum, default_value_t = ProfileKind::Paper)]
+    profile: ProfileKind,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Args)]
+struct ChaosArgs {
+    /// Which seeds: `A..B` without B, or one seed
+    #[arg(long, value_name = "A..B", default_value = "0..100")]
+    seeds: String,
+    /// Threads; the result does not depend on it [default: one per processor]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// Print every scenario
+    #[arg(long)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum TopologyKind {
+    Grid,
+    Random,
+    Cluster,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SetupKind {
+    /// 25 nodes in 50 m, range 20 m
+    A,
+    /// 49 nodes in 15 m, range 4 m
+    B,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProfileKind {
+    /// The papers' protocol
+    Paper,
+    /// The defaults of the product
+    Product,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs `consort sim`. Exit code 1 means that an invariant broke.
+pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        SimCommand::Membership(args) => membership(args),
+        SimCommand::Chaos(args) => storms(args),
+    }
+}
+
+fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+    if threads == Some(0) || threads > Some(1024) {
+        bail!("--threads must be between 1 and 1024");
+    }
+    ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .context("could not start threads; try --threads 1")
+}
+
+fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
+    let setup = match args.setup {
+        SetupKind::A => Setup::A,
+        SetupKind::B => Setup::B,
+    };
+    let topology = match (&args.positions, args.topology, setup) {
+        (Some(path), ..) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read positions from {}", path.display()))?;
+            let points = parse_positions(&text).with_context(|| path.display().to_string())?;
+            Topology::Positions(points)
+        }
+        (None, TopologyKind::Grid, _) => Topology::Grid,
+        (None, TopologyKind::Random, _) => Topology::Random,
+        (None, TopologyKind::Cluster, Setup::A) => Topology::cluster_a(),
+        (None, TopologyKind::Cluster, Setup::B) => Topology::cluster_b(),
+    };
+    let found = match (&topology, setup) {
+        (Topology::Positions(points), _) => points.len(),
+        (_, Setup::A) => 25,
+        (_, Setup::B) => 49,
+    };
+    Ok(Params {
+        nodes: args.nodes.unwrap_or(found),
+        topology,
+        setup,
+        side: args.side,
+        range: args.range,
+        conditions: Conditions {
+            loss_per_hop: args.loss,
+            ..Conditions::default()
+        },
+        failures: args.failures,
+        warmup: args
+            .warmup
+            .unwrap_or(f64::min(4_000.0, args.duration / 2.0)),
+        duration: args.duration,
+        profile: match args.profile {
+            ProfileKind::Paper => Profile::Paper,
+            ProfileKind::Product => Profile::Product,
+        },
+        suspicion: args.suspicion,
+    })
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Output<'a> {
+    topology: &'a str,
+    side: f64,
+    range: f64,
+    loss: f64,
+    failures: usize,
+    duration: f64,
+    profile: &'a str,
+    #[serde(flatten)]
+    result: &'a Aggregate,
+}
+
+fn membership(args: MembershipArgs) -> anyhow::Result<ExitCode> {
+    let params = params(&args)?;
+    let result = pool(args.threads)?.install(|| run_many(&params, args.seed, args.runs))?;
+    let output = Output {
+        topology: match params.topology {
+            Topology::Grid => "grid",
+            Topology::Random => "random",
+            Topology::Cluster(_) => "cluster",
+            Topology::Full => "full",
+            Topology::Positions(_) => "positions",
+        },
+        side: params.side(),
+        range: params.range(),
+        loss: args.loss,
+        failures: params.failures,
+        duration: params.duration,
+        profile: match params.profile {
+            Profile::Paper => "paper",
+            Profile::Product => "product",
+        },
+        result: &result,
+    };
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
+        Format::Table => table(&mut out, &output)?,
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(out: &mut impl Write, output: &Output<'_>) -> std::io::Result<()> {
+    let result = output.result;
+    writeln!(
+        out,
+        "{} nodes, {}, range {:.1} m, loss {}, {} failures, {} tu, {} profile, {} runs from seed {}",
+        result.nodes,
+        output.topology,
+        output.range,
+        output.loss,
+        output.failures,
+        output.duration,
+        output.profile,
+        result.runs,
+        result.seed,
+    )?;
+    writeln!(
+        out,
+        "\n{:<22}{:>10}{:>10}{:>10}{:>10}{:>10}",
+        "time units", "mean", "p50", "p95", "p99", "max"
+    )?;
+    for (name, s) in [
+        ("first detection", &result.first_detection),
+        ("dissemination", &result.dissemination),
+    ] {
+        writeln!(out, "{name:<22}{}", row(s))?;
+    }
+    writeln!(out)?;
+    let c = &result.counts;
+    let node_periods = result.nodes as f64 * output.duration / 20.0 * result.runs as f64;
+    for (name, value) in [
+        ("messages", c.messages),
+        ("hop messages", c.hop_messages),
+        ("bytes", c.bytes),
+        ("byte hops", c.byte_hops),
+        ("messages lost", c.lost),
+        ("false positives", result.false_positives),
+        ("undetected", result.undetected),
+    ] {
+        writeln!(out, "{name:<22}{value:>14}")?;
+    }
+    let cost = c.hop_messages as f64 / node_periods;
+    writeln!(out, "{:<22}{cost:>14.3}", "hops per node-period")?;
+    writeln!(out, "{:<22}{:>14}", "node steps", result.steps)?;
+    writeln!(out, "{:<22}  {:016x}", "trace hash", result.trace_hash)
+}
+
+fn row(s: &Summary) -> String {
+    [s.mean, s.p50, s.p95, s.p99, s.max]
+        .iter()
+        .map(|v| match v {
+            Some(v) => format!("{v:>10.2}"),
+            None => format!("{:>10}", "-"),
+        })
+        .collect()
+}
+
+fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
+    let number = |s: &str| {
+        let trimmed = s.trim();
+        trimmed
+            .parse::<u64>()
+            .with_context(|| format!("--seeds takes `A..B` or one number, not `{text}`"))
+    };
+    let range = match text.split_once("..") {
+        Some((from, to)) => number(from)?..number(to)?,
+        None => {
+            let one = number(text)?;
+            one..one.saturating_add(1)
+        }
+    };
+    if range.is_empty() {
+        bail!("--seeds {text} is empty: the second number must be above the first");
+    }
+    Ok(range)
+}
+
+fn storms(args: ChaosArgs) -> anyhow::Result<ExitCode> {
+    let seeds = parse_seeds(&args.seeds)?;
+    let params = ChaosParams::default();
+    let pool = pool(args.threads)?;
+    let mut out = std::io::stdout().lock();
+    let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));
+    // In chunks, so that a broken seed ends the work soon and the first one is always the same.
+    let mut from = seeds.start;
+    while from < seeds.end {
+        let to = seeds.end.min(from.saturating_add(64));
+        let results: Vec<_> = pool.install(|| {
+            let all = (from..to).into_par_iter();
+            all.map(|seed| (seed, chaos(seed, &params))).collect()
+        });
+        for (seed, result) in results {
+            match result {
+                Ok(report) => {
+                    done += 1;
+                    slowest = slowest.max((report.converged_after, seed));
+                    if args.verbose {
+                        writeln!(
+                            out,
+                            "seed {seed}: {} nodes, {} faults, agreed after {:?}, trace {:016x}",
+                            report.nodes, report.faults, report.converged_after, report.trace_hash
+                        )?;
+                    }
+                }
+                Err(violation) => {
+                    writeln!(out, "seed {seed}: {violation}")?;
+                    return Ok(ExitCode::from(1));
+                }
+            }
+        }
+        from = to;
+    }
+    writeln!(
+        out,
+        "{done} seeds, 0 violations; slowest agreement {:?} after the last fault (seed {})",
+        slowest.0, slowest.1
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

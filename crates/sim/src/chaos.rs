@@ -1,0 +1,197 @@
+//! Chaos, then calm: random faults strike a small group while every safety invariant is watched; when
+//! they stop, the group must agree again.
+
+use crate::engine::Engine;
+use crate::fault::{Fault, Keep};
+use crate::net::{Conditions, Counts};
+use crate::oracle::{Detection, Panel, Violation, converged};
+use crate::stream;
+use crate::topology::{Layout, Topology};
+use crate::trace::Trace;
+use crate::world::{HostState, Start, WorldConfig};
+use consort_proto::{Config, Rng};
+use core::time::Duration;
+
+/// Limits of a scenario; what lies between is drawn from the seed.
+#[derive(Clone, Copy, Debug)]
+pub struct ChaosParams {
+    /// Fewest nodes.
+    pub nodes_min: usize,
+    /// Most nodes.
+    pub nodes_max: usize,
+    /// How long faults strike.
+    pub storm: Duration,
+    /// How long the group may take to agree afterwards.
+    pub calm: Duration,
+}
+
+impl Default for ChaosParams {
+    fn default() -> Self {
+        ChaosParams {
+            nodes_min: 2,
+            nodes_max: 16,
+            storm: Duration::from_secs(120),
+            calm: Duration::from_secs(900),
+        }
+    }
+}
+
+/// What a scenario went through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChaosReport {
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many faults struck.
+    pub faults: usize,
+    /// From the end of the faults to agreement.
+    pub converged_after: Duration,
+    /// What was sent.
+    pub counts: Counts,
+    /// Hash of the history.
+    pub trace_hash: u64,
+}
+
+/// The command that runs one seed again.
+pub fn rerun(seed: u64) -> String {
+    format!(
+        "consort sim chaos --seeds {seed}..{}",
+        seed.saturating_add(1)
+    )
+}
+
+/// Runs the scenario of `seed`.
+pub fn chaos(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
+    chaos_in(seed, params).map_err(|violation| Violation {
+        rerun: rerun(seed),
+        ..violation
+    })
+}
+
+fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
+    let mut rng = Rng::seed(seed, stream::SCENARIO);
+    let span = params.nodes_max.saturating_sub(params.nodes_min) as u32 + 1;
+    let nodes = (params.nodes_min + rng.below(span) as usize).max(1);
+    // A lattice in which everybody has several neighbours, or one switch for all.
+    let topology = match rng.below(3) {
+        0 => Topology::Grid,
+        _ => Topology::Full,
+    };
+    let layout = Layout::draw(&topology, nodes, 10.0, 30.0, seed);
+    let layout = layout.expect("the range is larger than the area");
+    let seeds = 1 + rng.below(3) as usize;
+    let start = match rng.below(2) {
+        0 => Start::Warm { seeds },
+        _ => Start::Cold { seeds },
+    };
+    let config = WorldConfig {
+        node: Config::default(),
+        layout,
+        conditions: Conditions::default(),
+        seed,
+        start,
+        sample_every: Some(Duration::from_secs(1)),
+        trace: Trace::default(),
+    };
+    let oracle = Panel::safety().with(Detection { bound: params.calm });
+    let mut engine = Engine::new(config, oracle).expect("the default config works");
+    engine.run_for(Duration::from_secs(20))?;
+    let faults = storm(&mut engine, params.storm)?;
+    settle(&mut engine, seed)?;
+    let calm_at = engine.world().now();
+    loop {
+        engine.run_for(Duration::from_secs(1))?;
+        let after = engine.world().now().since(calm_at);
+        match converged(engine.world()) {
+            Ok(()) => {
+                engine.finish()?;
+                return Ok(ChaosReport {
+                    nodes,
+                    faults,
+                    converged_after: after,
+                    counts: *engine.world().net().counts(),
+                    trace_hash: engine.world().trace().hash(),
+                });
+            }
+            Err((host, text)) if after >= params.calm => {
+                return Err(Violation {
+                    invariant: "I9",
+                    at: engine.world().now(),
+                    host: Some(host),
+                    text: format!("{text}, {after:?} after the last fault"),
+                    rerun: String::new(),
+                });
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// Faults strike one after the other.
+fn storm(engine: &mut Engine<Panel>, span: Duration) -> Result<usize, Violation> {
+    let mut rng = Rng::seed(engine.world().seed(), stream::FAULTS);
+    let end = engine.world().now() + span;
+    let mut faults = 0;
+    while engine.world().now() < end {
+        let fault = draw(engine, &mut rng);
+        engine.strike(fault)?;
+        faults += 1;
+        let wait = rng.below64(8_000_000);
+        engine.run_for(Duration::from_micros(wait))?;
+    }
+    Ok(faults)
+}
+
+fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
+    let world = engine.world();
+    let n = world.hosts().len();
+    let host = rng.below(n as u32) as usize;
+    let keep = [Keep::All, Keep::Life, Keep::Nothing][rng.below(3) as usize];
+    let chance = rng.below(100);
+    match world.host(host).state() {
+        HostState::Paused if chance < 60 => return Fault::Resume(host),
+        HostState::Crashed | HostState::Left if chance < 60 => {
+            return Fault::Restart { host, keep };
+        }
+        _ => {}
+    }
+    match rng.below(16) {
+        0 | 1 => Fault::Crash(host),
+        2..=4 => Fault::Pause(host),
+        5 | 6 => Fault::Restart { host, keep },
+        7 => Fault::Leave(host),
+        8 | 9 => {
+            let sides = 2 + rng.below(2);
+            Fault::Partition((0..n).map(|_| rng.below(sides) as u8).collect())
+        }
+        10 => Fault::Deafen(host),
+        11 => Fault::Mute(host),
+        12 | 13 => Fault::Heal,
+        _ => Fault::Conditions(Conditions {
+            loss_per_hop: rng.unit() * 0.3,
+            loss_per_message: rng.unit() * 0.1,
+            duplicate: rng.unit() * 0.2,
+            reorder: rng.unit() * 0.3,
+            reorder_max: Duration::from_micros(rng.below64(3_000_000)),
+            ..Conditions::default()
+        }),
+    }
+}
+
+/// All faults end. Of the processes that do not run some come back, the others stay away.
+fn settle(engine: &mut Engine<Panel>, seed: u64) -> Result<(), Violation> {
+    let mut rng = Rng::seed(seed, stream::SCENARIO + 1000);
+    engine.strike(Fault::Heal)?;
+    engine.strike(Fault::Conditions(Conditions::default()))?;
+    for host in 0..engine.world().hosts().len() {
+        let back = rng.chance(0.5);
+        match engine.world().host(host).state() {
+            HostState::Paused => engine.strike(Fault::Resume(host))?,
+            HostState::Crashed | HostState::Left if back => {
+                let keep = Keep::Life;
+                engine.strike(Fault::Restart { host, keep })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

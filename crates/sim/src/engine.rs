@@ -1,0 +1,373 @@
+//! The engine: takes the next event, feeds it to a node, carries out what the node wants, and lets the
+//! oracle look.
+
+use crate::fault::{Fault, Keep};
+use crate::oracle::{Oracle, Violation};
+use crate::queue::Due;
+use crate::trace::Happening;
+use crate::world::{
+    BACKLOG_MAX, HostState, RESTORE_CHUNK, Start, World, WorldConfig, addr_of, index_at,
+};
+use consort_proto::membership::Record;
+use consort_proto::wire::Datagram;
+use consort_proto::{Command, ConfigError, Event, Instant, membership};
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// A world in motion, watched by an oracle.
+#[derive(Debug)]
+pub struct Engine<O = ()> {
+    world: World,
+    oracle: O,
+    script: Vec<Fault>,
+    started: bool,
+    tamper: Option<Tamper>,
+}
+
+/// Changes a datagram on its way from a host, or drops it by returning false: to plant bugs.
+pub type Tamper = fn(&World, usize, &mut Datagram) -> bool;
+
+/// One input of a node.
+enum Input {
+    Timeout,
+    Packet(usize),
+    Command(Command),
+}
+
+impl<O: Oracle> Engine<O> {
+    /// A world at its start. Nodes that start warm know each other already.
+    pub fn new(config: WorldConfig, oracle: O) -> Result<Engine<O>, ConfigError> {
+        let start = config.start;
+        let mut engine = Engine {
+            world: World::new(config)?,
+            oracle,
+            script: Vec::new(),
+            started: false,
+            tamper: None,
+        };
+        let records = engine.world.records();
+        for index in 0..engine.world.hosts.len() {
+            if matches!(start, Start::Warm { .. }) {
+                engine.restore(index, &records);
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Plants a bug in the network.
+    pub fn set_tamper(&mut self, tamper: Tamper) {
+        self.tamper = Some(tamper);
+    }
+
+    fn start(&mut self) -> Result<(), Violation> {
+        if !core::mem::replace(&mut self.started, true) {
+            for index in 0..self.world.hosts.len() {
+                self.seek(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The world, to be changed between two runs.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// What watches it.
+    pub fn oracle(&self) -> &O {
+        &self.oracle
+    }
+
+    /// What watches it, with its findings.
+    pub fn into_oracle(self) -> O {
+        self.oracle
+    }
+
+    /// Schedules a fault.
+    pub fn schedule(&mut self, at: Instant, fault: Fault) {
+        self.world.queue.push(at, Due::Fault(self.script.len()));
+        self.script.push(fault);
+    }
+
+    /// Runs every event up to `until`, and sets the clock there. Stops at the first violation.
+    pub fn run_until(&mut self, until: Instant) -> Result<(), Violation> {
+        self.start()?;
+        while let Some((at, due)) = self.world.queue.pop(until) {
+            self.world.now = at;
+            match due {
+                Due::Wake(index) => self.wake(index)?,
+                Due::Deliver(slot) => self.deliver(slot)?,
+                Due::Fault(n) => {
+                    let fault = self.script[n].clone();
+                    self.strike(fault)?;
+                }
+                Due::Sample => self.sample()?,
+            }
+        }
+        self.world.now = until;
+        Ok(())
+    }
+
+    /// Runs for a while.
+    pub fn run_for(&mut self, span: Duration) -> Result<(), Violation> {
+        self.run_until(self.world.now + span)
+    }
+
+    /// Lets the oracle draw its conclusions.
+    pub fn finish(&mut self) -> Result<(), Violation> {
+        self.oracle.end(&self.world)
+    }
+
+    /// Gives an order to the node of a running host.
+    pub fn command(&mut self, index: usize, command: Command) -> Result<(), Violation> {
+        self.step(index, Input::Command(command))
+    }
+
+    /// Delivers a datagram that no host sent: for forgeries and rubbish.
+    pub fn inject(&mut self, from: usize, to: usize, datagram: Datagram) -> Result<(), Violation> {
+        let slot = self.world.pool.take();
+        let packet = self.world.pool.packet_mut(slot);
+        packet.bytes = datagram.encoded_len() as u32;
+        (packet.from, packet.to) = (from as u32, to as u32);
+        packet.datagram = datagram;
+        self.deliver(slot)
+    }
+
+    /// A fault strikes now.
+    pub fn strike(&mut self, fault: Fault) -> Result<(), Violation> {
+        let (now, host) = (self.world.now, fault.host().unwrap_or(0));
+        let what = Happening::Fault(fault.kind());
+        self.world.trace.push(now, host, what);
+        self.world.disturbed_at = now;
+        self.oracle.on_fault(&self.world, &fault)?;
+        match fault {
+            Fault::Crash(index) => {
+                self.world.drop_backlog(index);
+                self.world.net.routes().set_alive(index, false);
+                self.set_state(index, HostState::Crashed);
+            }
+            Fault::Pause(index) => {
+                if self.world.hosts[index].state == HostState::Up {
+                    self.set_state(index, HostState::Paused);
+                }
+            }
+            Fault::Resume(index) => self.resume(index),
+            Fault::Restart { host, keep } => self.restart(host, keep)?,
+            Fault::Leave(index) => self.command(index, Command::Leave)?,
+            Fault::Partition(groups) => self.world.net.partition(groups),
+            Fault::Deafen(index) => self.world.net.set_deaf(index, true),
+            Fault::Mute(index) => self.world.net.set_mute(index, true),
+            Fault::Heal => self.world.net.heal(),
+            Fault::Conditions(conditions) => self.world.net.set_conditions(conditions),
+        }
+        Ok(())
+    }
+
+    fn set_state(&mut self, index: usize, state: HostState) {
+        let host = &mut self.world.hosts[index];
+        host.state = state;
+        host.since = self.world.now;
+    }
+
+    /// The process goes on: what waited for it arrives now, before or after its timers.
+    fn resume(&mut self, index: usize) {
+        let world = &mut self.world;
+        if world.hosts[index].state != HostState::Paused {
+            return;
+        }
+        let timers_first = world.rng.chance(0.5);
+        world.hosts[index].wake_at = Instant::MAX;
+        if timers_first {
+            world.rearm(index);
+        }
+        while let Some(slot) = world.hosts[index].backlog.pop_front() {
+            world.queue.push(world.now, Due::Deliver(slot as usize));
+        }
+        world.rearm(index);
+        self.set_state(index, HostState::Up);
+    }
+
+    fn restart(&mut self, index: usize, keep: Keep) -> Result<(), Violation> {
+        let known: Vec<Record> = if keep == Keep::All {
+            let table = self.world.hosts[index].node.membership().table();
+            table.iter().map(|m| m.record()).collect()
+        } else {
+            Vec::new()
+        };
+        self.world.drop_backlog(index);
+        self.world.respawn(index, keep != Keep::Nothing);
+        self.oracle.on_restart(&self.world, index)?;
+        self.restore(index, &known);
+        self.seek(index)
+    }
+
+    /// Gives a stored list to a node; the events of it are no news.
+    fn restore(&mut self, index: usize, records: &[Record]) {
+        let node = &mut self.world.hosts[index].node;
+        for chunk in records.chunks(RESTORE_CHUNK) {
+            node.handle_command(self.world.now, Command::Restore(chunk.to_vec()));
+            while node.poll_event().is_some() {}
+        }
+        self.world.store_facts(index);
+        self.world.rearm(index);
+    }
+
+    /// Has a node look for the group through the seeds.
+    fn seek(&mut self, index: usize) -> Result<(), Violation> {
+        let seeds = self.world.config.start.seeds();
+        let others = (0..seeds.min(self.world.hosts.len())).filter(|&s| s != index);
+        let addrs: Vec<_> = others.map(addr_of).collect();
+        if addrs.is_empty() {
+            self.world.rearm(index);
+            return Ok(());
+        }
+        self.command(index, Command::Join(addrs))
+    }
+
+    fn sample(&mut self) -> Result<(), Violation> {
+        if let Some(every) = self.world.config.sample_every {
+            self.world.queue.push(self.world.now + every, Due::Sample);
+        }
+        self.oracle.sample(&self.world)
+    }
+
+    fn wake(&mut self, index: usize) -> Result<(), Violation> {
+        let now = self.world.now;
+        let host = &mut self.world.hosts[index];
+        if host.wake_at != now || host.state != HostState::Up {
+            // A wake-up that an earlier one replaced, or of a process that does not run.
+            return Ok(());
+        }
+        host.wake_at = Instant::MAX;
+        match host.node.poll_timeout() {
+            Some(due) if due <= now => {
+                self.world.trace.push(now, index, Happening::Timeout);
+                self.step(index, Input::Timeout)
+            }
+            _ => {
+                self.world.rearm(index);
+                Ok(())
+            }
+        }
+    }
+
+    fn deliver(&mut self, slot: usize) -> Result<(), Violation> {
+        let world = &mut self.world;
+        let packet = world.pool.packet(slot);
+        let (from, to, bytes) = (packet.from, packet.to, packet.bytes);
+        let host = &mut world.hosts[to as usize];
+        match host.state {
+            HostState::Up => {}
+            HostState::Paused if host.backlog.len() < BACKLOG_MAX => {
+                host.backlog.push_back(slot as u32);
+                return Ok(());
+            }
+            _ => {
+                world.pool.give_back(slot);
+                return Ok(());
+            }
+        }
+        let what = Happening::Received { from, bytes };
+        world.trace.push(world.now, to as usize, what);
+        let datagram = &self.world.pool.packet(slot).datagram;
+        self.oracle
+            .on_deliver(&self.world, from as usize, to as usize, datagram)?;
+        self.step(to as usize, Input::Packet(slot))
+    }
+
+    /// Feeds one input, then drains every output.
+    fn step(&mut self, index: usize, input: Input) -> Result<(), Violation> {
+        let world = &mut self.world;
+        let (now, host) = (world.now, &mut world.hosts[index]);
+        if host.state != HostState::Up {
+            return Ok(());
+        }
+        world.steps += 1;
+        match input {
+            Input::Timeout => host.node.handle_timeout(now),
+            Input::Command(command) => host.node.handle_command(now, command),
+            Input::Packet(slot) => {
+                let packet = world.pool.packet_mut(slot);
+                let from = addr_of(packet.from as usize);
+                host.node.handle_datagram(now, from, &mut packet.datagram);
+                world.pool.give_back(slot);
+            }
+        }
+        self.world.store_facts(index);
+        let mut departed = false;
+        while let Some(event) = self.world.hosts[index].node.poll_event() {
+            self.world.trace.push(now, index, Happening::Event(event));
+            departed |= event == Event::Membership(membership::Event::Departed);
+            self.oracle.on_event(&self.world, index, &event)?;
+        }
+        self.transmit(index)?;
+        self.oracle.after_step(&self.world, index)?;
+        if departed {
+            self.set_state(index, HostState::Left);
+        }
+        self.world.rearm(index);
+        Ok(())
+    }
+
+    /// Sends what a node wants sent.
+    fn transmit(&mut self, index: usize) -> Result<(), Violation> {
+        let slot = loop {
+            let world = &mut self.world;
+            let slot = world.pool.take();
+            let datagram = &mut world.pool.packet_mut(slot).datagram;
+            let Some((addr, bytes)) = world.hosts[index].node.poll_transmit(datagram) else {
+                break slot;
+            };
+            let datagram = &self.world.pool.packet(slot).datagram;
+            self.oracle.on_send(&self.world, index, datagram, bytes)?;
+            self.dispatch(index, slot, addr, bytes);
+        };
+        self.world.pool.give_back(slot);
+        Ok(())
+    }
+
+    /// Puts a datagram on its way.
+    fn dispatch(&mut self, from: usize, slot: usize, addr: SocketAddr, bytes: usize) {
+        if let Some(tamper) = self.tamper {
+            let mut datagram = core::mem::take(&mut self.world.pool.packet_mut(slot).datagram);
+            let passes = tamper(&self.world, from, &mut datagram);
+            self.world.pool.packet_mut(slot).datagram = datagram;
+            if !passes {
+                self.world.pool.give_back(slot);
+                return;
+            }
+        }
+        let world = &mut self.world;
+        let Some(to) = index_at(addr, world.hosts.len()) else {
+            world.net.send_nowhere(bytes);
+            world.pool.give_back(slot);
+            return;
+        };
+        let fate = world.net.send(from, to, bytes);
+        let what = Happening::Sent {
+            to: to as u32,
+            bytes: bytes as u32,
+            delay_us: fate.first,
+        };
+        world.trace.push(world.now, from, what);
+        let Some(delay_us) = fate.first else {
+            world.pool.give_back(slot);
+            return;
+        };
+        let packet = world.pool.packet_mut(slot);
+        (packet.from, packet.to) = (from as u32, to as u32);
+        packet.bytes = bytes as u32;
+        if let Some(copy_us) = fate.copy {
+            let copy = world.pool.duplicate(slot);
+            let at = world.now + Duration::from_micros(copy_us);
+            world.queue.push(at, Due::Deliver(copy));
+        }
+        let at = world.now + Duration::from_micros(delay_us);
+        world.queue.push(at, Due::Deliver(slot));
+    }
+}

@@ -1,0 +1,76 @@
+//! Faults: what may happen to hosts and to the network, by script or at random.
+
+use crate::net::Conditions;
+
+/// One fault, or the end of one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// The device stops for good, and no longer forwards.
+    Crash(usize),
+    /// The process stops; its timers are held and its datagrams wait, up to a limit.
+    Pause(usize),
+    /// A paused process goes on.
+    Resume(usize),
+    /// The process starts again, in a new life, whatever it was doing.
+    Restart {
+        /// Which host.
+        host: usize,
+        /// What it still knows.
+        keep: Keep,
+    },
+    /// The process is asked to leave the group.
+    Leave(usize),
+    /// Hosts hear only those with the same number.
+    Partition(Vec<u8>),
+    /// A host no longer receives.
+    Deafen(usize),
+    /// What a host sends no longer arrives.
+    Mute(usize),
+    /// Partitions, deafness and muteness end.
+    Heal,
+    /// The network carries datagrams better or worse.
+    Conditions(Conditions),
+}
+
+/// What a restarted process still knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Its last life and its member list.
+    All,
+    /// Its last life only.
+    Life,
+    /// Nothing: its life comes from the clock alone.
+    Nothing,
+}
+
+impl Fault {
+    /// A number for the trace.
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Fault::Crash(_) => 0,
+            Fault::Pause(_) => 1,
+            Fault::Resume(_) => 2,
+            Fault::Restart { .. } => 3,
+            Fault::Leave(_) => 4,
+            Fault::Partition(_) => 5,
+            Fault::Deafen(_) => 6,
+            Fault::Mute(_) => 7,
+            Fault::Heal => 8,
+            Fault::Conditions(_) => 9,
+        }
+    }
+
+    /// The host it strikes; `None` when it strikes the network.
+    pub fn host(&self) -> Option<usize> {
+        match *self {
+            Fault::Crash(h)
+            | Fault::Pause(h)
+            | Fault::Resume(h)
+            | Fault::Leave(h)
+            | Fault::Deafen(h)
+            | Fault::Mute(h)
+            | Fault::Restart { host: h, .. } => Some(h),
+            Fault::Partition(_) | Fault::Heal | Fault::Conditions(_) => None,
+        }
+    }
+}

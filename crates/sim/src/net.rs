@@ -1,0 +1,329 @@
+//! The network: what becomes of a datagram on its way. A routed datagram is one event, not one per
+//! hop: the hop of its loss and the sum of its delays are drawn when it is sent.
+
+use crate::routes::Routes;
+use crate::stream;
+use crate::topology::Layout;
+use crate::units::TU_US;
+use consort_proto::Rng;
+use core::time::Duration;
+use serde::Serialize;
+
+/// How well the network carries datagrams.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// Probability that one hop loses a datagram.
+    pub loss_per_hop: f64,
+    /// Probability that a datagram is lost, however many hops it takes.
+    pub loss_per_message: f64,
+    /// Probability that a datagram arrives twice.
+    pub duplicate: f64,
+    /// Probability that a datagram is held back, so that later ones overtake it.
+    pub reorder: f64,
+    /// Longest time it is held back.
+    pub reorder_max: Duration,
+    /// A hop takes a uniform time above zero and up to this.
+    pub hop_delay_max: Duration,
+}
+
+impl Default for Conditions {
+    /// The papers' network: nothing is lost, a hop takes up to a tenth of a time unit.
+    fn default() -> Self {
+        Conditions {
+            loss_per_hop: 0.0,
+            loss_per_message: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_max: Duration::ZERO,
+            hop_delay_max: Duration::from_micros(TU_US / 10),
+        }
+    }
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Datagrams.
+    pub messages: u64,
+    /// Transmissions, with those up to the hop that lost a datagram.
+    pub hop_messages: u64,
+    /// Bytes of the datagrams.
+    pub bytes: u64,
+    /// Bytes times transmissions.
+    pub byte_hops: u64,
+    /// Datagrams lost on the way.
+    pub lost: u64,
+    /// Datagrams with no route: a partition, a crash, an address nobody has.
+    pub unroutable: u64,
+    /// Datagrams that arrived twice.
+    pub duplicated: u64,
+}
+
+impl Counts {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Counts) {
+        self.messages += other.messages;
+        self.hop_messages += other.hop_messages;
+        self.bytes += other.bytes;
+        self.byte_hops += other.byte_hops;
+        self.lost += other.lost;
+        self.unroutable += other.unroutable;
+        self.duplicated += other.duplicated;
+    }
+}
+
+/// The network between the hosts.
+#[derive(Clone, Debug)]
+pub struct Net {
+    conditions: Conditions,
+    routes: Routes,
+    /// Hosts hear each other only within a group.
+    groups: Option<Vec<u8>>,
+    deaf: Vec<bool>,
+    mute: Vec<bool>,
+    /// Probability of surviving `n` hops, by `n`.
+    survival: Vec<f64>,
+    loss: Rng,
+    delay: Rng,
+    counts: Counts,
+}
+
+/// What becomes of a datagram: delays of its copies in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub(crate) first: Option<u64>,
+    pub(crate) copy: Option<u64>,
+}
+
+const LOST: Fate = Fate {
+    first: None,
+    copy: None,
+};
+
+impl Net {
+    /// A network over `layout`.
+    pub fn new(layout: Layout, conditions: Conditions, seed: u64) -> Net {
+        let n = layout.len();
+        let mut net = Net {
+            conditions,
+            routes: Routes::new(layout),
+            groups: None,
+            deaf: vec![false; n],
+            mute: vec![false; n],
+            survival: Vec::new(),
+            loss: Rng::seed(seed, stream::LOSS),
+            delay: Rng::seed(seed, stream::DELAY),
+            counts: Counts::default(),
+        };
+        net.set_conditions(conditions);
+        net
+    }
+
+    /// What was sent so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Starts to count anew.
+    pub fn reset_counts(&mut self) {
+        self.counts = Counts::default();
+    }
+
+    /// How well it carries datagrams.
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
+    /// Changes how well it carries datagrams.
+    pub fn set_conditions(&mut self, conditions: Conditions) {
+        self.conditions = conditions;
+        self.survival.clear();
+        self.survival.push(1.0);
+    }
+
+    /// The routes.
+    pub fn routes(&mut self) -> &mut Routes {
+        &mut self.routes
+    }
+
+    /// Where nodes are.
+    pub fn layout(&self) -> &Layout {
+        self.routes.layout()
+    }
+
+    /// Splits the hosts: they hear only those of their own group.
+    pub fn partition(&mut self, groups: Vec<u8>) {
+        assert_eq!(groups.len(), self.deaf.len(), "one group number per host");
+        self.groups = Some(groups);
+    }
+
+    /// Ends a partition, and gives every host its hearing and voice back.
+    pub fn heal(&mut self) {
+        self.groups = None;
+        self.deaf.fill(false);
+        self.mute.fill(false);
+    }
+
+    /// Whether the hosts are split, or some are deaf or mute.
+    pub fn is_split(&self) -> bool {
+        self.groups.is_some() || self.deaf.contains(&true) || self.mute.contains(&true)
+    }
+
+    /// A deaf host receives nothing.
+    pub fn set_deaf(&mut self, host: usize, deaf: bool) {
+        self.deaf[host] = deaf;
+    }
+
+    /// A mute host sends nothing that arrives.
+    pub fn set_mute(&mut self, host: usize, mute: bool) {
+        self.mute[host] = mute;
+    }
+
+    /// Counts a datagram to an address that no host has.
+    pub(crate) fn send_nowhere(&mut self, bytes: usize) {
+        self.counts.messages += 1;
+        self.counts.bytes += bytes as u64;
+        self.counts.unroutable += 1;
+    }
+
+    /// Draws what becomes of a datagram.
+    pub(crate) fn send(&mut self, from: usize, to: usize, bytes: usize) -> Fate {
+        let bytes = bytes as u64;
+        self.counts.messages += 1;
+        self.counts.bytes += bytes;
+        let split = self.groups.as_ref().is_some_and(|g| g[from] != g[to]);
+        let hops = match self.routes.hops(from, to) {
+            Some(hops) if !split && !self.mute[from] && !self.deaf[to] => hops,
+            _ => {
+                self.counts.unroutable += 1;
+                return LOST;
+            }
+        };
+        let (travelled, arrived) = self.travel(hops);
+        self.counts.hop_messages += u64::from(travelled);
+        self.counts.byte_hops += bytes * u64::from(travelled);
+        let c = self.conditions;
+        let lost = !arrived || c.loss_per_message > 0.0 && self.loss.chance(c.loss_per_message);
+        if lost {
+            self.counts.lost += 1;
+            return LOST;
+        }
+        let first = Some(self.delay(hops));
+        let twice = c.duplicate > 0.0 && self.loss.chance(c.duplicate);
+        self.counts.duplicated += u64::from(twice);
+        let copy = twice.then(|| self.delay(hops));
+        Fate { first, copy }
+    }
+
+    /// How many transmissions are made on a way of `hops`, and whether the last one arrives. One draw
+    /// decides: the datagram survives as many hops as the draw is below their survival probability.
+    fn travel(&mut self, hops: u16) -> (u16, bool) {
+        let p = self.conditions.loss_per_hop;
+        if p <= 0.0 {
+            return (hops, true);
+        }
+        while self.survival.len() <= usize::from(hops) {
+            let last = self.survival.last().copied().unwrap_or(1.0);
+            self.survival.push(last * (1.0 - p));
+        }
+        let draw = self.loss.unit();
+        if draw < self.survival[usize::from(hops)] {
+            return (hops, true);
+        }
+        let survived = self.survival[..=usize::from(hops)].partition_point(|&s| draw < s);
+        (survived as u16, false)
+    }
+
+    fn delay(&mut self, hops: u16) -> u64 {
+        let c = self.conditions;
+        let max = c.hop_delay_max.as_micros() as u64;
+        let mut us = u64::from(hops);
+        for _ in 0..hops {
+            us += (u64::from(self.delay.bits32()) * max) >> 32;
+        }
+        if c.reorder > 0.0 && self.delay.chance(c.reorder) {
+            us += self.delay.below64(c.reorder_max.as_micros() as u64);
+        }
+        us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Point;
+
+    fn line(n: usize, conditions: Conditions) -> Net {
+        let points = (0..n).map(|i| Point {
+            x: i as f64,
+            y: 0.0,
+        });
+        Net::new(Layout::new(points.collect(), 1.0), conditions, 1)
+    }
+
+    #[test]
+    fn loss_is_per_hop_and_stops_the_transmissions() {
+        let conditions = Conditions {
+            loss_per_hop: 0.2,
+            ..Conditions::default()
+        };
+        let mut net = line(6, conditions);
+        let sent = 40_000;
+        let arrived = (0..sent)
+            .filter(|_| net.send(0, 5, 10).first.is_some())
+            .count();
+        let share = arrived as f64 / f64::from(sent);
+        assert!((share - 0.8_f64.powi(5)).abs() < 0.01, "{share}");
+        // Expected transmissions: the sum over the hops of the probability to get there.
+        let expected: f64 = (0..5).map(|h| 0.8_f64.powi(h)).sum();
+        let mean = net.counts().hop_messages as f64 / f64::from(sent);
+        assert!((mean - expected).abs() < 0.02, "{mean} {expected}");
+        assert_eq!(net.counts().byte_hops, 10 * net.counts().hop_messages);
+        assert_eq!(net.counts().lost, sent as u64 - arrived as u64);
+    }
+
+    #[test]
+    fn delay_is_the_sum_over_the_hops() {
+        let mut net = line(4, Conditions::default());
+        let delays: Vec<u64> = (0..9_000).filter_map(|_| net.send(0, 3, 1).first).collect();
+        assert_eq!(delays.len(), 9_000);
+        assert!(delays.iter().all(|&d| d >= 3 && d <= 15_000));
+        let mean = delays.iter().sum::<u64>() / 9_000;
+        assert!((7_300..7_700).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn partitions_deafness_and_muteness_cut_one_way_or_both() {
+        let mut net = line(3, Conditions::default());
+        let passes = |net: &mut Net, a, b| net.send(a, b, 1).first.is_some();
+        net.partition(vec![0, 0, 1]);
+        assert!(passes(&mut net, 0, 1) && !passes(&mut net, 1, 2) && !passes(&mut net, 2, 1));
+        net.heal();
+        net.set_deaf(1, true);
+        assert!(!passes(&mut net, 0, 1) && passes(&mut net, 1, 0));
+        net.heal();
+        net.set_mute(1, true);
+        assert!(passes(&mut net, 0, 1) && !passes(&mut net, 1, 0));
+        assert!(net.is_split());
+        assert_eq!(net.counts().unroutable, 4);
+    }
+
+    #[test]
+    fn duplicates_and_reordering_happen_as_often_as_asked() {
+        let mut net = line(
+            2,
+            Conditions {
+                duplicate: 0.25,
+                reorder: 0.5,
+                reorder_max: Duration::from_secs(1),
+                loss_per_message: 0.1,
+                ..Conditions::default()
+            },
+        );
+        let fates: Vec<Fate> = (0..8_000).map(|_| net.send(0, 1, 1)).collect();
+        let count = |f: fn(&Fate) -> bool| fates.iter().filter(|x| f(x)).count();
+        assert!((650..950).contains(&count(|f| f.first.is_none())));
+        assert!((1_650..1_950).contains(&count(|f| f.copy.is_some())));
+        assert!((3_300..3_900).contains(&count(|f| f.first.is_some_and(|d| d > 5_000))));
+    }
+}

@@ -1,0 +1,48 @@
+//! I4: a goodbye is final for its life, and after a restart the old life never comes back.
+
+use super::{Oracle, Verdict, slot, violated};
+use crate::world::World;
+use alloc::collections::BTreeMap;
+use consort_proto::membership::{self, Departure};
+use consort_proto::{Event, Life, NodeId};
+
+/// Remembers at every node which lives are over.
+#[derive(Debug, Default)]
+pub struct Finality {
+    over: Vec<BTreeMap<NodeId, Life>>,
+}
+
+impl Oracle for Finality {
+    fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
+        let over = slot(&mut self.over, host);
+        let Event::Membership(event) = event;
+        match *event {
+            membership::Event::Down { id, life, why, .. } if why != Departure::Failed => {
+                let last = over.entry(id).or_insert(life);
+                *last = life.max(*last);
+            }
+            membership::Event::Up { id, life, .. } => {
+                if let Some(&last) = over.get(&id).filter(|&&last| life <= last) {
+                    let text = format!("{id} is up in {life:?} after {last:?} was over");
+                    return violated("I4", world, host, text);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, world: &World) -> Verdict {
+        // What a node may forget with its tombstone, it may also see again as a ghost.
+        for (host, over) in self.over.iter_mut().enumerate() {
+            let table = world.host(host).node().membership().table();
+            over.retain(|&id, _| table.get(id).is_some());
+        }
+        Ok(())
+    }
+
+    fn on_restart(&mut self, _world: &World, host: usize) -> Verdict {
+        slot(&mut self.over, host).clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Oracles: they watch a world and report the first broken invariant. Each looks at history (every
+//! event, datagram and step), not only at the end.
+
+mod accuracy;
+mod convergence;
+mod detection;
+mod finality;
+mod limits;
+mod messages;
+mod ownership;
+mod precedence;
+
+pub use accuracy::Accuracy;
+pub use convergence::{Convergence, converged};
+pub use detection::Detection;
+pub use finality::Finality;
+pub use limits::Limits;
+pub use messages::Messages;
+pub use ownership::Ownership;
+pub use precedence::Monotony;
+
+use crate::fault::Fault;
+use crate::world::World;
+use consort_proto::wire::Datagram;
+use consort_proto::{Event, Instant};
+use core::fmt;
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which, by its number in the specification, such as `I2`.
+    pub invariant: &'static str,
+    /// When.
+    pub at: Instant,
+    /// At which host; `None` when it is about the whole group.
+    pub host: Option<usize>,
+    /// What was seen.
+    pub text: String,
+    /// A command that shows it again.
+    pub rerun: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} violated at {}", self.invariant, self.at)?;
+        if let Some(host) = self.host {
+            write!(f, " at node {host}")?;
+        }
+        write!(f, ": {}", self.text)?;
+        if !self.rerun.is_empty() {
+            write!(f, "\nrerun: {}", self.rerun)?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Violation {}
+
+/// A verdict of an oracle.
+pub type Verdict = Result<(), Violation>;
+
+/// Watches a world. Every hook may stop the run with a violation.
+pub trait Oracle {
+    /// A node reported an event.
+    fn on_event(&mut self, _world: &World, _host: usize, _event: &Event) -> Verdict {
+        Ok(())
+    }
+    /// A node sends a datagram of that many bytes.
+    fn on_send(&mut self, _: &World, _host: usize, _: &Datagram, _bytes: usize) -> Verdict {
+        Ok(())
+    }
+    /// A datagram arrives at a node, which has not seen it yet.
+    fn on_deliver(&mut self, _: &World, _from: usize, _to: usize, _: &Datagram) -> Verdict {
+        Ok(())
+    }
+    /// A node has handled an input, and its outputs are drained.
+    fn after_step(&mut self, _world: &World, _host: usize) -> Verdict {
+        Ok(())
+    }
+    /// A fault is about to strike.
+    fn on_fault(&mut self, _world: &World, _fault: &Fault) -> Verdict {
+        Ok(())
+    }
+    /// A host has a new process.
+    fn on_restart(&mut self, _world: &World, _host: usize) -> Verdict {
+        Ok(())
+    }
+    /// A look at everything, now and then.
+    fn sample(&mut self, _world: &World) -> Verdict {
+        Ok(())
+    }
+    /// The run is over.
+    fn end(&mut self, _world: &World) -> Verdict {
+        Ok(())
+    }
+}
+
+/// Nobody watches.
+impl Oracle for () {}
+
+/// Several oracles.
+#[derive(Default)]
+pub struct Panel(pub Vec<Box<dyn Oracle + Send>>);
+
+impl Panel {
+    /// The safety invariants of membership, which hold under every fault.
+    pub fn safety() -> Panel {
+        Panel(vec![
+            Box::new(Monotony::default()),
+            Box::new(Ownership::default()),
+            Box::new(Finality::default()),
+            Box::new(Messages::default()),
+            Box::new(Limits::default()),
+        ])
+    }
+
+    /// The same and one more.
+    pub fn with(mut self, oracle: impl Oracle + Send + 'static) -> Panel {
+        self.0.push(Box::new(oracle));
+        self
+    }
+}
+
+impl fmt::Debug for Panel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Panel({})", self.0.len())
+    }
+}
+
+impl Oracle for Panel {
+    fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.on_event(world, host, event))
+    }
+    fn on_send(&mut self, world: &World, host: usize, d: &Datagram, bytes: usize) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.on_send(world, host, d, bytes))
+    }
+    fn on_deliver(&mut self, world: &World, from: usize, to: usize, d: &Datagram) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.on_deliver(world, from, to, d))
+    }
+    fn after_step(&mut self, world: &World, host: usize) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.after_step(world, host))
+    }
+    fn on_fault(&mut self, world: &World, fault: &Fault) -> Verdict {
+        self.0.iter_mut().try_for_each(|o| o.on_fault(world, fault))
+    }
+    fn on_restart(&mut self, world: &World, host: usize) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.on_restart(world, host))
+    }
+    fn sample(&mut self, world: &World) -> Verdict {
+        self.0.iter_mut().try_for_each(|o| o.sample(world))
+    }
+    fn end(&mut self, world: &World) -> Verdict {
+        self.0.iter_mut().try_for_each(|o| o.end(world))
+    }
+}
+
+/// A violation seen now.
+pub(crate) fn violated(
+    invariant: &'static str,
+    world: &World,
+    host: impl Into<Option<usize>>,
+    text: String,
+) -> Verdict {
+    Err(Violation {
+        invariant,
+        at: world.now(),
+        host: host.into(),
+        text,
+        rerun: String::new(),
+    })
+}
+
+/// Grows a list so that `index` is in it.
+pub(crate) fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! Where nodes are, and who hears whom: the papers' layouts and positions from a file.
+//!
+//! Setup B of the papers has 49 nodes in a square of 15 m with a radio range of 4 m; other sizes keep
+//! its density. Layouts that fall apart are drawn again, as the papers do.
+
+use crate::stream;
+use consort_proto::Rng;
+
+/// How often a random layout is drawn before giving up on a connected one.
+const ATTEMPTS: u32 = 2_000;
+
+/// A point in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// East.
+    pub x: f64,
+    /// North.
+    pub y: f64,
+}
+
+impl Point {
+    /// Straight-line distance.
+    pub fn distance(self, other: Point) -> f64 {
+        let (dx, dy) = (self.x - other.x, self.y - other.y);
+        // Products, sums and square roots round alike on every machine; `hypot` need not.
+        (dx * dx + dy * dy).sqrt()
+    }
+}
+
+/// How nodes are placed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topology {
+    /// A square lattice that fills the area.
+    Grid,
+    /// Independently and uniformly.
+    Random,
+    /// In boxes of 30 % of the side, placed at random; the numbers are the boxes' shares of the nodes.
+    Cluster(Vec<u32>),
+    /// Everybody hears everybody: a switched network.
+    Full,
+    /// As given, in metres.
+    Positions(Vec<Point>),
+}
+
+impl Topology {
+    /// The five clusters of setup B.
+    pub fn cluster_b() -> Topology {
+        Topology::Cluster(vec![7, 7, 9, 10, 16])
+    }
+
+    /// The three clusters of setup A.
+    pub fn cluster_a() -> Topology {
+        Topology::Cluster(vec![6, 9, 10])
+    }
+}
+
+/// Why there is no such layout.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// Place more nodes closer together, or let them reach farther.
+    #[error(
+        "no connected layout of {nodes} nodes in {side:.1} m with range {range:.1} m in {ATTEMPTS} \
+         attempts; raise the range, lower the side, or add nodes"
+    )]
+    Disconnected {
+        /// Nodes.
+        nodes: usize,
+        /// Side of the square.
+        side: f64,
+        /// Radio range.
+        range: f64,
+    },
+    /// The given positions form several islands.
+    #[error(
+        "with range {range:.1} m only {reached} of {nodes} positions are connected to the first; \
+         raise the range"
+    )]
+    Islands {
+        /// Nodes.
+        nodes: usize,
+        /// Nodes connected to the first.
+        reached: usize,
+        /// Radio range.
+        range: f64,
+    },
+    /// A line of a file of positions.
+    #[error("line {line}: expected `x,y` in metres, found `{found}`")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is there, shortened.
+        found: String,
+    },
+    /// A file without positions.
+    #[error("no positions found; write one `x,y` line per node, in metres")]
+    Empty,
+}
+
+/// Reads positions: a line `x,y` for each node. Empty lines and lines that start with `#` are skipped.
+pub fn parse_positions(text: &str) -> Result<Vec<Point>, TopologyError> {
+    let mut points = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        let line = line.trim().trim_start_matches('\u{feff}');
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let number = |s: &str| s.trim().parse().ok().filter(|v: &f64| v.is_finite());
+        let point = line
+            .split_once(',')
+            .and_then(|(x, y)| Some((number(x)?, number(y)?)));
+        match point {
+            Some((x, y)) => points.push(Point { x, y }),
+            None => {
+                return Err(TopologyError::Line {
+                    line: n + 1,
+                    found: line.chars().take(40).flat_map(char::escape_debug).collect(),
+                });
+            }
+        }
+    }
+    if points.is_empty() {
+        return Err(TopologyError::Empty);
+    }
+    Ok(points)
+}
+
+/// Placed nodes with their radio neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Where each node is.
+    pub points: Vec<Point>,
+    /// Radio range in metres.
+    pub range: f64,
+    /// Whether everybody is a neighbour of everybody, whatever the points say.
+    pub full: bool,
+    /// For each node, where its neighbours start in `neighbours`; one more at the end.
+    starts: Vec<u32>,
+    /// Neighbours and the distance to them, by ascending index.
+    neighbours: Vec<(u32, f32)>,
+}
+
+impl Layout {
+    /// Places `nodes` nodes in a square of `side` metres; a connected layout, or an error.
+    pub fn draw(
+        topology: &Topology,
+        nodes: usize,
+        side: f64,
+        range: f64,
+        seed: u64,
+    ) -> Result<Layout, TopologyError> {
+        let mut rng = Rng::seed(seed, stream::TOPOLOGY);
+        match topology {
+            Topology::Full => Ok(Layout {
+                points: vec![Point { x: 0.0, y: 0.0 }; nodes],
+                range,
+                full: true,
+                starts: vec![0; nodes + 1],
+                neighbours: Vec::new(),
+            }),
+            Topology::Positions(points) => {
+                let layout = Layout::new(points.clone(), range);
+                let (nodes, reached) = (points.len(), layout.reached());
+                if reached < nodes {
+                    return Err(TopologyError::Islands {
+                        nodes,
+                        reached,
+                        range,
+                    });
+                }
+                Ok(layout)
+            }
+            Topology::Grid => connected(Layout::new(grid(nodes, side), range), nodes, side),
+            Topology::Random => redraw(nodes, side, range, || random(nodes, side, &mut rng)),
+            Topology::Cluster(shares) => {
+                let sizes = split(nodes, shares);
+                redraw(nodes, side, range, || clusters(&sizes, side, &mut rng))
+            }
+        }
+    }
+
+    /// Nodes at `points` that hear each other up to `range`.
+    pub fn new(points: Vec<Point>, range: f64) -> Layout {
+        let n = points.len();
+        let mut by_x: Vec<u32> = (0..n as u32).collect();
+        by_x.sort_by(|&a, &b| points[a as usize].x.total_cmp(&points[b as usize].x));
+        let mut pairs: Vec<(u32, u32, f32)> = Vec::new();
+        for (at, &a) in by_x.iter().enumerate() {
+            let pa = points[a as usize];
+            for &b in &by_x[at + 1..] {
+                let pb = points[b as usize];
+                if pb.x - pa.x > range {
+                    break;
+                }
+                let d = pa.distance(pb);
+                if d <= range {
+                    pairs.extend([(a, b, d as f32), (b, a, d as f32)]);
+                }
+            }
+        }
+        pairs.sort_unstable_by_key(|p| (p.0, p.1));
+        let starts = (0..=n as u32)
+            .map(|i| pairs.partition_point(|p| p.0 < i) as u32)
+            .collect();
+        Layout {
+            points,
+            range,
+            full: false,
+            starts,
+            neighbours: pairs.iter().map(|p| (p.1, p.2)).collect(),
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Who hears `node`, and how far away they are. Empty in a full layout.
+    pub fn neighbours(&self, node: usize) -> &[(u32, f32)] {
+        &self.neighbours[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    /// How many nodes the first is connected to, itself included.
+    fn reached(&self) -> usize {
+        let mut seen = vec![false; self.len()];
+        let mut queue = vec![0_u32];
+        let mut count = 0;
+        while let Some(at) = queue.pop() {
+            if core::mem::replace(&mut seen[at as usize], true) {
+                continue;
+            }
+            count += 1;
+            queue.extend(self.neighbours(at as usize).iter().map(|n| n.0));
+        }
+        count
+    }
+}
+
+fn connected(layout: Layout, nodes: usize, side: f64) -> Result<Layout, TopologyError> {
+    let range = layout.range;
+    if layout.reached() < nodes {
+        return Err(TopologyError::Disconnected { nodes, side, range });
+    }
+    Ok(layout)
+}
+
+fn redraw(
+    nodes: usize,
+    side: f64,
+    range: f64,
+    mut draw: impl FnMut() -> Vec<Point>,
+) -> Result<Layout, TopologyError> {
+    // Large layouts take longer to draw; their chance of being connected changes little with luck.
+    let attempts = ATTEMPTS.min(4_000_000 / nodes.max(1) as u32).max(20);
+    for _ in 0..attempts {
+        let layout = Layout::new(draw(), range);
+        if layout.reached() == nodes {
+            return Ok(layout);
+        }
+    }
+    Err(TopologyError::Disconnected { nodes, side, range })
+}
+
+/// Distance of lattice neighbours when `nodes` fill a square of `side`.
+pub fn grid_spacing(nodes: usize, side: f64) -> f64 {
+    side / (columns(nodes) - 1).max(1) as f64
+}
+
+fn columns(nodes: usize) -> usize {
+    (1..=nodes).find(|c| c * c >= nodes).unwrap_or(1)
+}
+
+fn grid(nodes: usize, side: f64) -> Vec<Point> {
+    let (columns, spacing) = (columns(nodes), grid_spacing(nodes, side));
+    (0..nodes)
+        .map(|i| Point {
+            x: (i % columns) as f64 * spacing,
+            y: (i / columns) as f64 * spacing,
+        })
+        .collect()
+}
+
+fn random(nodes: usize, side: f64, rng: &mut Rng) -> Vec<Point> {
+    (0..nodes)
+        .map(|_| Point {
+            x: rng.unit() * side,
+            y: rng.unit() * side,
+        })
+        .collect()
+}
+
+fn clusters(sizes: &[usize], side: f64, rng: &mut Rng) -> Vec<Point> {
+    let edge = 0.3 * side;
+    let mut points = Vec::new();
+    for &size in sizes {
+        let (x, y) = (rng.unit() * (side - edge), rng.unit() * (side - edge));
+        let inside = random(size, edge, rng);
+        points.extend(inside.iter().map(|p| Point {
+            x: x + p.x,
+            y: y + p.y,
+        }));
+    }
+    points
+}
+
+/// Splits `nodes` by shares; what rounding leaves goes to the largest remainders.
+pub fn split(nodes: usize, shares: &[u32]) -> Vec<usize> {
+    let total: u64 = shares.iter().map(|&s| u64::from(s)).sum();
+    let exact = |s: u32| nodes as u64 * u64::from(s);
+    let mut sizes: Vec<usize> = shares
+        .iter()
+        .map(|&s| (exact(s) / total.max(1)) as usize)
+        .collect();
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by_key(|&i| core::cmp::Reverse(exact(shares[i]) % total.max(1)));
+    let missing = nodes - sizes.iter().sum::<usize>();
+    for &i in order.iter().cycle().take(missing) {
+        sizes[i] += 1;
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests;

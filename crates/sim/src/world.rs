@@ -1,0 +1,349 @@
+//! The world: hosts with real nodes, the network between them, and the virtual clock.
+
+use crate::net::{Conditions, Net};
+use crate::pool::Pool;
+use crate::queue::{Due, EventQueue};
+use crate::stream;
+use crate::topology::Layout;
+use crate::trace::Trace;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use consort_proto::membership::{Meta, Precedence, Record};
+use consort_proto::{
+    Config, ConfigError, Fact, Identity, Incarnation, Instant, Life, Node, NodeId, Rng, hash_pair,
+};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::time::Duration;
+
+/// Port of every simulated host.
+const PORT: u16 = 7946;
+/// Host 0 is 10.0.0.1.
+const FIRST_IP: u32 = 0x0a00_0001;
+/// Wall-clock seconds at the virtual zero; lives are made from them.
+const BIRTH_SECS: u64 = 1_700_000_000;
+/// Datagrams that wait for a paused process; more are dropped.
+pub(crate) const BACKLOG_MAX: usize = 64;
+/// Records given to a node at a time, so that its queues stay small.
+pub(crate) const RESTORE_CHUNK: usize = 64;
+
+/// How a world starts.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// Settings of every node.
+    pub node: Config,
+    /// Where hosts are.
+    pub layout: Layout,
+    /// How well the network carries datagrams.
+    pub conditions: Conditions,
+    /// Decides everything random.
+    pub seed: u64,
+    /// Whether nodes know each other at the start.
+    pub start: Start,
+    /// How often oracles look at the whole world.
+    pub sample_every: Option<Duration>,
+    /// Where the history goes.
+    pub trace: Trace,
+}
+
+/// What nodes know at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Everybody, from a stored list; and this many hosts as seeds, should the list be lost.
+    Warm {
+        /// How many of the first hosts are seeds.
+        seeds: usize,
+    },
+    /// Only the addresses of the first hosts.
+    Cold {
+        /// How many of the first hosts are seeds.
+        seeds: usize,
+    },
+}
+
+impl Start {
+    /// How many of the first hosts are seeds.
+    pub fn seeds(self) -> usize {
+        match self {
+            Start::Warm { seeds } | Start::Cold { seeds } => seeds,
+        }
+    }
+}
+
+/// How a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostState {
+    /// Its process runs.
+    Up,
+    /// Its process is stopped and may go on.
+    Paused,
+    /// The device is gone.
+    Crashed,
+    /// Its process left the group and ended; the device still forwards.
+    Left,
+}
+
+/// A simulated device with its process.
+#[derive(Debug)]
+pub struct Host {
+    pub(crate) node: Node,
+    pub(crate) state: HostState,
+    /// When the state last changed.
+    pub(crate) since: Instant,
+    /// When the process started.
+    pub(crate) started: Instant,
+    /// The earliest wake-up in the queue; `Instant::MAX` when there is none.
+    pub(crate) wake_at: Instant,
+    /// Datagrams that wait for a paused process.
+    pub(crate) backlog: VecDeque<u32>,
+    /// The last life on stable storage.
+    pub(crate) stored_life: Option<Life>,
+    /// The life the process started with: its own repairs may raise it.
+    pub(crate) born: Life,
+}
+
+impl Host {
+    /// The node; that of the last process when none runs.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// How the host is.
+    pub fn state(&self) -> HostState {
+        self.state
+    }
+
+    /// When that last changed.
+    pub fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// When its process started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// The life its process started with.
+    pub fn born(&self) -> Life {
+        self.born
+    }
+}
+
+/// Hosts, network and clock. [`Engine`](crate::Engine) makes it move.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) config: WorldConfig,
+    pub(crate) now: Instant,
+    pub(crate) queue: EventQueue,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) net: Net,
+    pub(crate) pool: Pool,
+    pub(crate) trace: Trace,
+    pub(crate) rng: Rng,
+    pub(crate) steps: u64,
+    /// When a fault last struck or ended.
+    pub(crate) disturbed_at: Instant,
+}
+
+impl World {
+    /// Hosts in place, processes just started, nothing sent yet.
+    pub(crate) fn new(config: WorldConfig) -> Result<World, ConfigError> {
+        let mut rng = Rng::seed(config.seed, stream::HOSTS);
+        let count = config.layout.len();
+        let mut hosts = Vec::with_capacity(count);
+        for index in 0..count {
+            let life = Life::starting(BIRTH_SECS, rng.bits32() as u16, None);
+            let node = start_node(&config, index, life, Instant::ZERO)?;
+            hosts.push(Host {
+                node,
+                state: HostState::Up,
+                since: Instant::ZERO,
+                started: Instant::ZERO,
+                wake_at: Instant::MAX,
+                backlog: VecDeque::new(),
+                stored_life: Some(life),
+                born: life,
+            });
+        }
+        let net = Net::new(config.layout.clone(), config.conditions, config.seed);
+        let mut queue = EventQueue::default();
+        if let Some(every) = config.sample_every {
+            queue.push(Instant::ZERO + every, Due::Sample);
+        }
+        Ok(World {
+            trace: config.trace.clone(),
+            config,
+            now: Instant::ZERO,
+            queue,
+            hosts,
+            net,
+            pool: Pool::default(),
+            rng,
+            steps: 0,
+            disturbed_at: Instant::ZERO,
+        })
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// All hosts.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// One host.
+    pub fn host(&self, index: usize) -> &Host {
+        &self.hosts[index]
+    }
+
+    /// The network.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
+    /// The network, to be changed outside of a script.
+    pub fn net_mut(&mut self) -> &mut Net {
+        &mut self.net
+    }
+
+    /// The history.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Settings of every node.
+    pub fn node_config(&self) -> &Config {
+        &self.config.node
+    }
+
+    /// The seed that decides everything random.
+    pub fn seed(&self) -> u64 {
+        self.config.seed
+    }
+
+    /// How many inputs nodes have handled.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// When a fault last struck or ended; zero when none did.
+    pub fn disturbed_at(&self) -> Instant {
+        self.disturbed_at
+    }
+
+    /// Takes the clock as disturbed now, as by a change made through [`World::net_mut`].
+    pub fn mark_disturbed(&mut self) {
+        self.disturbed_at = self.now;
+    }
+
+    /// Indices of the hosts whose process runs.
+    pub fn up(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.hosts.len()).filter(|&i| self.hosts[i].state == HostState::Up)
+    }
+
+    /// The host with that id.
+    pub fn index_of(&self, id: NodeId) -> Option<usize> {
+        let index = id.0.checked_sub(1)? as usize;
+        (index < self.hosts.len()).then_some(index)
+    }
+
+    /// Puts a process in place of the present one, without telling anybody.
+    pub(crate) fn respawn(&mut self, index: usize, keep_life: bool) {
+        let host = &self.hosts[index];
+        let floor = if keep_life { host.stored_life } else { None };
+        let secs = BIRTH_SECS + self.now.as_micros() / 1_000_000;
+        let life = Life::starting(secs, self.rng.bits32() as u16, floor);
+        let node = start_node(&self.config, index, life, self.now)
+            .expect("the config worked when the world began");
+        let host = &mut self.hosts[index];
+        host.node = node;
+        host.state = HostState::Up;
+        host.since = self.now;
+        host.started = self.now;
+        host.wake_at = Instant::MAX;
+        host.stored_life = Some(life);
+        host.born = life;
+        self.net.routes().set_alive(index, true);
+    }
+
+    /// Drops what waits for a paused process.
+    pub(crate) fn drop_backlog(&mut self, index: usize) {
+        while let Some(slot) = self.hosts[index].backlog.pop_front() {
+            self.pool.give_back(slot as usize);
+        }
+    }
+
+    /// Stores what a node wants stored.
+    pub(crate) fn store_facts(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        while let Some(fact) = host.node.poll_fact() {
+            match fact {
+                Fact::Life(life) => host.stored_life = Some(life),
+            }
+        }
+    }
+
+    /// Sets the wake-up of a host if it is due earlier than the one set.
+    pub(crate) fn rearm(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if let Some(due) = host.node.poll_timeout()
+            && due < host.wake_at
+        {
+            let at = due.max(self.now);
+            host.wake_at = at;
+            self.queue.push(at, Due::Wake(index));
+        }
+    }
+
+    /// What everybody says of itself, in order of id, to restore a list from.
+    pub fn records(&self) -> Vec<Record> {
+        let meta = Arc::new(Meta::default());
+        let record = |(index, host): (usize, &Host)| Record {
+            id: id_of(index),
+            precedence: Precedence::alive(host.node.membership().life(), Incarnation(0)),
+            accuser: id_of(index),
+            addr: addr_of(index),
+            meta: Arc::clone(&meta),
+            current: true,
+        };
+        self.hosts.iter().enumerate().map(record).collect()
+    }
+}
+
+/// The identity of the host at `index`.
+pub fn id_of(index: usize) -> NodeId {
+    NodeId(index as u64 + 1)
+}
+
+/// Its address.
+pub fn addr_of(index: usize) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from(FIRST_IP + index as u32), PORT))
+}
+
+/// The host at an address, of `count`.
+pub(crate) fn index_at(addr: SocketAddr, count: usize) -> Option<usize> {
+    let IpAddr::V4(ip) = addr.ip() else {
+        return None;
+    };
+    let index = u32::from(ip).checked_sub(FIRST_IP)? as usize;
+    (addr.port() == PORT && index < count).then_some(index)
+}
+
+fn start_node(
+    config: &WorldConfig,
+    index: usize,
+    life: Life,
+    now: Instant,
+) -> Result<Node, ConfigError> {
+    let identity = Identity {
+        id: id_of(index),
+        life,
+        addr: addr_of(index),
+        meta: Meta::default(),
+    };
+    // Another life draws other numbers.
+    let seed = hash_pair(config.seed, life.0);
+    Node::new(config.node.clone(), identity, seed, now)
+}
