@@ -150,6 +150,12 @@ impl Membership {
             return;
         };
         let (stage, end) = (self.probes.own[at].stage, self.probes.own[at].end);
+        let target = self.table.get(self.probes.own[at].target);
+        if target.is_none_or(|m| m.phase == Phase::Down) {
+            // It went down meanwhile: there is nothing left to find out, and nobody to ask about it.
+            self.probes.own.swap_remove(at);
+            return;
+        }
         if stage == Stage::Direct && end > cx.now {
             self.ask_helpers(cx, at);
         } else {
