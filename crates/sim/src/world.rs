@@ -306,6 +306,7 @@ impl World {
             accuser: id_of(index),
             addr: addr_of(index),
             meta: Arc::clone(&meta),
+            coordinate: None,
             current: true,
         };
         self.hosts.iter().enumerate().map(record).collect()
