@@ -9,6 +9,7 @@ use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
 use crate::world::{HostState, Start, WorldConfig};
+use consort_proto::membership::JoinState;
 use consort_proto::{Config, Rng};
 use core::time::Duration;
 
@@ -96,7 +97,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     engine.run_for(Duration::from_secs(20))?;
     let faults = storm(&mut engine, params.storm)?;
-    settle(&mut engine, seed)?;
+    settle(&mut engine, seed, seeds)?;
     let calm_at = engine.world().now();
     loop {
         engine.run_for(Duration::from_secs(1))?;
@@ -177,20 +178,24 @@ fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
     }
 }
 
-/// All faults end. Of the processes that do not run some come back, the others stay away.
-fn settle(engine: &mut Engine<Panel>, seed: u64) -> Result<(), Violation> {
+/// All faults end. Of the processes that do not run, or are leaving, the seeds and some others come
+/// back: without a seed a process that forgot everything cannot find anybody.
+fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize) -> Result<(), Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO + 1000);
     engine.strike(Fault::Heal)?;
     engine.strike(Fault::Conditions(Conditions::default()))?;
     for host in 0..engine.world().hosts().len() {
-        let back = rng.chance(0.5);
+        let back = rng.chance(0.5) || host < seeds;
+        let leaving = engine.world().host(host).node().membership().join_state();
+        let gone = leaving == JoinState::Leaving;
         match engine.world().host(host).state() {
-            HostState::Paused => engine.strike(Fault::Resume(host))?,
-            HostState::Crashed | HostState::Left if back => {
+            HostState::Paused if !gone => engine.strike(Fault::Resume(host))?,
+            HostState::Up if !gone => {}
+            _ if back => {
                 let keep = Keep::Life;
                 engine.strike(Fault::Restart { host, keep })?;
             }
-            _ => {}
+            _ => engine.strike(Fault::Resume(host))?,
         }
     }
     Ok(())

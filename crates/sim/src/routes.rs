@@ -5,33 +5,34 @@ use crate::topology::Layout;
 
 const UNREACHED: u16 = u16::MAX;
 
-/// Hops and length of the route between any two nodes.
+/// Hops and length of the route between any two nodes. Links work both ways, so a pair is looked up
+/// from its lower node: the answer to a datagram finds its route still in the cache.
 #[derive(Clone, Debug)]
 pub struct Routes {
     layout: Layout,
     alive: Vec<bool>,
     /// Raised by every change; a row of an older generation is computed again.
     generation: u32,
-    rows: Vec<Row>,
+    /// By source: the generation of its row.
+    rows: Vec<u32>,
+    /// Rows one after the other.
+    hops: Vec<u16>,
+    lengths: Vec<f32>,
     /// Nodes in the order the search reached them.
     frontier: Vec<u32>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Row {
-    generation: u32,
-    hops: Vec<u16>,
-    length: Vec<f32>,
 }
 
 impl Routes {
     /// Routes over all links of `layout`.
     pub fn new(layout: Layout) -> Routes {
         let n = layout.len();
+        let pairs = if layout.full { 0 } else { n * n };
         Routes {
             alive: vec![true; n],
             generation: 1,
-            rows: vec![Row::default(); n],
+            rows: vec![0; n],
+            hops: vec![UNREACHED; pairs],
+            lengths: vec![f32::INFINITY; pairs],
             frontier: Vec::with_capacity(n),
             layout,
         }
@@ -44,7 +45,7 @@ impl Routes {
 
     /// Takes a device out of the network, or puts it back: routes go around it, if they can.
     pub fn set_alive(&mut self, node: usize, alive: bool) {
-        if core::mem::replace(&mut self.alive[node], alive) != alive && !self.layout.full {
+        if core::mem::replace(&mut self.alive[node], alive) != alive {
             self.generation += 1;
         }
     }
@@ -54,52 +55,62 @@ impl Routes {
         if self.layout.full {
             return (self.alive[from] && self.alive[to]).then_some(u16::from(from != to));
         }
-        if self.rows[from].generation != self.generation {
-            self.search(from);
-        }
-        let hops = self.rows[from].hops[to];
+        let pair = self.pair(from, to);
+        let hops = self.hops[pair];
         (hops != UNREACHED).then_some(hops)
     }
 
     /// Length of that route in metres.
     pub fn length(&mut self, from: usize, to: usize) -> Option<f32> {
         self.hops(from, to)?;
-        Some(self.rows[from].length.get(to).copied().unwrap_or(1.0))
+        if self.layout.full {
+            return Some(1.0);
+        }
+        let pair = self.pair(from, to);
+        Some(self.lengths[pair])
+    }
+
+    /// Where the route between two nodes is, computed if it is not up to date.
+    fn pair(&mut self, a: usize, b: usize) -> usize {
+        let (low, high) = (a.min(b), a.max(b));
+        if self.rows[low] != self.generation {
+            self.search(low);
+        }
+        low * self.layout.len() + high
     }
 
     /// Breadth first from one source. A node's length is final before its own neighbours are looked
     /// at, because all nodes of the level before come earlier in the frontier.
     fn search(&mut self, from: usize) {
         let n = self.layout.len();
-        let row = &mut self.rows[from];
-        row.generation = self.generation;
-        row.hops.clear();
-        row.hops.resize(n, UNREACHED);
-        row.length.clear();
-        row.length.resize(n, f32::INFINITY);
+        self.rows[from] = self.generation;
+        let row_hops = &mut self.hops[from * n..(from + 1) * n];
+        let row_lengths = &mut self.lengths[from * n..(from + 1) * n];
+        row_hops.fill(UNREACHED);
+        row_lengths.fill(f32::INFINITY);
         self.frontier.clear();
         if !self.alive[from] {
             return;
         }
-        row.hops[from] = 0;
-        row.length[from] = 0.0;
+        row_hops[from] = 0;
+        row_lengths[from] = 0.0;
         self.frontier.push(from as u32);
         let mut next = 0;
         while let Some(&at) = self.frontier.get(next) {
             next += 1;
             let at = at as usize;
-            let (hops, length) = (row.hops[at] + 1, row.length[at]);
+            let (hops, length) = (row_hops[at] + 1, row_lengths[at]);
             for &(to, distance) in self.layout.neighbours(at) {
                 let to = to as usize;
                 if !self.alive[to] {
                     continue;
                 }
-                if row.hops[to] == UNREACHED {
-                    row.hops[to] = hops;
-                    row.length[to] = length + distance;
+                if row_hops[to] == UNREACHED {
+                    row_hops[to] = hops;
+                    row_lengths[to] = length + distance;
                     self.frontier.push(to as u32);
-                } else if row.hops[to] == hops {
-                    row.length[to] = row.length[to].min(length + distance);
+                } else if row_hops[to] == hops {
+                    row_lengths[to] = row_lengths[to].min(length + distance);
                 }
             }
         }
