@@ -5,6 +5,8 @@ use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 
 /// All settings of a node.
@@ -29,6 +31,89 @@ impl Default for Config {
             timers_per_call: 256,
             membership: membership::Config::default(),
         }
+    }
+}
+
+/// The kind of network a group runs on. Sets periods and budgets that belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Ethernet, or a data centre: the defaults.
+    #[default]
+    Wired,
+    /// Wi-Fi with an access point: devices that sleep between beacons, bursts of loss.
+    Wifi,
+    /// A multi-hop mesh whose routing needs seconds to find another way.
+    Mesh,
+    /// Long-range radio: bytes are dear, a minute is soon.
+    Lora,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Profile; 4] = [Profile::Wired, Profile::Wifi, Profile::Mesh, Profile::Lora];
+
+    /// Its name in files and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Wired => "wired",
+            Profile::Wifi => "wifi",
+            Profile::Mesh => "mesh",
+            Profile::Lora => "lora",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a text names no [`Profile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a profile is one of wired, wifi, mesh, lora")]
+pub struct ParseProfileError;
+
+impl FromStr for Profile {
+    type Err = ParseProfileError;
+
+    fn from_str(s: &str) -> Result<Profile, ParseProfileError> {
+        Profile::ALL
+            .into_iter()
+            .find(|p| p.name() == s)
+            .ok_or(ParseProfileError)
+    }
+}
+
+impl From<Profile> for Config {
+    fn from(profile: Profile) -> Config {
+        let mut config = Config::default();
+        let m = &mut config.membership;
+        match profile {
+            Profile::Wired => {}
+            Profile::Wifi => {
+                m.probe_period = Duration::from_millis(1500);
+                m.suspicion_timeout = SuspicionTimeout::Scaled {
+                    factor: 3,
+                    stretch: 6,
+                };
+            }
+            Profile::Mesh => {
+                m.probe_period = Duration::from_secs(2);
+                m.route_convergence = Duration::from_secs(10);
+            }
+            Profile::Lora => {
+                m.probe_period = Duration::from_secs(60);
+                m.probe_helpers = 2;
+                m.pursuits = 1;
+                m.witnesses = 2;
+                m.rumor_ring = 0;
+                m.route_convergence = Duration::from_secs(120);
+                m.meta_max = 48;
+                config.datagram_max = 222;
+            }
+        }
+        config
     }
 }
 
@@ -134,6 +219,16 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_profile_works_and_reads_back_its_name() {
+        for profile in Profile::ALL {
+            assert_eq!(Config::from(profile).check(), Ok(()), "{profile}");
+            assert_eq!(profile.name().parse(), Ok(profile));
+        }
+        assert_eq!("WIRED".parse::<Profile>(), Err(ParseProfileError));
+        assert_eq!(Config::from(Profile::default()), Config::default());
+    }
 
     #[test]
     fn the_defaults_work_and_each_limit_is_checked() {

@@ -25,7 +25,7 @@ mod timer;
 pub mod wire;
 
 pub use command::Command;
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, ParseProfileError, Profile};
 pub use event::Event;
 pub use hash::{hash_bytes, hash_pair, mix};
 pub use id::{Incarnation, Life, NodeId, ParseIdError};

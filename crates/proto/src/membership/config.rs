@@ -56,6 +56,8 @@ pub struct Config {
     pub distance_source: DistanceSource,
     /// How long a suspect may stay silent before it is declared down. Default: kappa 2, beta 6.
     pub suspicion_timeout: SuspicionTimeout,
+    /// After this long a suspicion counts half in [`Member::trouble`](super::Member::trouble). Default 64.
+    pub trouble_periods: u32,
     /// How many confirmations beyond the first accuser count and are passed on. Default 3.
     pub suspicion_confirmations: u8,
     /// How long a node that hears of a verdict holds the member suspected before it repeats the
@@ -125,6 +127,7 @@ impl Default for Config {
                 factor: 2,
                 stretch: 6,
             },
+            trouble_periods: 64,
             suspicion_confirmations: 3,
             confirm_grace_periods: 2,
             pursuits: 4,

@@ -329,6 +329,7 @@ impl Membership {
         self.table.update(id, |m| {
             m.precedence = precedence;
             m.accuser = id;
+            m.refutation_count += u32::from(!restarted && m.phase != Phase::Up);
             m.phase = Phase::Up;
             m.current = current;
             m.addr = addr.unwrap_or(m.addr);

@@ -111,10 +111,11 @@ impl Membership {
     pub(super) fn open_suspicion(&mut self, cx: &mut MembershipCx<'_>, id: NodeId, by: NodeId) {
         let (now, n) = (cx.now, self.size());
         let deadline = now + self.config.suspicion_span(n, 0);
+        let half_life = self.config.probe_period * self.config.trouble_periods;
         let life = self.table.update(id, |m| {
             m.accuser = by;
             m.phase = Phase::Suspected;
-            m.suspicion_count = m.suspicion_count.saturating_add(1);
+            m.note_suspicion(now, half_life);
             m.suspicion = Some(Box::new(Suspicion {
                 since: now,
                 deadline,

@@ -6,12 +6,13 @@ use super::record::{Accusation, Meta, Precedence, Record, Status};
 use super::suspicion::Suspicion;
 use crate::hash::{hash_pair, mix};
 use crate::id::{Incarnation, Life, NodeId};
-use crate::time::Instant;
+use crate::time::{Instant, micros};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::time::Duration;
 use hashbrown::HashTable;
 
 /// This node's verdict about a member: what the application is told.
@@ -100,6 +101,11 @@ pub struct Member {
     expires: Instant,
     /// How often it was suspected, in any life.
     pub suspicion_count: u32,
+    /// How often it answered for itself.
+    pub refutation_count: u32,
+    /// Suspicions, each fading with time, in 256ths, as of `trouble_at`.
+    trouble: u32,
+    trouble_at: Instant,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -119,6 +125,31 @@ impl Member {
             coordinate: self.coordinate,
             current: self.current,
         }
+    }
+
+    /// How troubled it was of late: the number of suspicions, each counting half after every
+    /// `half_life`. 0 is healthy.
+    pub fn trouble(&self, now: Instant, half_life: Duration) -> f32 {
+        self.faded(now, half_life) as f32 / 256.0
+    }
+
+    fn faded(&self, now: Instant, half_life: Duration) -> u32 {
+        let age = micros(now.since(self.trouble_at)) / micros(half_life).max(1);
+        self.trouble.checked_shr(age.min(64) as u32).unwrap_or(0)
+    }
+
+    /// Counts a suspicion.
+    pub(crate) fn note_suspicion(&mut self, now: Instant, half_life: Duration) {
+        self.suspicion_count = self.suspicion_count.saturating_add(1);
+        let halvings = micros(now.since(self.trouble_at)) / micros(half_life).max(1);
+        self.trouble = self.faded(now, half_life).saturating_add(256);
+        // Only whole half-lives were taken off: what is left of the last one is kept.
+        let kept = half_life * halvings.min(64) as u32;
+        self.trouble_at = if halvings > 64 {
+            now
+        } else {
+            self.trouble_at + kept
+        };
     }
 
     /// Takes a claim that says nothing of address and meta.
@@ -319,6 +350,9 @@ impl Table {
             distance: 0.0,
             neighbor: false,
             suspicion_count: 0,
+            refutation_count: 0,
+            trouble: 0,
+            trouble_at: now,
             current: record.current,
             suspicion: None,
             pursued_at: None,
@@ -451,6 +485,22 @@ mod tests {
             coordinate: None,
             current: true,
         }
+    }
+
+    #[test]
+    fn trouble_counts_suspicions_and_fades() {
+        let mut table = Table::default();
+        table.insert(record(1, 0), Phase::Up, Instant::ZERO);
+        let half = Duration::from_secs(64);
+        let at = |s: u64| Instant::from_micros(s * 1_000_000);
+        let member = table.touch(NodeId(1)).unwrap();
+        assert_eq!(member.trouble(at(5), half), 0.0);
+        member.note_suspicion(at(10), half);
+        member.note_suspicion(at(20), half);
+        assert_eq!(member.trouble(at(20), half), 2.0);
+        assert_eq!(member.trouble(at(70), half), 1.0);
+        assert_eq!(member.trouble(at(100_000), half), 0.0);
+        assert_eq!(member.suspicion_count, 2);
     }
 
     #[derive(Clone, Debug)]
