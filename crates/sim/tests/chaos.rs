@@ -1,0 +1,30 @@
+//! A fixed set of chaos seeds, and seeds that once failed.
+
+use consort_sim::chaos::{ChaosParams, chaos};
+use rayon::prelude::*;
+
+fn all_hold(seeds: impl IntoParallelIterator<Item = u64>) {
+    let params = ChaosParams::default();
+    seeds.into_par_iter().for_each(|seed| {
+        if let Err(violation) = chaos(seed, &params) {
+            panic!("{violation}");
+        }
+    });
+}
+
+#[test]
+fn storms_break_no_invariant_and_the_group_agrees_again() {
+    all_hold(0..200_u64);
+}
+
+/// Requests for help about a member that had just gone down (I16).
+#[test]
+fn seeds_that_once_failed_stay_fixed() {
+    all_hold(vec![114_u64, 217, 311, 508, 608, 701, 828, 902, 1000]);
+}
+
+#[test]
+fn a_scenario_is_the_same_every_time() {
+    let params = ChaosParams::default();
+    assert_eq!(chaos(42, &params), chaos(42, &params));
+}

@@ -1,0 +1,152 @@
+//! The membership experiment: determinism, independence of its random streams, and agreement with the
+//! values known for uniform probing.
+
+use consort_sim::membership::{Params, Profile, Setup, run, run_many};
+use consort_sim::net::Conditions;
+use consort_sim::topology::{Point, Topology};
+
+fn short() -> Params {
+    Params {
+        duration: 1_500.0,
+        warmup: 500.0,
+        ..Params::default()
+    }
+}
+
+fn lossy(loss: f64) -> Params {
+    Params {
+        conditions: Conditions {
+            loss_per_hop: loss,
+            ..Conditions::default()
+        },
+        ..short()
+    }
+}
+
+#[test]
+fn a_seed_gives_one_history() {
+    let first = run(&short(), 7).unwrap();
+    assert_eq!(first, run(&short(), 7).unwrap());
+    assert_ne!(first.trace_hash, run(&short(), 8).unwrap().trace_hash);
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        pool.install(|| run_many(&lossy(0.05), 7, 6).unwrap())
+    };
+    let one = with(1);
+    assert_eq!(one, with(3));
+    // A single run is the first of many.
+    assert_eq!(run_many(&short(), 7, 1).unwrap().counts, run(&short(), 7).unwrap().counts);
+}
+
+#[test]
+fn loss_changes_neither_the_layout_nor_who_crashes() {
+    let (none, some) = (lossy(0.0), lossy(0.1));
+    assert_eq!(none.layout(7).unwrap(), some.layout(7).unwrap());
+    // Who crashes shows in who is noticed: with one failure each run has one victim.
+    let (a, b) = (run(&none, 7).unwrap(), run(&some, 7).unwrap());
+    assert_eq!((a.first_detection.len(), b.first_detection.len()), (1, 1));
+    assert_eq!(a.counts.lost, 0);
+    assert!(b.counts.lost > 0);
+}
+
+/// Setup B with uniform probing: 20 time units over the least possible, and 5.98 transmissions per node
+/// and period, are the reference values; a fifth of a standard deviation is allowed for.
+#[test]
+fn uniform_probing_costs_and_detects_as_calculated() {
+    let params = Params {
+        warmup: 1_000.0,
+        duration: 2_000.0,
+        ..Params::default()
+    };
+    let runs = 150;
+    let all = run_many(&params, 11, runs).unwrap();
+    let extra = all.first_detection.mean.unwrap() - (20.0 + 160.0);
+    assert!((15.0..26.0).contains(&extra), "{extra}");
+    let node_periods = 49.0 * 100.0 * runs as f64;
+    let cost = all.counts.hop_messages as f64 / node_periods;
+    assert!((5.5..6.5).contains(&cost), "{cost}");
+}
+
+#[test]
+fn setup_a_detects_at_its_own_suspicion_time() {
+    let params = Params {
+        nodes: 25,
+        setup: Setup::A,
+        warmup: 500.0,
+        duration: 1_500.0,
+        ..Params::default()
+    };
+    let mean = run_many(&params, 5, 60).unwrap().first_detection.mean;
+    let mean = mean.unwrap();
+    // 120 is the reference value for uniform probing.
+    assert!((108.0..132.0).contains(&mean), "{mean}");
+}
+
+#[test]
+fn the_product_profile_detects_every_failure_without_false_alarm() {
+    let params = Params {
+        profile: Profile::Product,
+        topology: Topology::Grid,
+        failures: 3,
+        warmup: 500.0,
+        duration: 6_000.0,
+        ..Params::default()
+    };
+    let all = run_many(&params, 3, 4).unwrap();
+    assert_eq!((all.false_positives, all.undetected), (0, 0));
+}
+
+#[test]
+fn every_topology_runs() {
+    let points: Vec<Point> = (0..9)
+        .map(|i| Point {
+            x: f64::from(i % 3),
+            y: f64::from(i / 3),
+        })
+        .collect();
+    let positions = Topology::Positions(points);
+    for (topology, nodes) in [
+        (Topology::Grid, 16),
+        (Topology::Full, 16),
+        (Topology::cluster_b(), 49),
+        (positions, 9),
+    ] {
+        let params = Params {
+            topology,
+            nodes,
+            ..short()
+        };
+        assert_eq!(run(&params, 2).unwrap().undetected, 0);
+    }
+}
+
+#[test]
+fn out_of_range_parameters_are_errors_that_name_the_range() {
+    type Change = fn(&mut Params);
+    let changes: [(Change, &str); 11] = [
+        (|p| p.nodes = 0, "between 2 and"),
+        (|p| p.nodes = 1, "between 2 and"),
+        (|p| p.nodes = usize::MAX, "between 2 and"),
+        (|p| p.failures = p.nodes, "below the number of nodes"),
+        (|p| p.conditions.loss_per_hop = 1.5, "probability"),
+        (|p| p.conditions.loss_per_hop = f64::NAN, "probability"),
+        (|p| p.range = Some(f64::NAN), "range must be above 0"),
+        (|p| p.side = Some(-1.0), "side must be above 0"),
+        (|p| p.duration = f64::INFINITY, "duration must be above 0"),
+        (|p| p.duration = 100.0, "longer than the warm-up"),
+        (|p| p.range = Some(0.1), "raise the range"),
+    ];
+    for (change, expected) in changes {
+        let mut params = short();
+        change(&mut params);
+        let error = run(&params, 1).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = run_many(&short(), 1, 0).unwrap_err().to_string();
+    assert!(error.contains("at least 1"), "{error}");
+}
