@@ -96,6 +96,9 @@ struct ChaosArgs {
     /// Which seeds: `A..B` without B, or one seed
     #[arg(long, value_name = "A..B", default_value = "0..100")]
     seeds: String,
+    /// How long faults strike, in seconds
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    storm: u64,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -319,7 +322,10 @@ fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
 
 fn storms(args: ChaosArgs) -> anyhow::Result<ExitCode> {
     let seeds = parse_seeds(&args.seeds)?;
-    let params = ChaosParams::default();
+    let params = ChaosParams {
+        storm: core::time::Duration::from_secs(args.storm),
+        ..ChaosParams::default()
+    };
     let pool = pool(args.threads)?;
     let mut out = std::io::stdout().lock();
     let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));

@@ -53,17 +53,15 @@ pub struct ChaosReport {
 }
 
 /// The command that runs one seed again.
-pub fn rerun(seed: u64) -> String {
-    format!(
-        "consort sim chaos --seeds {seed}..{}",
-        seed.saturating_add(1)
-    )
+pub fn rerun(seed: u64, params: &ChaosParams) -> String {
+    let storm = params.storm.as_secs();
+    format!("consort sim chaos --seeds {seed} --storm {storm}")
 }
 
 /// Runs the scenario of `seed`.
 pub fn chaos(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     chaos_in(seed, params).map_err(|violation| Violation {
-        rerun: rerun(seed),
+        rerun: rerun(seed, params),
         ..violation
     })
 }

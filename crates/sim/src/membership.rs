@@ -103,6 +103,8 @@ pub enum ExperimentError {
 /// What one run showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
+    /// Who crashed.
+    pub crashed: Vec<usize>,
     /// For each crashed node that was noticed: from the crash to the first verdict.
     pub first_detection: Vec<f64>,
     /// For each crashed node that was noticed: from the first verdict to the last.
@@ -344,6 +346,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     let (steps, trace_hash) = (engine.world().steps(), engine.world().trace().hash());
     let watch = engine.into_oracle();
     let mut report = Report {
+        crashed: crashed.to_vec(),
         first_detection: Vec::new(),
         dissemination: Vec::new(),
         counts,

@@ -40,22 +40,24 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
     let one = with(1);
     assert_eq!(one, with(3));
     // A single run is the first of many.
-    assert_eq!(run_many(&short(), 7, 1).unwrap().counts, run(&short(), 7).unwrap().counts);
+    assert_eq!(
+        run_many(&short(), 7, 1).unwrap().counts,
+        run(&short(), 7).unwrap().counts
+    );
 }
 
 #[test]
 fn loss_changes_neither_the_layout_nor_who_crashes() {
     let (none, some) = (lossy(0.0), lossy(0.1));
     assert_eq!(none.layout(7).unwrap(), some.layout(7).unwrap());
-    // Who crashes shows in who is noticed: with one failure each run has one victim.
     let (a, b) = (run(&none, 7).unwrap(), run(&some, 7).unwrap());
-    assert_eq!((a.first_detection.len(), b.first_detection.len()), (1, 1));
+    assert_eq!(a.crashed, b.crashed);
     assert_eq!(a.counts.lost, 0);
     assert!(b.counts.lost > 0);
 }
 
 /// Setup B with uniform probing: 20 time units over the least possible, and 5.98 transmissions per node
-/// and period, are the reference values; a fifth of a standard deviation is allowed for.
+/// and period, are the reference values.
 #[test]
 fn uniform_probing_costs_and_detects_as_calculated() {
     let params = Params {

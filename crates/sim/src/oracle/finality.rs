@@ -32,12 +32,10 @@ impl Oracle for Finality {
         Ok(())
     }
 
-    fn sample(&mut self, world: &World) -> Verdict {
+    fn after_step(&mut self, world: &World, host: usize) -> Verdict {
         // What a node may forget with its tombstone, it may also see again as a ghost.
-        for (host, over) in self.over.iter_mut().enumerate() {
-            let table = world.host(host).node().membership().table();
-            over.retain(|&id, _| table.get(id).is_some());
-        }
+        let table = world.host(host).node().membership().table();
+        slot(&mut self.over, host).retain(|&id, _| table.get(id).is_some());
         Ok(())
     }
 
