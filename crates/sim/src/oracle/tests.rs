@@ -67,6 +67,7 @@ fn record(id: NodeId, life: Life, incarnation: u32) -> Msg {
         accuser: id,
         addr: crate::world::addr_of(0),
         meta: Arc::default(),
+        coordinate: None,
         current: true,
     })
 }
