@@ -2,8 +2,11 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use consort_proto::membership::TargetPolicy;
 use consort_sim::chaos::{ChaosParams, chaos};
-use consort_sim::membership::{Aggregate, Params, Profile, Setup, run_many};
+use consort_sim::membership::{
+    Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many,
+};
 use consort_sim::net::Conditions;
 use consort_sim::report::Summary;
 use consort_sim::topology::{Topology, parse_positions};
@@ -60,6 +63,22 @@ struct MembershipArgs {
     /// How many nodes crash, all at once
     #[arg(long, value_name = "F", default_value_t = 1)]
     failures: usize,
+    /// Crash one whole cluster instead (with --topology cluster)
+    #[arg(long, conflicts_with = "failures")]
+    cluster_failure: bool,
+    /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` is the nearest only
+    /// [default: 0 in the paper profile, 3 in the product's]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    exponent: Option<f32>,
+    /// Whom to probe [default: iid in the paper profile, stride in the product's]
+    #[arg(long, value_enum)]
+    policy: Option<PolicyKind>,
+    /// What nodes take for the distance of another
+    #[arg(long, value_enum, default_value_t = DistanceKind::HopDistance)]
+    distance: DistanceKind,
+    /// Feedback of nodes that are probed too rarely, in the papers' form
+    #[arg(long, value_enum, default_value_t = FeedbackKind::None)]
+    feedback: FeedbackKind,
     /// Length of a run in time units; a period has 20
     #[arg(
         long,
@@ -131,6 +150,36 @@ enum ProfileKind {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum PolicyKind {
+    /// Independent draws by share
+    Iid,
+    /// Medley's bag, in passes
+    BagPass,
+    /// Medley's bag, at random
+    BagRandom,
+    /// Each node at its own even pace
+    Stride,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DistanceKind {
+    /// Metres of the route
+    HopDistance,
+    /// Hops of the route
+    HopNumber,
+    /// Coordinates that nodes learn from round-trip times
+    Coordinate,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FeedbackKind {
+    None,
+    Active,
+    Passive,
+    Both,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Format {
     Table,
     Json,
@@ -186,7 +235,10 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             loss_per_hop: args.loss,
             ..Conditions::default()
         },
-        failures: args.failures,
+        failures: match args.cluster_failure {
+            true => Failures::Cluster,
+            false => Failures::Nodes(args.failures),
+        },
         warmup: args
             .warmup
             .unwrap_or(f64::min(4_000.0, args.duration / 2.0)),
@@ -196,6 +248,38 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             ProfileKind::Product => Profile::Product,
         },
         suspicion: args.suspicion,
+        exponent: args.exponent,
+        policy: args.policy.map(|p| match p {
+            PolicyKind::Iid => TargetPolicy::Iid,
+            PolicyKind::BagPass => TargetPolicy::BagPass,
+            PolicyKind::BagRandom => TargetPolicy::BagRandom,
+            PolicyKind::Stride => TargetPolicy::Stride,
+        }),
+        distances: match args.distance {
+            DistanceKind::HopDistance => Distances::Length,
+            DistanceKind::HopNumber => Distances::Hops,
+            DistanceKind::Coordinate => Distances::Coordinates,
+        },
+        feedback: match args.feedback {
+            FeedbackKind::None => Feedback {
+                active: false,
+                passive: false,
+            },
+            FeedbackKind::Active => Feedback {
+                active: true,
+                passive: false,
+            },
+            FeedbackKind::Passive => Feedback {
+                active: false,
+                passive: true,
+            },
+            FeedbackKind::Both => Feedback {
+                active: true,
+                passive: true,
+            },
+        },
+        moved: None,
+        adjust: None,
     })
 }
 
@@ -207,6 +291,7 @@ struct Output<'a> {
     range: f64,
     loss: f64,
     failures: usize,
+    exponent: f32,
     duration: f64,
     profile: &'a str,
     #[serde(flatten)]
@@ -227,7 +312,8 @@ fn membership(args: MembershipArgs) -> anyhow::Result<ExitCode> {
         side: params.side(),
         range: params.range(),
         loss: args.loss,
-        failures: params.failures,
+        failures: params.crashed(args.seed).len(),
+        exponent: params.config().membership.distance_exponent,
         duration: params.duration,
         profile: match params.profile {
             Profile::Paper => "paper",
@@ -248,12 +334,14 @@ fn table(out: &mut impl Write, output: &Output<'_>) -> std::io::Result<()> {
     let result = output.result;
     writeln!(
         out,
-        "{} nodes, {}, range {:.1} m, loss {}, {} failures, {} tu, {} profile, {} runs from seed {}",
+        "{} nodes, {}, range {:.1} m, loss {}, {} failures, m = {}, {} tu, {} profile, {} runs from \
+         seed {}",
         result.nodes,
         output.topology,
         output.range,
         output.loss,
         output.failures,
+        output.exponent,
         output.duration,
         output.profile,
         result.runs,
@@ -279,11 +367,14 @@ fn table(out: &mut impl Write, output: &Output<'_>) -> std::io::Result<()> {
         ("bytes", c.bytes),
         ("byte hops", c.byte_hops),
         ("messages lost", c.lost),
+        ("metres", c.millimetres / 1000),
         ("false positives", result.false_positives),
         ("undetected", result.undetected),
     ] {
         writeln!(out, "{name:<22}{value:>14}")?;
     }
+    let share = result.wronged_share * 100.0;
+    writeln!(out, "{:<22}{share:>13.3}%", "time with a wrong one")?;
     let cost = c.hop_messages as f64 / node_periods;
     writeln!(out, "{:<22}{cost:>14.3}", "hops per node-period")?;
     writeln!(out, "{:<22}{:>14}", "node steps", result.steps)?;

@@ -52,6 +52,8 @@ pub mod stream {
     pub const FAULTS: u64 = 104;
     /// Lives, and what a process finds when it wakes up.
     pub const HOSTS: u64 = 105;
+    /// Who moves, and where to.
+    pub const MOVES: u64 = 107;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

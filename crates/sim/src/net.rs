@@ -51,6 +51,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Bytes times transmissions.
     pub byte_hops: u64,
+    /// Length of the routes of all datagrams, in millimetres.
+    pub millimetres: u64,
     /// Datagrams lost on the way.
     pub lost: u64,
     /// Datagrams with no route: a partition, a crash, an address nobody has.
@@ -66,10 +68,34 @@ impl Counts {
         self.hop_messages += other.hop_messages;
         self.bytes += other.bytes;
         self.byte_hops += other.byte_hops;
+        self.millimetres += other.millimetres;
         self.lost += other.lost;
         self.unroutable += other.unroutable;
         self.duplicated += other.duplicated;
     }
+}
+
+/// How far datagrams went: by hops, and by metres of their route.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Number of datagrams by hops.
+    pub by_hops: Vec<u64>,
+    /// Number of datagrams by whole metres, halves up.
+    pub by_metres: Vec<u64>,
+}
+
+impl Traffic {
+    fn note(&mut self, hops: u16, metres: f32) {
+        bump(&mut self.by_hops, usize::from(hops));
+        bump(&mut self.by_metres, (metres + 0.5) as usize);
+    }
+}
+
+fn bump(counts: &mut Vec<u64>, at: usize) {
+    if counts.len() <= at {
+        counts.resize(at + 1, 0);
+    }
+    counts[at] += 1;
 }
 
 /// The network between the hosts.
@@ -86,6 +112,7 @@ pub struct Net {
     loss: Rng,
     delay: Rng,
     counts: Counts,
+    traffic: Traffic,
 }
 
 /// What becomes of a datagram: delays of its copies in microseconds.
@@ -114,6 +141,7 @@ impl Net {
             loss: Rng::seed(seed, stream::LOSS),
             delay: Rng::seed(seed, stream::DELAY),
             counts: Counts::default(),
+            traffic: Traffic::default(),
         };
         net.set_conditions(conditions);
         net
@@ -124,9 +152,15 @@ impl Net {
         &self.counts
     }
 
+    /// How far what was sent went.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     /// Starts to count anew.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
+        self.traffic = Traffic::default();
     }
 
     /// How well it carries datagrams.
@@ -199,6 +233,9 @@ impl Net {
                 return LOST;
             }
         };
+        let metres = self.routes.length(from, to).unwrap_or(0.0);
+        self.traffic.note(hops, metres);
+        self.counts.millimetres += (metres * 1000.0) as u64;
         let (travelled, arrived) = self.travel(hops);
         self.counts.hop_messages += u64::from(travelled);
         self.counts.byte_hops += bytes * u64::from(travelled);

@@ -211,6 +211,32 @@ impl Layout {
         }
     }
 
+    /// The same nodes after a share of them moved by up to `up_to` metres along each axis, within the
+    /// area; a connected layout, or an error.
+    pub fn with_moves(
+        &self,
+        share: f64,
+        up_to: f64,
+        side: f64,
+        seed: u64,
+    ) -> Result<Layout, TopologyError> {
+        let mut rng = Rng::seed(seed, stream::MOVES);
+        let movers = (self.len() as f64 * share) as usize;
+        redraw(self.len(), side, self.range, || {
+            let mut order: Vec<usize> = (0..self.len()).collect();
+            rng.shuffle(&mut order);
+            let mut points = self.points.clone();
+            for &i in &order[..movers] {
+                let mut step = |x: f64| (x + (2.0 * rng.unit() - 1.0) * up_to).clamp(0.0, side);
+                points[i] = Point {
+                    x: step(points[i].x),
+                    y: step(points[i].y),
+                };
+            }
+            points
+        })
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.points.len()

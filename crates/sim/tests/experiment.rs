@@ -1,7 +1,7 @@
 //! The membership experiment: determinism, independence of its random streams, and agreement with the
 //! values known for uniform probing.
 
-use consort_sim::membership::{Params, Profile, Setup, run, run_many};
+use consort_sim::membership::{Failures, Params, Profile, Setup, run, run_many};
 use consort_sim::net::Conditions;
 use consort_sim::topology::{Point, Topology};
 
@@ -94,7 +94,7 @@ fn the_product_profile_detects_every_failure_without_false_alarm() {
     let params = Params {
         profile: Profile::Product,
         topology: Topology::Grid,
-        failures: 3,
+        failures: Failures::Nodes(3),
         warmup: 500.0,
         duration: 6_000.0,
         ..Params::default()

@@ -1,0 +1,11 @@
+//! The membership experiment: crash some nodes of a quiet group, and measure who notices when, and
+//! what it costs.
+
+mod params;
+mod run;
+mod watch;
+
+pub use params::{
+    Distances, ExperimentError, Failures, Feedback, Moved, NODES_MAX, Params, Profile, Setup,
+};
+pub use run::{Aggregate, Report, run, run_many, run_seed};

@@ -1,0 +1,190 @@
+//! Runs, and what they showed.
+
+use super::params::{Distances, ExperimentError, Params, Profile};
+use super::watch::Watch;
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::net::{Counts, Traffic};
+use crate::report::Summary;
+use crate::routes::Routes;
+use crate::trace::Trace;
+use crate::units::{at_tu, in_tu};
+use crate::world::{Start, WorldConfig};
+use consort_proto::{Command, Instant, hash_pair, mix};
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// What one run showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Who crashed.
+    pub crashed: Vec<usize>,
+    /// For each crashed node that was noticed: from the crash to the first verdict.
+    pub first_detection: Vec<f64>,
+    /// For each crashed node that was noticed: from the first verdict to the last.
+    pub dissemination: Vec<f64>,
+    /// For each crashed node that was noticed: how far away the first to notice was, in metres.
+    pub detector_distance: Vec<f64>,
+    /// What was sent.
+    pub counts: Counts,
+    /// How far datagrams went.
+    pub traffic: Traffic,
+    /// Verdicts about nodes that run.
+    pub false_positives: u64,
+    /// For how long some running node was held down by another, in time units.
+    pub wronged: f64,
+    /// Pairs of a correct and a crashed node without a verdict at the end.
+    pub undetected: u64,
+    /// How many inputs nodes handled.
+    pub steps: u64,
+    /// Hash of the history.
+    pub trace_hash: u64,
+}
+
+/// What several runs showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Aggregate {
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many runs.
+    pub runs: usize,
+    /// The seed all seeds derive from.
+    pub seed: u64,
+    /// From the crash to the first verdict, in time units.
+    pub first_detection: Summary,
+    /// From the first verdict to the last, in time units.
+    pub dissemination: Summary,
+    /// What was sent, in all runs together.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Verdicts about nodes that run.
+    pub false_positives: u64,
+    /// Share of the time in which some running node was held down by another.
+    pub wronged_share: f64,
+    /// Pairs of a correct and a crashed node without a verdict at the end.
+    pub undetected: u64,
+    /// How many inputs nodes handled.
+    pub steps: u64,
+    /// Hash of all histories.
+    #[serde(serialize_with = "hex")]
+    pub trace_hash: u64,
+}
+
+fn hex<S: serde::Serializer>(hash: &u64, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(&format_args!("{hash:016x}"))
+}
+
+/// The seed of run number `run`; the first is `seed` itself.
+pub fn run_seed(seed: u64, run: u64) -> u64 {
+    if run == 0 { seed } else { hash_pair(seed, run) }
+}
+
+/// One run.
+pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    params.check()?;
+    let (layout, known) = params.layouts(seed)?;
+    let points = layout.points.clone();
+    let crashed = params.crashed(seed);
+    let config = WorldConfig {
+        node: params.config(),
+        layout,
+        conditions: params.conditions,
+        seed,
+        start: Start::Warm { seeds: 0 },
+        sample_every: None,
+        trace: Trace::default(),
+    };
+    let mut engine = Engine::new(config, Watch::new(params.nodes, &crashed))?;
+    let mut routes = Routes::new(known);
+    for (host, point) in points.iter().enumerate() {
+        if params.is_spatial() {
+            let proximities = params.proximities(&mut routes, host);
+            engine.command(host, Command::SetProximity(proximities))?;
+        }
+        if params.profile == Profile::Product && params.distances != Distances::Coordinates {
+            let position = [point.x as f32, point.y as f32, 0.0];
+            engine.command(host, Command::SetPosition(position))?;
+        }
+    }
+    let crash_at = at_tu(params.warmup);
+    for &host in &crashed {
+        engine.schedule(crash_at, Fault::Crash(host));
+    }
+    engine.run_until(at_tu(params.duration))?;
+    engine.finish()?;
+    let world = engine.world();
+    let counts = *world.net().counts();
+    let traffic = world.net().traffic().clone();
+    let end = world.now();
+    let (steps, trace_hash) = (world.steps(), world.trace().hash());
+    let watch = engine.into_oracle();
+    let mut report = Report {
+        crashed: crashed.to_vec(),
+        first_detection: Vec::new(),
+        dissemination: Vec::new(),
+        detector_distance: Vec::new(),
+        counts,
+        traffic,
+        false_positives: watch.false_positives,
+        wronged: in_tu(watch.wronged_for(end)),
+        undetected: 0,
+        steps,
+        trace_hash,
+    };
+    for (&failed, verdicts) in crashed.iter().zip(&watch.verdicts) {
+        let correct = (0..params.nodes).filter(|&i| watch.crashed[i].is_none());
+        let seen: Vec<Option<Instant>> = correct.map(|i| verdicts[i]).collect();
+        report.undetected += seen.iter().filter(|v| v.is_none()).count() as u64;
+        let times = || seen.iter().flatten();
+        if let (Some(&first), Some(&last)) = (times().min(), times().max()) {
+            report.first_detection.push(in_tu(first.since(crash_at)));
+            report.dissemination.push(in_tu(last.since(first)));
+            let detectors = (0..params.nodes).filter(|&i| verdicts[i] == Some(first));
+            let distance = detectors.map(|i| points[i].distance(points[failed]));
+            report
+                .detector_distance
+                .push(distance.fold(f64::INFINITY, f64::min));
+        }
+    }
+    Ok(report)
+}
+
+/// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
+pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Aggregate, ExperimentError> {
+    params.check()?;
+    if runs == 0 {
+        return Err(ExperimentError::Param("runs must be at least 1".into()));
+    }
+    let reports: Vec<Result<Report, ExperimentError>> = (0..runs as u64)
+        .into_par_iter()
+        .map(|n| run(params, run_seed(seed, n)))
+        .collect();
+    let mut all = Aggregate {
+        nodes: params.nodes,
+        runs,
+        seed,
+        first_detection: Summary::default(),
+        dissemination: Summary::default(),
+        counts: Counts::default(),
+        false_positives: 0,
+        wronged_share: 0.0,
+        undetected: 0,
+        steps: 0,
+        trace_hash: 0,
+    };
+    let (mut first, mut dissemination) = (Vec::new(), Vec::new());
+    for report in reports {
+        let report = report?;
+        first.extend_from_slice(&report.first_detection);
+        dissemination.extend_from_slice(&report.dissemination);
+        all.counts.add(&report.counts);
+        all.false_positives += report.false_positives;
+        all.wronged_share += report.wronged / (params.duration * runs as f64);
+        all.undetected += report.undetected;
+        all.steps += report.steps;
+        all.trace_hash = mix(all.trace_hash ^ report.trace_hash);
+    }
+    all.first_detection = Summary::of(&first);
+    all.dissemination = Summary::of(&dissemination);
+    Ok(all)
+}

@@ -1,0 +1,100 @@
+//! Watches for verdicts, right and wrong.
+
+use crate::fault::Fault;
+use crate::oracle::{Oracle, Verdict};
+use crate::world::{HostState, World};
+use alloc::collections::BTreeSet;
+use consort_proto::membership::{self, Departure};
+use consort_proto::{Event, Instant};
+use core::time::Duration;
+
+/// Notes who declared whom down, and when.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// By host: its number among the crashed ones.
+    pub(super) crashed: Vec<Option<usize>>,
+    /// By crashed host and observer: when the verdict was made.
+    pub(super) verdicts: Vec<Vec<Option<Instant>>>,
+    pub(super) false_positives: u64,
+    /// Pairs of an observer and a running host that it holds down.
+    wronged: BTreeSet<(usize, usize)>,
+    wronged_since: Instant,
+    wronged_for: Duration,
+}
+
+impl Watch {
+    pub(super) fn new(nodes: usize, crashed: &[usize]) -> Watch {
+        let mut numbers = vec![None; nodes];
+        for (n, &host) in crashed.iter().enumerate() {
+            numbers[host] = Some(n);
+        }
+        Watch {
+            crashed: numbers,
+            verdicts: vec![vec![None; nodes]; crashed.len()],
+            false_positives: 0,
+            wronged: BTreeSet::new(),
+            wronged_since: Instant::ZERO,
+            wronged_for: Duration::ZERO,
+        }
+    }
+
+    /// For how long some running node was held down by another.
+    pub(super) fn wronged_for(&self, now: Instant) -> Duration {
+        match self.wronged.is_empty() {
+            true => self.wronged_for,
+            false => self.wronged_for + now.since(self.wronged_since),
+        }
+    }
+
+    fn change(&mut self, now: Instant, change: impl FnOnce(&mut BTreeSet<(usize, usize)>)) {
+        let before = !self.wronged.is_empty();
+        change(&mut self.wronged);
+        match (before, !self.wronged.is_empty()) {
+            (false, true) => self.wronged_since = now,
+            (true, false) => self.wronged_for += now.since(self.wronged_since),
+            _ => {}
+        }
+    }
+}
+
+impl Oracle for Watch {
+    fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
+        let Event::Membership(event) = event;
+        let (id, down) = match event {
+            membership::Event::Down {
+                id,
+                why: Departure::Failed,
+                ..
+            } => (*id, true),
+            membership::Event::Up { id, .. } => (*id, false),
+            _ => return Ok(()),
+        };
+        let Some(subject) = world.index_of(id) else {
+            return Ok(());
+        };
+        let gone = world.host(subject).state() == HostState::Crashed;
+        match (down, gone, self.crashed[subject]) {
+            (true, true, Some(n)) => {
+                self.verdicts[n][host].get_or_insert(world.now());
+            }
+            (true, false, _) => {
+                self.false_positives += 1;
+                self.change(world.now(), |w| {
+                    w.insert((host, subject));
+                });
+            }
+            (false, ..) => self.change(world.now(), |w| {
+                w.remove(&(host, subject));
+            }),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_fault(&mut self, world: &World, fault: &Fault) -> Verdict {
+        if let Fault::Crash(host) = *fault {
+            self.change(world.now(), |w| w.retain(|&(o, s)| o != host && s != host));
+        }
+        Ok(())
+    }
+}
