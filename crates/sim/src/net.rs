@@ -324,7 +324,7 @@ mod tests {
         let mut net = line(4, Conditions::default());
         let delays: Vec<u64> = (0..9_000).filter_map(|_| net.send(0, 3, 1).first).collect();
         assert_eq!(delays.len(), 9_000);
-        assert!(delays.iter().all(|&d| d >= 3 && d <= 15_000));
+        assert!(delays.iter().all(|d| (3..=15_000).contains(d)));
         let mean = delays.iter().sum::<u64>() / 9_000;
         assert!((7_300..7_700).contains(&mean), "{mean}");
     }

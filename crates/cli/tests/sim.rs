@@ -1,0 +1,162 @@
+//! `consort sim` as a user meets it: output, errors, exit codes.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+fn consort(args: &[&str]) -> Output {
+    let binary = env!("CARGO_BIN_EXE_consort");
+    let mut command = Command::new(binary);
+    command.arg("sim").args(args);
+    command.output().expect("the binary runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Positions in a file of its own; gone when dropped.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> File {
+        let path = std::env::temp_dir().join(format!("consort-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("a temporary file can be written");
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("the path is text")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn json_is_the_same_twice_and_with_other_threads_and_has_its_keys() {
+    let args = "membership --nodes 49 --topology random --seed 7 --runs 3 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let first = consort(&args);
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert_eq!(stdout(&first), stdout(&consort(&args)));
+    let threads = consort(&[&args[..], &["--threads", "1"]].concat());
+    assert_eq!(stdout(&first), stdout(&threads));
+    let value: serde_json::Value = serde_json::from_str(&stdout(&first)).expect("one object");
+    for key in ["first_detection", "dissemination"] {
+        for part in ["mean", "p50", "p95", "p99", "max"] {
+            assert!(value[key][part].is_f64(), "{key}.{part}");
+        }
+    }
+    for key in ["nodes", "runs", "seed", "messages", "hop_messages", "bytes"] {
+        assert!(value[key].is_u64(), "{key}");
+    }
+    assert_eq!(value["false_positives"].as_u64(), Some(0));
+    assert_eq!(value["undetected"].as_u64(), Some(0));
+    assert_eq!(value["trace_hash"].as_str().map(str::len), Some(16));
+}
+
+#[test]
+fn nothing_detected_is_null() {
+    let args = "membership --failures 0 --duration 200 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let value: serde_json::Value = serde_json::from_str(&stdout(&consort(&args))).expect("json");
+    assert!(value["first_detection"]["mean"].is_null());
+}
+
+#[test]
+fn positions_are_read_and_errors_name_file_and_line() {
+    let good = File::new("good.csv", "0,0\n1,0\n2,0\n");
+    let args = [
+        "membership",
+        "--positions",
+        good.path(),
+        "--range",
+        "1",
+        "--duration",
+        "400",
+    ];
+    let output = consort(&args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("3 nodes, positions"));
+
+    let bad = File::new("bad.csv", "0,0\n1 0\n");
+    let output = consort(&["membership", "--positions", bad.path()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("bad.csv"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+
+    let apart = consort(&["membership", "--positions", good.path(), "--range", "0.5"]);
+    assert_eq!(apart.status.code(), Some(2));
+    assert!(stderr(&apart).contains("raise the range"));
+}
+
+#[test]
+fn bad_values_are_errors_that_say_what_to_do() {
+    for (args, expected) in [
+        ("membership --nodes 1", "between 2 and"),
+        ("membership --nodes 0", "between 2 and"),
+        (
+            "membership --nodes 49 --failures 49",
+            "below the number of nodes",
+        ),
+        ("membership --loss 1.5", "between 0 and 1"),
+        ("membership --loss -0.1", "between 0 and 1"),
+        ("membership --loss NaN", "between 0 and 1"),
+        ("membership --range NaN", "range must be"),
+        ("membership --side 0", "side must be"),
+        ("membership --range 0.01", "raise the range"),
+        ("membership --duration inf", "duration must be"),
+        ("membership --duration -5", "must be above 0"),
+        ("membership --runs 0", "at least 1"),
+        ("membership --threads 0", "--threads"),
+        (
+            "membership --positions /nonexistent.csv",
+            "cannot read positions",
+        ),
+        ("membership --bogus", "--bogus"),
+        ("membership --topology ring", "possible values"),
+        ("chaos --seeds 5..5", "is empty"),
+        ("chaos --seeds x", "A..B"),
+    ] {
+        let output = consort(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{args}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{args}: {}",
+            stderr(&output)
+        );
+        assert!(!stderr(&output).contains("panicked"), "{args}");
+    }
+}
+
+#[test]
+fn chaos_reports_how_many_seeds_held() {
+    let output = consort(&["chaos", "--seeds", "0..8", "--verbose"]);
+    assert!(output.status.success(), "{}", stdout(&output));
+    assert!(stdout(&output).contains("8 seeds, 0 violations"));
+    assert_eq!(stdout(&output).lines().count(), 9);
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_consort"))
+        .args(["sim", "chaos", "--seeds", "0..200", "--verbose"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut first = [0; 4];
+    let mut pipe = child.stdout.take().expect("a pipe");
+    pipe.read_exact(&mut first).expect("some output");
+    drop(pipe);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
