@@ -49,9 +49,9 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn loss_changes_neither_the_layout_nor_who_crashes() {
     let (none, some) = (lossy(0.0), lossy(0.1));
-    assert_eq!(none.layout(7).unwrap(), some.layout(7).unwrap());
+    assert_eq!(none.layouts(7).unwrap(), some.layouts(7).unwrap());
     let (a, b) = (run(&none, 7).unwrap(), run(&some, 7).unwrap());
-    assert_eq!(a.crashed, b.crashed);
+    assert_eq!(none.crashed(7), some.crashed(7));
     assert_eq!(a.counts.lost, 0);
     assert!(b.counts.lost > 0);
 }
@@ -134,7 +134,10 @@ fn out_of_range_parameters_are_errors_that_name_the_range() {
         (|p| p.nodes = 0, "between 2 and"),
         (|p| p.nodes = 1, "between 2 and"),
         (|p| p.nodes = usize::MAX, "between 2 and"),
-        (|p| p.failures = p.nodes, "below the number of nodes"),
+        (
+            |p| p.failures = Failures::Nodes(p.nodes),
+            "below the number of nodes",
+        ),
         (|p| p.conditions.loss_per_hop = 1.5, "probability"),
         (|p| p.conditions.loss_per_hop = f64::NAN, "probability"),
         (|p| p.range = Some(f64::NAN), "range must be above 0"),
