@@ -60,8 +60,8 @@ impl Topology {
 pub enum TopologyError {
     /// Place more nodes closer together, or let them reach farther.
     #[error(
-        "no connected layout of {nodes} nodes in {side:.1} m with range {range:.1} m in {ATTEMPTS} \
-         attempts; raise the range, lower the side, or add nodes"
+        "no connected layout of {nodes} nodes in {side:.1} m with range {range:.1} m after \
+         {attempts} attempts; raise the range, lower the side, or add nodes"
     )]
     Disconnected {
         /// Nodes.
@@ -70,6 +70,8 @@ pub enum TopologyError {
         side: f64,
         /// Radio range.
         range: f64,
+        /// How often it was drawn.
+        attempts: u32,
     },
     /// The given positions form several islands.
     #[error(
@@ -269,9 +271,14 @@ impl Layout {
 }
 
 fn connected(layout: Layout, nodes: usize, side: f64) -> Result<Layout, TopologyError> {
-    let range = layout.range;
+    let (range, attempts) = (layout.range, 1);
     if layout.reached() < nodes {
-        return Err(TopologyError::Disconnected { nodes, side, range });
+        return Err(TopologyError::Disconnected {
+            nodes,
+            side,
+            range,
+            attempts,
+        });
     }
     Ok(layout)
 }
@@ -290,7 +297,12 @@ fn redraw(
             return Ok(layout);
         }
     }
-    Err(TopologyError::Disconnected { nodes, side, range })
+    Err(TopologyError::Disconnected {
+        nodes,
+        side,
+        range,
+        attempts,
+    })
 }
 
 /// Distance of lattice neighbours when `nodes` fill a square of `side`.

@@ -155,3 +155,31 @@ fn out_of_range_parameters_are_errors_that_name_the_range() {
     let error = run_many(&short(), 1, 0).unwrap_err().to_string();
     assert!(error.contains("at least 1"), "{error}");
 }
+
+/// Where no crash can cut the network, nobody is accused wrongly; where one can, whoever is cut off is
+/// declared down and counts as a false positive, although no datagram was lost.
+#[test]
+fn false_positives_without_loss_are_nodes_that_a_crash_cut_off() {
+    let whole = Params {
+        topology: Topology::Grid,
+        ..short()
+    };
+    assert_eq!(run_many(&whole, 1, 40).unwrap().false_positives, 0);
+    let line: Vec<Point> = (0..5)
+        .map(|i| Point {
+            x: f64::from(i),
+            y: 0.0,
+        })
+        .collect();
+    let cut = Params {
+        nodes: 5,
+        topology: Topology::Positions(line),
+        range: Some(1.0),
+        ..short()
+    };
+    for seed in 0..20 {
+        let report = run(&cut, seed).unwrap();
+        let middle = !matches!(report.crashed[0], 0 | 4);
+        assert_eq!(report.false_positives > 0, middle, "{:?}", report.crashed);
+    }
+}
