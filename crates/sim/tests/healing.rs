@@ -1,0 +1,127 @@
+//! Partitions of any length heal with no help, and half-dead links do not make healthy nodes flap.
+
+use consort_proto::Config;
+use consort_proto::membership::{self, Departure, Event};
+use consort_sim::oracle::{Oracle, Panel, Verdict, converged};
+use consort_sim::world::{Start, WorldConfig, id_of};
+use consort_sim::{Conditions, Engine, Fault, Layout, Topology, Trace, World};
+use core::time::Duration;
+
+fn secs(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
+
+fn world<O: Oracle>(nodes: usize, node: Config, oracle: O) -> Engine<O> {
+    let config = WorldConfig {
+        node,
+        layout: Layout::draw(&Topology::Full, nodes, 1.0, 1.0, 1).unwrap(),
+        conditions: Conditions::default(),
+        seed: 11,
+        // No seeds: what heals the group is what its nodes remember.
+        start: Start::Warm { seeds: 0 },
+        sample_every: Some(secs(60)),
+        trace: Trace::default(),
+    };
+    Engine::new(config, oracle).unwrap()
+}
+
+/// Splits a group in two for `span`; returns how long it takes to agree again.
+fn heals_after(nodes: usize, span: Duration) -> Duration {
+    let mut engine = world(nodes, Config::default(), Panel::safety());
+    engine.run_for(secs(10)).unwrap();
+    let halves = (0..nodes).map(|i| (i % 2) as u8).collect();
+    engine.strike(Fault::Partition(halves)).unwrap();
+    engine.run_for(span).unwrap();
+    let host = engine.world().host(0).node().membership();
+    assert_eq!(host.table().live(), nodes / 2 - 1, "the sides have parted");
+    engine.strike(Fault::Heal).unwrap();
+    let healed = engine.world().now();
+    while converged(engine.world()).is_err() {
+        engine.run_for(secs(1)).unwrap();
+        let waited = engine.world().now().since(healed);
+        assert!(waited < secs(600), "{:?}", converged(engine.world()));
+    }
+    engine.world().now().since(healed)
+}
+
+#[test]
+fn a_partition_of_ten_minutes_heals() {
+    let took = heals_after(20, secs(600));
+    assert!(took < secs(120), "{took:?}");
+}
+
+#[test]
+fn a_partition_of_three_days_heals_though_all_records_have_expired() {
+    let took = heals_after(6, secs(3 * 86_400));
+    assert!(took < secs(300), "{took:?}");
+}
+
+/// Counts verdicts and suspicions about healthy hosts, made by healthy hosts.
+#[derive(Default)]
+struct Flaps {
+    healthy: usize,
+    downs: u64,
+    suspicions: u64,
+}
+
+impl Oracle for Flaps {
+    fn on_event(&mut self, world: &World, host: usize, event: &consort_proto::Event) -> Verdict {
+        let consort_proto::Event::Membership(event) = event;
+        let healthy = |i: usize| i < self.healthy;
+        match event {
+            Event::Down {
+                id,
+                why: Departure::Failed,
+                ..
+            } => {
+                let subject = world.index_of(*id).is_some_and(healthy);
+                self.downs += u64::from(subject && healthy(host));
+            }
+            Event::Suspected { id, .. } => {
+                let subject = world.index_of(*id).is_some_and(healthy);
+                self.suspicions += u64::from(subject && healthy(host));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Twenty nodes, one of them deaf and one mute, for an hour. Returns false verdicts and suspicions
+/// among the eighteen others.
+fn half_dead(membership: membership::Config) -> (u64, u64) {
+    let node = Config {
+        membership,
+        ..Config::default()
+    };
+    let flaps = Flaps {
+        healthy: 18,
+        ..Flaps::default()
+    };
+    let mut engine = world(20, node, flaps);
+    engine.run_for(secs(10)).unwrap();
+    engine.strike(Fault::Deafen(18)).unwrap();
+    engine.strike(Fault::Mute(19)).unwrap();
+    engine.run_for(secs(3600)).unwrap();
+    let table = engine.world().host(0).node().membership().table();
+    assert_eq!(
+        table.live(),
+        17,
+        "neither the deaf nor the mute one is a member any more"
+    );
+    assert!(table.get(id_of(1)).is_some());
+    (engine.oracle().downs, engine.oracle().suspicions)
+}
+
+#[test]
+fn a_deaf_and_a_mute_node_do_not_make_healthy_nodes_flap() {
+    let (downs, suspicions) = half_dead(membership::Config::default());
+    assert_eq!(downs, 0);
+    // SWIM as published believes the deaf node's accusations of everybody.
+    let swim = membership::Config::paper(secs(1), secs(6));
+    let (swim_downs, swim_suspicions) = half_dead(swim);
+    println!(
+        "product: {downs} downs, {suspicions} suspicions; SWIM: {swim_downs}, {swim_suspicions}"
+    );
+    assert!(swim_suspicions > suspicions);
+}
