@@ -172,6 +172,9 @@ impl<O: Oracle> Engine<O> {
         let host = &mut self.world.hosts[index];
         host.state = state;
         host.since = self.world.now;
+        if state != HostState::Up {
+            self.world.silence(index);
+        }
     }
 
     /// The process goes on: what waited for it arrives now, before or after its timers.
@@ -181,7 +184,6 @@ impl<O: Oracle> Engine<O> {
             return;
         }
         let timers_first = world.rng.chance(0.5);
-        world.hosts[index].wake_at = Instant::MAX;
         if timers_first {
             world.rearm(index);
         }
@@ -238,22 +240,19 @@ impl<O: Oracle> Engine<O> {
 
     fn wake(&mut self, index: usize) -> Result<(), Violation> {
         let now = self.world.now;
-        let host = &mut self.world.hosts[index];
-        if host.wake_at != now || host.state != HostState::Up {
-            // A wake-up that an earlier one replaced, or of a process that does not run.
+        let alarm = &mut self.world.alarms[index];
+        if alarm.wake_at != now {
+            // An earlier one replaced it, or the process does not run.
             return Ok(());
         }
-        host.wake_at = Instant::MAX;
-        match host.node.poll_timeout() {
-            Some(due) if due <= now => {
-                self.world.trace.push(now, index, Happening::Timeout);
-                self.step(index, Input::Timeout)
-            }
-            _ => {
-                self.world.rearm(index);
-                Ok(())
-            }
+        alarm.wake_at = Instant::MAX;
+        if alarm.due > now {
+            // The deadline was moved: sleep on.
+            self.world.set_alarm(index);
+            return Ok(());
         }
+        self.world.trace.push(now, index, Happening::Timeout);
+        self.step(index, Input::Timeout)
     }
 
     fn deliver(&mut self, slot: usize) -> Result<(), Violation> {
@@ -309,8 +308,9 @@ impl<O: Oracle> Engine<O> {
         self.oracle.after_step(&self.world, index)?;
         if departed {
             self.set_state(index, HostState::Left);
+        } else {
+            self.world.rearm(index);
         }
-        self.world.rearm(index);
         Ok(())
     }
 

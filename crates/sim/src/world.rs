@@ -91,8 +91,6 @@ pub struct Host {
     pub(crate) since: Instant,
     /// When the process started.
     pub(crate) started: Instant,
-    /// The earliest wake-up in the queue; `Instant::MAX` when there is none.
-    pub(crate) wake_at: Instant,
     /// Datagrams that wait for a paused process.
     pub(crate) backlog: VecDeque<u32>,
     /// The last life on stable storage.
@@ -128,6 +126,21 @@ impl Host {
     }
 }
 
+/// What the engine needs of a host to handle a wake-up that came too early: kept apart from the host,
+/// so that all of them stay in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    /// The earliest wake-up in the queue; `Instant::MAX` when there is none.
+    pub(crate) wake_at: Instant,
+    /// When the node wants to be woken.
+    pub(crate) due: Instant,
+}
+
+const SILENT: Alarm = Alarm {
+    wake_at: Instant::MAX,
+    due: Instant::MAX,
+};
+
 /// Hosts, network and clock. [`Engine`](crate::Engine) makes it move.
 #[derive(Debug)]
 pub struct World {
@@ -135,6 +148,8 @@ pub struct World {
     pub(crate) now: Instant,
     pub(crate) queue: EventQueue,
     pub(crate) hosts: Vec<Host>,
+    /// By host.
+    pub(crate) alarms: Vec<Alarm>,
     pub(crate) net: Net,
     pub(crate) pool: Pool,
     pub(crate) trace: Trace,
@@ -158,7 +173,6 @@ impl World {
                 state: HostState::Up,
                 since: Instant::ZERO,
                 started: Instant::ZERO,
-                wake_at: Instant::MAX,
                 backlog: VecDeque::new(),
                 stored_life: Some(life),
                 born: life,
@@ -175,6 +189,7 @@ impl World {
             now: Instant::ZERO,
             queue,
             hosts,
+            alarms: vec![SILENT; count],
             net,
             pool: Pool::default(),
             rng,
@@ -262,9 +277,9 @@ impl World {
         host.state = HostState::Up;
         host.since = self.now;
         host.started = self.now;
-        host.wake_at = Instant::MAX;
         host.stored_life = Some(life);
         host.born = life;
+        self.alarms[index] = SILENT;
         self.net.routes().set_alive(index, true);
     }
 
@@ -285,16 +300,25 @@ impl World {
         }
     }
 
-    /// Sets the wake-up of a host if it is due earlier than the one set.
+    /// Asks the node when it wants to be woken, and sees to it.
     pub(crate) fn rearm(&mut self, index: usize) {
-        let host = &mut self.hosts[index];
-        if let Some(due) = host.node.poll_timeout()
-            && due < host.wake_at
-        {
-            let at = due.max(self.now);
-            host.wake_at = at;
-            self.queue.push(at, Due::Wake(index));
+        let due = self.hosts[index].node.poll_timeout();
+        self.alarms[index].due = due.unwrap_or(Instant::MAX);
+        self.set_alarm(index);
+    }
+
+    /// Schedules a wake-up if the node is due before the one that is scheduled.
+    pub(crate) fn set_alarm(&mut self, index: usize) {
+        let alarm = &mut self.alarms[index];
+        if alarm.due < alarm.wake_at {
+            alarm.wake_at = alarm.due.max(self.now);
+            self.queue.push(alarm.wake_at, Due::Wake(index));
         }
+    }
+
+    /// Silences a host whose process does not run.
+    pub(crate) fn silence(&mut self, index: usize) {
+        self.alarms[index] = SILENT;
     }
 
     /// What everybody says of itself, in order of id, to restore a list from.
