@@ -79,13 +79,21 @@ impl Membership {
         }
         let seed = joining.seeds[joining.next_seed % joining.seeds.len()];
         joining.next_seed = (joining.next_seed + 1) % joining.seeds.len();
+        // Seeds may be gone while members are there: those have the list as well.
+        let member = self
+            .table
+            .pingable(cx.rng.below(self.table.live() as u32) as usize);
+        let to = match member {
+            Some(member) if joining.next_seed == 0 => To::Node(member.id),
+            _ => To::Addr(seed),
+        };
         // The first round over all seeds goes quickly.
         let wait = self.config.probe_period * joining.backoff;
         if joining.next_seed == 0 {
             joining.backoff = (joining.backoff * 2).min(16);
         }
-        cx.send(To::Addr(seed), Msg::Join);
-        cx.send(To::Addr(seed), Msg::Record(self.own_record(cx.me)));
+        cx.send(to, Msg::Join);
+        cx.send(to, Msg::Record(self.own_record(cx.me)));
         cx.set_timer(Timer::Join, cx.now + wait);
     }
 

@@ -192,3 +192,16 @@ fn bad_names_are_refused_and_counted() {
     assert_eq!(b.input(Input::SetMeta(Meta::named("x".repeat(600)))), []);
     assert_eq!(b.m.stats.meta_refused, 2);
 }
+
+#[test]
+fn a_joiner_whose_seeds_are_gone_asks_a_member() {
+    let mut b = Bench::new(3);
+    b.input(Input::Join(vec![addr(8), addr(9)]));
+    let effects = b.timer(Timer::Join);
+    let asked = |e: &EffectOf<Membership>| match e {
+        Effect::Send(To::Node(id), Msg::Join) => Some(id.0),
+        _ => None,
+    };
+    let asked: Vec<u64> = effects.iter().filter_map(asked).collect();
+    assert!(matches!(asked[..], [2 | 3]), "{effects:?}");
+}
