@@ -53,16 +53,24 @@ impl Membership {
         if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
             return;
         }
+        // The seeds named last are asked first: a node that has a group may be told of another one.
+        let mut named = None;
         for seed in seeds {
-            if self.joining.seeds.contains(&seed) || seed == self.addr {
+            if seed == self.addr {
+                continue;
+            }
+            if let Some(at) = self.joining.seeds.iter().position(|s| *s == seed) {
+                named.get_or_insert(at);
                 continue;
             }
             if self.joining.seeds.len() == usize::from(self.config.seeds_max) {
                 self.stats.seeds_dropped += 1;
                 continue;
             }
+            named.get_or_insert(self.joining.seeds.len());
             self.joining.seeds.push(seed);
         }
+        self.joining.next_seed = named.unwrap_or(self.joining.next_seed);
         if self.joining.seeds.is_empty() {
             return;
         }

@@ -1,0 +1,195 @@
+//! Sockets and addresses: where to listen, what to tell others, where seeds are.
+
+use crate::error::{ResolveError, StartError};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use tokio::net::UdpSocket;
+
+/// The port nodes listen on unless told otherwise.
+pub const DEFAULT_PORT: u16 = 7717;
+
+/// Room for bursts while the task waits for a processor. The system may grant less.
+const RECEIVE_BUFFER: usize = 1 << 20;
+
+/// How long a name may take to resolve.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A seed: as it was given, and where that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seed {
+    pub(crate) text: String,
+    pub(crate) addr: SocketAddr,
+}
+
+/// Opens the socket. Needs a tokio runtime.
+pub(crate) fn listen(addr: SocketAddr) -> Result<(UdpSocket, SocketAddr), StartError> {
+    let open = || {
+        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        if addr.is_ipv6() {
+            // One family a node: mapped addresses would make one sender look like two.
+            socket.set_only_v6(true)?;
+        }
+        // A smaller buffer works, with more loss under load.
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+        socket.set_nonblocking(true)?;
+        socket.bind(&addr.into())?;
+        let socket = UdpSocket::from_std(socket.into())?;
+        let bound = socket.local_addr()?;
+        Ok((socket, bound))
+    };
+    open().map_err(|source: io::Error| match source.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortOccupied { addr },
+        _ => StartError::Bind { addr, source },
+    })
+}
+
+/// The address that others are told: the one asked for, else the bound one, else the one this
+/// machine would send from towards `seed`. Sends nothing.
+pub(crate) fn advertised(
+    asked: Option<SocketAddr>,
+    bound: SocketAddr,
+    seed: Option<SocketAddr>,
+) -> Result<SocketAddr, StartError> {
+    if let Some(addr) = asked {
+        let port = if addr.port() == 0 {
+            bound.port()
+        } else {
+            addr.port()
+        };
+        let ip = addr.ip();
+        if ip.is_unspecified() || ip.is_multicast() || ip.is_ipv4() != bound.is_ipv4() {
+            return Err(StartError::Advertise { addr });
+        }
+        return Ok(SocketAddr::new(ip, port));
+    }
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    let source_towards = |target: SocketAddr| {
+        let any = match target {
+            SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+        };
+        let socket = std::net::UdpSocket::bind((any, 0))?;
+        socket.connect(target)?;
+        let ip = socket.local_addr()?.ip();
+        if ip.is_unspecified() {
+            return Err(io::Error::other("no route to other machines"));
+        }
+        Ok(SocketAddr::new(ip, bound.port()))
+    };
+    // Addresses set aside for documentation: routed like any other, owned by nobody.
+    let anywhere: IpAddr = if bound.is_ipv4() {
+        Ipv4Addr::new(192, 0, 2, 1).into()
+    } else {
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
+    };
+    let towards_seed = seed.and_then(|seed| source_towards(seed).ok());
+    match towards_seed {
+        Some(addr) => Ok(addr),
+        None => source_towards(SocketAddr::new(anywhere, 9))
+            .map_err(|source| StartError::NoAddress { source }),
+    }
+}
+
+/// Finds out where a seed given as `host:port`, `host` or address is. `like` tells the family.
+pub(crate) async fn resolve(seed: &str, like: SocketAddr) -> Result<Seed, ResolveError> {
+    let text = seed.trim();
+    let syntax = || ResolveError::Syntax { seed: seed.into() };
+    let found = match text.parse::<SocketAddr>() {
+        Ok(addr) => vec![addr],
+        Err(_) => match text.parse::<IpAddr>() {
+            Ok(ip) => vec![SocketAddr::new(ip, DEFAULT_PORT)],
+            Err(_) => {
+                let (host, port) = match text.rsplit_once(':') {
+                    Some((host, port)) => (host, port.parse().map_err(|_| syntax())?),
+                    None => (text, DEFAULT_PORT),
+                };
+                if host.is_empty() || host.contains([':', ' ', '/', '[', ']']) {
+                    return Err(syntax());
+                }
+                look_up(seed, host, port).await?
+            }
+        },
+    };
+    let family = if like.is_ipv4() { "IPv4" } else { "IPv6" };
+    let addr = found
+        .into_iter()
+        .find(|a| a.is_ipv4() == like.is_ipv4())
+        .ok_or_else(|| ResolveError::Family {
+            seed: seed.into(),
+            family,
+        })?;
+    if addr.port() == 0 || addr.ip().is_unspecified() {
+        return Err(syntax());
+    }
+    let text = text.to_owned();
+    Ok(Seed { text, addr })
+}
+
+async fn look_up(seed: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
+    let looked_up = tokio::time::timeout(LOOKUP_PATIENCE, tokio::net::lookup_host((host, port)));
+    let found = match looked_up.await {
+        Ok(Ok(found)) => Ok(found.collect()),
+        Ok(Err(source)) => Err(source),
+        Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
+    };
+    found.map_err(|source| ResolveError::Lookup {
+        seed: seed.into(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_others_are_told() {
+        let bound = at("127.0.0.1:4000");
+        assert_eq!(advertised(None, bound, None).unwrap(), bound);
+        let asked = advertised(Some(at("10.1.2.3:0")), at("0.0.0.0:4000"), None);
+        assert_eq!(asked.unwrap(), at("10.1.2.3:4000"));
+        for bad in ["0.0.0.0:1", "224.0.0.1:1", "[::1]:1"] {
+            let refused = advertised(Some(at(bad)), bound, None);
+            assert!(matches!(refused, Err(StartError::Advertise { .. })));
+        }
+        let near_seed = advertised(None, at("0.0.0.0:4000"), Some(at("127.0.0.1:9")));
+        assert_eq!(near_seed.unwrap(), at("127.0.0.1:4000"));
+    }
+
+    #[tokio::test]
+    async fn seeds_may_leave_out_the_port_and_mistakes_are_named() {
+        let v4 = at("127.0.0.1:1");
+        let found = resolve("10.0.0.5", v4).await.unwrap();
+        assert_eq!(found.addr, at("10.0.0.5:7717"));
+        let found = resolve(" 10.0.0.5:99 ", v4).await.unwrap();
+        assert_eq!(
+            (found.addr, &*found.text),
+            (at("10.0.0.5:99"), "10.0.0.5:99")
+        );
+        for bad in [
+            "",
+            ":7717",
+            "host:port",
+            "http://x",
+            "10.0.0.5:0",
+            "0.0.0.0:7",
+            "[::1:5",
+        ] {
+            let error = resolve(bad, v4).await.unwrap_err();
+            assert!(
+                matches!(error, ResolveError::Syntax { .. }),
+                "{bad}: {error}"
+            );
+        }
+        let error = resolve("[::1]:5", v4).await.unwrap_err();
+        assert!(error.to_string().contains("IPv4"), "{error}");
+    }
+}

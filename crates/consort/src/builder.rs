@@ -1,0 +1,218 @@
+//! From settings to a running node.
+
+use crate::address::{self, DEFAULT_PORT, Seed};
+use crate::driver::{self, Start};
+use crate::error::StartError;
+use crate::handle::Node;
+use crate::state::{Remembered, StateDir, StateError};
+use consort_proto::membership::{self, Meta};
+use consort_proto::{Config, Fact, Identity, Life, NodeId, hash_bytes};
+use core::hash::{BuildHasher, Hasher};
+use core::net::{Ipv4Addr, SocketAddr};
+use core::time::Duration;
+use std::collections::hash_map::RandomState;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Settings of a node to be started; see [`Node::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `start` is called"]
+pub struct Builder {
+    meta: Meta,
+    bind: SocketAddr,
+    advertise: Option<SocketAddr>,
+    seeds: Vec<String>,
+    id: Option<NodeId>,
+    life_floor: Option<Life>,
+    config: Config,
+    state_dir: Option<PathBuf>,
+    events_max: usize,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            meta: Meta::default(),
+            bind: SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
+            advertise: None,
+            seeds: Vec::new(),
+            id: None,
+            life_floor: None,
+            config: Config::default(),
+            state_dir: None,
+            events_max: 1024,
+        }
+    }
+}
+
+impl Builder {
+    /// A name for people; need not be unique. Default: none.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.meta.name = name.into();
+        self
+    }
+
+    /// Adds or replaces a tag that every member can read.
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.meta.tags.insert(key.into(), value.into());
+        self
+    }
+
+    /// Where to listen (UDP). Port 0 lets the system choose. Default: all IPv4 addresses, port 7717.
+    pub fn bind(mut self, addr: impl Into<SocketAddr>) -> Self {
+        self.bind = addr.into();
+        self
+    }
+
+    /// Under which address others reach this node; port 0 stands for the bound port. Default: the
+    /// bound address, or when that is unspecified the one this machine sends from towards the first
+    /// seed.
+    pub fn advertise(mut self, addr: impl Into<SocketAddr>) -> Self {
+        self.advertise = Some(addr.into());
+        self
+    }
+
+    /// Adds nodes to join through: `host:port`, `host` or an address. One that answers is enough;
+    /// the node keeps trying until one does.
+    pub fn join<S: ToString>(mut self, seeds: impl IntoIterator<Item = S>) -> Self {
+        self.seeds.extend(seeds.into_iter().map(|s| s.to_string()));
+        self
+    }
+
+    /// Name of the group; nodes of other groups are ignored. Default `consort`.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.config.group = group.into();
+        self
+    }
+
+    /// Stable identity of this device. Default: the one in the state directory, else a hash of the
+    /// advertised address.
+    pub fn id(mut self, id: NodeId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The last life known of this device: the new one will be later, whatever the clock says.
+    /// A state directory does this by itself.
+    pub fn life_after(mut self, last: Life) -> Self {
+        self.life_floor = Some(last);
+        self
+    }
+
+    /// How often a member is probed. Shorter detects failures sooner, and costs more messages.
+    /// All members of a group should use the same. Default 1 s.
+    pub fn probe_period(mut self, period: Duration) -> Self {
+        self.config.membership.probe_period = period;
+        self
+    }
+
+    /// All settings of membership.
+    pub fn membership(mut self, config: membership::Config) -> Self {
+        self.config.membership = config;
+        self
+    }
+
+    /// All protocol settings, the group's name included.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Where to remember id and life across restarts; created when missing. Default: nowhere.
+    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.state_dir = Some(dir.into());
+        self
+    }
+
+    /// How many events are held for a slow subscriber before it is told that it missed some.
+    /// Default 1024.
+    pub fn events_max(mut self, events: usize) -> Self {
+        self.events_max = events.clamp(1, 1 << 20);
+        self
+    }
+
+    /// Opens the socket and starts the task that owns the node. Returns without waiting for seeds
+    /// to answer. Must be called in a tokio runtime with I/O and time enabled.
+    pub async fn start(self) -> Result<Node, StartError> {
+        self.config.check()?;
+        self.meta
+            .check(usize::from(self.config.membership.meta_max))?;
+        let mut seeds: Vec<Seed> = Vec::new();
+        for seed in &self.seeds {
+            seeds.push(address::resolve(seed, self.bind).await?);
+        }
+        let (socket, bound) = address::listen(self.bind)?;
+        let seed = seeds.first().map(|s| s.addr);
+        let addr = address::advertised(self.advertise, bound, seed)?;
+
+        let (state, remembered) = match self.state_dir {
+            None => (None, None),
+            Some(dir) => {
+                let (state, remembered) = blocking(move || StateDir::open(&dir)).await?;
+                (Some(Arc::new(state)), remembered)
+            }
+        };
+        let id = match (self.id, remembered) {
+            (Some(configured), Some(Remembered { id: stored, .. })) if configured != stored => {
+                return Err(StartError::IdDiffers { stored, configured });
+            }
+            (Some(id), _) | (None, Some(Remembered { id, .. })) => id,
+            (None, None) => NodeId(hash_bytes(addr.to_string().as_bytes())),
+        };
+        let floor = self.life_floor.max(remembered.map(|r| r.life));
+        let unix_secs = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs());
+        let life = Life::starting(unix_secs, random_bits() as u16, floor);
+
+        let clock = driver::Clock::start();
+        let identity = Identity {
+            id,
+            life,
+            addr,
+            meta: self.meta,
+        };
+        let meta_max = usize::from(self.config.membership.meta_max);
+        let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
+        // Stored before anybody hears of this life.
+        while let Some(fact) = node.poll_fact() {
+            store(state.as_ref(), id, fact).await?;
+        }
+        Ok(driver::spawn(Start {
+            node,
+            socket,
+            bound,
+            state,
+            clock,
+            seeds,
+            events_max: self.events_max,
+            meta_max,
+        }))
+    }
+}
+
+/// Stores a fact, off the runtime's own threads; without a directory nothing is stored.
+pub(crate) async fn store(
+    state: Option<&Arc<StateDir>>,
+    id: NodeId,
+    fact: Fact,
+) -> Result<(), StateError> {
+    let Some(state) = state.map(Arc::clone) else {
+        return Ok(());
+    };
+    let Fact::Life(life) = fact;
+    blocking(move || state.store(Remembered { id, life })).await
+}
+
+async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(f).await {
+        Ok(value) => value,
+        Err(e) => std::panic::resume_unwind(e.into_panic()),
+    }
+}
+
+/// Random bits from the system, by way of the keys that std draws for its hash maps.
+fn random_bits() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,348 @@
+//! The task that owns a node: feeds it datagrams, orders and timeouts, one at a time, and carries
+//! out what it wants done.
+//!
+//! After every single input: facts are stored, then events told, then datagrams sent, so that nobody
+//! hears of a life that is not on the disk. Waiting datagrams are read before due timers fire: after
+//! a stall, the answers that lie in the socket's buffer must not count as missing.
+
+use crate::address::Seed;
+use crate::builder;
+use crate::event::Event;
+use crate::handle::{Inner, Node};
+use crate::member::{self, Member, Status};
+use crate::state::StateDir;
+use crate::stats::{DriverStats, Stats};
+use consort_proto::membership::{JoinState, Meta};
+use consort_proto::wire::{DATAGRAM_MAX, Datagram};
+use consort_proto::{Command, Instant};
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use tokio::net::UdpSocket;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::{sleep_until, timeout};
+
+/// Orders that wait while the node is busy; more make their senders wait.
+const ORDERS_MAX: usize = 64;
+
+/// Datagrams read before timers and orders have their turn.
+const READS_PER_TURN: usize = 128;
+
+/// How long to wait for room in the socket's send buffer before a datagram counts as lost.
+const SEND_PATIENCE: Duration = Duration::from_millis(20);
+
+/// Whether the node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Running,
+    Paused,
+    Stopped,
+}
+
+/// What a handle asks of the task, with where the answer goes.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Members(oneshot::Sender<Vec<Member>>),
+    This(oneshot::Sender<Member>),
+    Stats(oneshot::Sender<Stats>),
+    SetMeta(Meta, oneshot::Sender<()>),
+    Join(Vec<Seed>, oneshot::Sender<()>),
+    JoinAndWait(Vec<Seed>, Duration, JoinReply),
+    Leave(oneshot::Sender<()>),
+}
+
+/// Success, or the seeds that kept silent.
+type JoinReply = oneshot::Sender<Result<(), Vec<String>>>;
+
+/// The core's time: microseconds since the node started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(tokio::time::Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Clock {
+        Clock(tokio::time::Instant::now())
+    }
+
+    pub(crate) fn now(self) -> Instant {
+        Instant::ZERO + self.0.elapsed()
+    }
+
+    /// When `at` is. A deadline beyond what the system can count comes in a day, and is looked at
+    /// again then.
+    fn when(self, at: Instant) -> tokio::time::Instant {
+        let day = Duration::from_secs(86_400);
+        self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
+    }
+}
+
+/// What a task starts with.
+pub(crate) struct Start {
+    pub(crate) node: consort_proto::Node,
+    pub(crate) socket: UdpSocket,
+    pub(crate) bound: SocketAddr,
+    pub(crate) state: Option<Arc<StateDir>>,
+    pub(crate) clock: Clock,
+    pub(crate) seeds: Vec<Seed>,
+    pub(crate) events_max: usize,
+    pub(crate) meta_max: usize,
+}
+
+/// Starts the task.
+pub(crate) fn spawn(start: Start) -> Node {
+    let (orders, orders_in) = mpsc::channel(ORDERS_MAX);
+    let (mode, mode_in) = watch::channel(Mode::Running);
+    let (events, _) = broadcast::channel(start.events_max);
+    let inner = Inner {
+        id: start.node.id(),
+        bound: start.bound,
+        advertised: start.node.membership().addr(),
+        name: start.node.membership().meta().name.clone(),
+        meta_max: start.meta_max,
+        orders,
+        mode,
+        events: events.downgrade(),
+    };
+    let driver = Driver {
+        node: start.node,
+        socket: start.socket,
+        state: start.state,
+        clock: start.clock,
+        events,
+        waiting: Vec::new(),
+        departed: false,
+        stats: DriverStats::default(),
+        out: Datagram::default(),
+        out_bytes: Vec::with_capacity(2048),
+        in_bytes: vec![0; DATAGRAM_MAX],
+    };
+    tokio::spawn(driver.run(start.seeds, orders_in, mode_in));
+    Node {
+        inner: Arc::new(inner),
+    }
+}
+
+/// A join that somebody waits for.
+struct Waiting {
+    seeds: Vec<(Seed, bool)>,
+    until: tokio::time::Instant,
+    reply: JoinReply,
+}
+
+struct Driver {
+    node: consort_proto::Node,
+    socket: UdpSocket,
+    state: Option<Arc<StateDir>>,
+    clock: Clock,
+    events: broadcast::Sender<Event>,
+    waiting: Vec<Waiting>,
+    departed: bool,
+    stats: DriverStats,
+    out: Datagram,
+    out_bytes: Vec<u8>,
+    in_bytes: Vec<u8>,
+}
+
+impl Driver {
+    async fn run(
+        mut self,
+        seeds: Vec<Seed>,
+        mut orders: mpsc::Receiver<Order>,
+        mut mode: watch::Receiver<Mode>,
+    ) {
+        self.command(Command::Join(addresses(&seeds))).await;
+        while !self.departed {
+            let current = *mode.borrow_and_update();
+            match current {
+                Mode::Stopped => break,
+                Mode::Paused => {
+                    if mode.changed().await.is_err() {
+                        break;
+                    }
+                    continue;
+                }
+                Mode::Running => {}
+            }
+            tokio::select! {
+                changed = mode.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                }
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order).await,
+                    None => break,
+                },
+                () = sleep_until(self.next_wake()) => self.turn().await,
+                _ = self.socket.readable() => self.turn().await,
+            }
+        }
+        // The port and the state directory are free before anybody learns that the node stopped.
+        drop(self);
+        drop(orders);
+    }
+
+    fn next_wake(&self) -> tokio::time::Instant {
+        let due = self.node.poll_timeout().unwrap_or(Instant::MAX);
+        let core = self.clock.when(due);
+        self.waiting.iter().map(|w| w.until).fold(core, Ord::min)
+    }
+
+    async fn turn(&mut self) {
+        for _ in 0..READS_PER_TURN {
+            match self.socket.try_recv_from(&mut self.in_bytes) {
+                Ok((len, from)) => self.receive(len, from).await,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                // On some systems the answer to a datagram that found nobody at its port.
+                Err(_) => self.stats.receive_errors += 1,
+            }
+        }
+        let now = self.clock.now();
+        if self.node.poll_timeout().is_some_and(|at| at <= now) {
+            self.node.handle_timeout(now);
+            self.carry_out().await;
+        }
+        self.give_up_waiting();
+    }
+
+    async fn receive(&mut self, len: usize, from: SocketAddr) {
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += len as u64;
+        let accepted = self.node.stats().datagrams_in;
+        let bytes = &self.in_bytes[..len];
+        self.node.handle_bytes(self.clock.now(), from, bytes);
+        if !self.waiting.is_empty() && self.node.stats().datagrams_in > accepted {
+            for waiting in &mut self.waiting {
+                for (seed, heard) in &mut waiting.seeds {
+                    *heard |= seed.addr == from;
+                }
+            }
+        }
+        self.carry_out().await;
+    }
+
+    async fn command(&mut self, command: Command) {
+        self.node.handle_command(self.clock.now(), command);
+        self.carry_out().await;
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Members(reply) => {
+                let _ = reply.send(member::everybody(&self.node));
+            }
+            Order::This(reply) => {
+                let _ = reply.send(member::itself(&self.node));
+            }
+            Order::Stats(reply) => {
+                let _ = reply.send(Stats {
+                    core: self.node.stats(),
+                    driver: self.stats,
+                });
+            }
+            Order::SetMeta(meta, reply) => {
+                self.command(Command::SetMeta(meta)).await;
+                let _ = reply.send(());
+            }
+            Order::Join(seeds, reply) => {
+                self.command(Command::Join(addresses(&seeds))).await;
+                let _ = reply.send(());
+            }
+            Order::JoinAndWait(seeds, patience, reply) => {
+                let command = Command::Join(addresses(&seeds));
+                let seeds = seeds.into_iter().map(|s| (s, false)).collect();
+                self.waiting.push(Waiting {
+                    seeds,
+                    until: tokio::time::Instant::now() + patience.min(Duration::from_secs(86_400)),
+                    reply,
+                });
+                self.command(command).await;
+            }
+            Order::Leave(reply) => {
+                let _ = reply.send(());
+                self.command(Command::Leave).await;
+            }
+        }
+    }
+
+    /// Drains every output of the core, in the order that keeps its promises.
+    async fn carry_out(&mut self) {
+        while let Some(fact) = self.node.poll_fact() {
+            let id = self.node.id();
+            if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
+                // Going silent would turn a full disk into a failure of this node.
+                self.stats.store_errors += 1;
+                tracing::error!(%error, "this node's life could not be stored");
+            }
+        }
+        while let Some(event) = self.node.poll_event() {
+            let event = Event::from_core(event, &self.node);
+            tracing::debug!(?event);
+            self.departed |= event == Event::Departed;
+            // Nobody may be listening.
+            let _ = self.events.send(event);
+        }
+        while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
+            self.out_bytes.clear();
+            self.out.encode(&mut self.out_bytes);
+            if let Err(error) = self.send(to).await {
+                self.stats.send_errors += 1;
+                tracing::trace!(%error, %to, "not sent");
+            }
+        }
+        self.answer_waiting();
+    }
+
+    async fn send(&self, to: SocketAddr) -> io::Result<()> {
+        match self.socket.try_send_to(&self.out_bytes, to) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                timeout(SEND_PATIENCE, self.socket.writable()).await??;
+                self.socket.try_send_to(&self.out_bytes, to).map(drop)
+            }
+            sent => sent.map(drop),
+        }
+    }
+
+    /// Tells those whose seed has answered with its list.
+    fn answer_waiting(&mut self) {
+        if self.waiting.is_empty() || self.node.membership().join_state() != JoinState::Joined {
+            return;
+        }
+        let (answered, waiting) = self
+            .waiting
+            .drain(..)
+            .partition(|w| w.seeds.iter().any(|(_, heard)| *heard));
+        self.waiting = waiting;
+        let answered: Vec<Waiting> = answered;
+        for waiting in answered {
+            let _ = waiting.reply.send(Ok(()));
+        }
+    }
+
+    /// Tells those who have waited long enough which seeds kept silent.
+    fn give_up_waiting(&mut self) {
+        let now = tokio::time::Instant::now();
+        while let Some(at) = self.waiting.iter().position(|w| w.until <= now) {
+            let waiting = self.waiting.swap_remove(at);
+            let members = member::everybody(&self.node);
+            let is_member = |addr: SocketAddr| {
+                let mut alive = members.iter().filter(|m| m.status == Status::Alive);
+                alive.any(|m| m.addr == addr)
+            };
+            let silent: Vec<String> = waiting
+                .seeds
+                .iter()
+                .filter(|(seed, heard)| !heard && !is_member(seed.addr))
+                .map(|(seed, _)| seed.text.clone())
+                .collect();
+            let all_silent = silent.len() == waiting.seeds.len();
+            let _ = waiting
+                .reply
+                .send(if all_silent { Err(silent) } else { Ok(()) });
+        }
+    }
+}
+
+fn addresses(seeds: &[Seed]) -> Vec<SocketAddr> {
+    seeds.iter().map(|s| s.addr).collect()
+}

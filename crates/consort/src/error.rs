@@ -1,0 +1,141 @@
+//! One small error for each operation, each variant with its remedy.
+
+use crate::state::StateError;
+use consort_proto::membership::MetaError;
+use consort_proto::{ConfigError, NodeId};
+use core::net::SocketAddr;
+use std::io;
+
+/// Why a node did not start. Nothing is left behind: no socket, no task.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Correct the setting it names.
+    #[error("settings: {0}")]
+    Config(#[from] ConfigError),
+    /// Shorten the name or tags, or raise `meta_max`.
+    #[error("name or tags: {0}")]
+    Meta(#[from] MetaError),
+    /// Stop the other process, or bind another port; port 0 lets the system choose one.
+    #[error(
+        "cannot listen on {addr}: another process uses this port; stop it or bind another port \
+         (0 lets the system choose)"
+    )]
+    PortOccupied {
+        /// Where it should have listened.
+        addr: SocketAddr,
+    },
+    /// Bind an address of this machine and a port this user may use.
+    #[error(
+        "cannot listen on {addr}: {source}; bind an address of this machine and a port above 1023"
+    )]
+    Bind {
+        /// Where it should have listened.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Advertise an address under which others reach this node.
+    #[error(
+        "{addr} cannot be advertised: others must be able to send to it; name an address of this machine"
+    )]
+    Advertise {
+        /// What was to be advertised.
+        addr: SocketAddr,
+    },
+    /// Advertise an address: none could be found out.
+    #[error(
+        "cannot find out under which address others reach this node ({source}); \
+         set advertise to one (127.0.0.1 when all nodes are on this machine)"
+    )]
+    NoAddress {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Correct the seed.
+    #[error("seed {0}")]
+    Seed(#[from] ResolveError),
+    /// See there.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Remove one of both: the id from the settings, or the state directory.
+    #[error(
+        "the state directory belongs to node {stored}, but the id is set to {configured}; \
+         use another state directory, or drop the id from the settings"
+    )]
+    IdDiffers {
+        /// Id in the state directory.
+        stored: NodeId,
+        /// Id in the settings.
+        configured: NodeId,
+    },
+}
+
+/// Why an address given as text leads nowhere. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// Write `host:port`, or a host alone for the standard port.
+    #[error("`{seed}` is not an address; write host:port, as in 192.168.1.20:7717")]
+    Syntax {
+        /// What was given.
+        seed: String,
+    },
+    /// Check the spelling of the name, or give a numeric address.
+    #[error("`{seed}` cannot be resolved: {source}; check the name or give a numeric address")]
+    Lookup {
+        /// What was given.
+        seed: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// Bind an address of that family, or give a seed of the other.
+    #[error("`{seed}` has no {family} address, which this node's own address needs")]
+    Family {
+        /// What was given.
+        seed: String,
+        /// IPv4 or IPv6.
+        family: &'static str,
+    },
+}
+
+/// Why a join did not happen (yet).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// Correct the seed. Nothing was sent to any.
+    #[error("seed {0}")]
+    Seed(#[from] ResolveError),
+    /// Name another node than this one.
+    #[error("there is no seed besides this node itself; name the address of another node")]
+    NoSeed,
+    /// Check the addresses, the group's name and firewalls (UDP). The node keeps trying.
+    #[error(
+        "no answer from {}; check that a node of the same group runs there and that UDP gets through \
+         (still trying)", silent.join(", ")
+    )]
+    Silent {
+        /// The seeds that did not answer, as they were given.
+        silent: Vec<String>,
+    },
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why tags were not taken. The old ones stay.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetTagsError {
+    /// Shorten them, or raise `meta_max`.
+    #[error(transparent)]
+    Meta(#[from] MetaError),
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// The node has left or was shut down. Start a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the node has stopped")]
+pub struct Stopped;

@@ -1,0 +1,143 @@
+//! What a node tells its application, with the member it is about.
+
+use crate::member::{self, Member};
+use consort_proto::membership;
+use consort_proto::{Life, NodeId};
+use tokio::sync::broadcast;
+
+pub use consort_proto::membership::{Arrival, Departure};
+
+/// A change, in the order it became true at this node.
+///
+/// `member` is the state right after the change; `life` tells which life of it the event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A member is there.
+    Up {
+        /// Who.
+        member: Member,
+        /// In which life.
+        life: Life,
+        /// Why it is news.
+        how: Arrival,
+    },
+    /// A member may be gone; it is still a member.
+    Suspected {
+        /// Who.
+        member: Member,
+        /// In which life.
+        life: Life,
+        /// Who could not reach it.
+        by: NodeId,
+    },
+    /// A member is gone.
+    Down {
+        /// Who.
+        member: Member,
+        /// In which life.
+        life: Life,
+        /// Why.
+        why: Departure,
+        /// Who said so: the accuser, or the member itself.
+        by: NodeId,
+    },
+    /// A member changed its address, name or tags.
+    Updated {
+        /// Who.
+        member: Member,
+    },
+    /// This node was accused and has refuted.
+    SelfAccused {
+        /// Who accused.
+        by: NodeId,
+        /// Whether some members had already been told that this node is down.
+        was_dead: bool,
+    },
+    /// This node heard the whole member list of one that was there before.
+    Joined,
+    /// This node has said goodbye; its task stops.
+    Departed,
+    /// Another process uses this node's id. Give one of them another.
+    IdentityConflict,
+    /// A member runs with another `probe_period`; it works, but not as well as it could.
+    OptionsDiffer {
+        /// Who.
+        id: NodeId,
+    },
+}
+
+impl Event {
+    /// Adds to an event of the core the member it is about.
+    pub(crate) fn from_core(event: consort_proto::Event, node: &consort_proto::Node) -> Event {
+        let consort_proto::Event::Membership(event) = event;
+        let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
+            Some(member) => Member::from(member),
+            // Forgotten in the very step that reported it.
+            None => Member {
+                id,
+                life,
+                status: member::Status::Failed,
+                is_self: false,
+                meta: Default::default(),
+                addr: ([0, 0, 0, 0], 0).into(),
+                ..member::itself(node)
+            },
+        };
+        match event {
+            membership::Event::Up { id, life, how } => Event::Up {
+                member: look_up(id, life),
+                life,
+                how,
+            },
+            membership::Event::Suspected { id, life, by } => Event::Suspected {
+                member: look_up(id, life),
+                life,
+                by,
+            },
+            membership::Event::Down { id, life, why, by } => Event::Down {
+                member: look_up(id, life),
+                life,
+                why,
+                by,
+            },
+            membership::Event::Updated { id } => Event::Updated {
+                member: look_up(id, Life::default()),
+            },
+            membership::Event::SelfAccused { by, was_dead } => Event::SelfAccused { by, was_dead },
+            membership::Event::Joined => Event::Joined,
+            membership::Event::Departed => Event::Departed,
+            membership::Event::IdentityConflict => Event::IdentityConflict,
+            membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
+        }
+    }
+}
+
+/// Why there is no next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The subscriber was too slow. Call [`Node::members`](crate::Node::members) for the present
+    /// state and carry on: the next call returns the oldest event still held.
+    #[error("{missed} events were missed because they were not read fast enough")]
+    Lagged {
+        /// How many events are lost.
+        missed: u64,
+    },
+    /// The node left or was shut down; there will be no more events.
+    #[error("the node has stopped")]
+    Stopped,
+}
+
+/// A subscription. Events before it are not repeated.
+#[derive(Debug)]
+pub struct Events(pub(crate) broadcast::Receiver<Event>);
+
+impl Events {
+    /// Waits for the next event. Dropping the future loses none.
+    pub async fn next(&mut self) -> Result<Event, EventError> {
+        self.0.recv().await.map_err(|e| match e {
+            broadcast::error::RecvError::Lagged(missed) => EventError::Lagged { missed },
+            broadcast::error::RecvError::Closed => EventError::Stopped,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The handle that applications hold.
+
+use crate::address;
+use crate::builder::Builder;
+use crate::driver::{Mode, Order};
+use crate::error::{JoinError, SetTagsError, Stopped};
+use crate::event::{Event, Events};
+use crate::member::Member;
+use crate::stats::Stats;
+use consort_proto::NodeId;
+use consort_proto::membership::Meta;
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+/// A running node. Clones are handles to the same one.
+///
+/// When the last handle is dropped the node stops without a goodbye, as [`Node::shutdown`] does;
+/// call [`Node::leave`] to say goodbye.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) id: NodeId,
+    pub(crate) bound: SocketAddr,
+    pub(crate) advertised: SocketAddr,
+    pub(crate) name: String,
+    pub(crate) meta_max: usize,
+    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) mode: watch::Sender<Mode>,
+    /// Weak, so that subscribers learn when the task stops.
+    pub(crate) events: broadcast::WeakSender<Event>,
+}
+
+impl Node {
+    /// Settings of a node to be started.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Stable identity of this node.
+    pub fn id(&self) -> NodeId {
+        self.inner.id
+    }
+
+    /// The name it was started with.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Where its socket listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.inner.bound
+    }
+
+    /// Where it tells others to send to.
+    pub fn advertised_addr(&self) -> SocketAddr {
+        self.inner.advertised
+    }
+
+    /// Everybody this node knows, itself included, in order of id. Members that failed or left stay
+    /// listed for a while.
+    pub async fn members(&self) -> Result<Vec<Member>, Stopped> {
+        self.ask(Order::Members).await
+    }
+
+    /// This node as a member.
+    pub async fn this(&self) -> Result<Member, Stopped> {
+        self.ask(Order::This).await
+    }
+
+    /// Counts since start.
+    pub async fn stats(&self) -> Result<Stats, Stopped> {
+        self.ask(Order::Stats).await
+    }
+
+    /// Subscribes to the changes from now on.
+    pub fn subscribe(&self) -> Events {
+        match self.inner.events.upgrade() {
+            Some(sender) => Events(sender.subscribe()),
+            // Stopped: a subscription that ends at once.
+            None => Events(broadcast::channel(1).1),
+        }
+    }
+
+    /// Announces other tags in place of the present ones.
+    pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
+        let name = self.inner.name.clone();
+        let meta = Meta { name, tags };
+        meta.check(self.inner.meta_max)?;
+        Ok(self.ask(|reply| Order::SetMeta(meta, reply)).await?)
+    }
+
+    /// Joins the group that one of `seeds` belongs to; returns once the seeds are resolved and asked.
+    /// The node keeps trying until one answers.
+    pub async fn join<S: ToString>(
+        &self,
+        seeds: impl IntoIterator<Item = S>,
+    ) -> Result<(), JoinError> {
+        let seeds = self.resolve(seeds).await?;
+        Ok(self.ask(|reply| Order::Join(seeds, reply)).await?)
+    }
+
+    /// Joins, and waits until one of `seeds` has answered with its member list. After `patience`
+    /// the error names the silent ones; the node keeps trying.
+    pub async fn join_and_wait<S: ToString>(
+        &self,
+        seeds: impl IntoIterator<Item = S>,
+        patience: Duration,
+    ) -> Result<(), JoinError> {
+        let seeds = self.resolve(seeds).await?;
+        self.ask(|reply| Order::JoinAndWait(seeds, patience, reply))
+            .await?
+            .map_err(|silent| JoinError::Silent { silent })
+    }
+
+    async fn resolve<S: ToString>(
+        &self,
+        seeds: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<address::Seed>, JoinError> {
+        let mut found = Vec::new();
+        for seed in seeds {
+            let seed = address::resolve(&seed.to_string(), self.inner.bound).await?;
+            if seed.addr != self.inner.advertised && seed.addr != self.inner.bound {
+                found.push(seed);
+            }
+        }
+        if found.is_empty() {
+            return Err(JoinError::NoSeed);
+        }
+        Ok(found)
+    }
+
+    /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few
+    /// periods when they do not; the others will then see a failure instead.
+    pub async fn leave(&self) -> Result<(), Stopped> {
+        self.ask(Order::Leave).await?;
+        self.stopped().await;
+        Ok(())
+    }
+
+    /// Stops at once without a goodbye, as a crash would. The port is free when this returns.
+    pub async fn shutdown(&self) {
+        let _ = self.inner.mode.send(Mode::Stopped);
+        self.stopped().await;
+    }
+
+    /// Waits until the node has stopped, for whatever reason.
+    pub async fn stopped(&self) {
+        self.inner.orders.closed().await;
+    }
+
+    /// Freezes the node: it reads nothing, sends nothing and fires no timer until
+    /// [`Node::resume`], as if the process were stopped by a signal. For tests and demonstrations.
+    /// Calls that need an answer wait meanwhile.
+    pub fn pause(&self) {
+        self.change_mode(Mode::Running, Mode::Paused);
+    }
+
+    /// Lets a paused node run again.
+    pub fn resume(&self) {
+        self.change_mode(Mode::Paused, Mode::Running);
+    }
+
+    fn change_mode(&self, from: Mode, to: Mode) {
+        self.inner.mode.send_if_modified(|mode| {
+            let change = *mode == from;
+            if change {
+                *mode = to;
+            }
+            change
+        });
+    }
+
+    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.inner.orders.send(order(reply)).await;
+        sent.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+}

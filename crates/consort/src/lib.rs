@@ -1,0 +1,48 @@
+//! Coordination without a conductor: add a node to your program and know who is there, with no
+//! server.
+//!
+//! ```
+//! use consort::Node;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let a = Node::builder().name("a").bind(([127, 0, 0, 1], 0)).start().await?;
+//! let mut events = a.subscribe();
+//! let b = Node::builder().name("b").bind(([127, 0, 0, 1], 0)).join([a.local_addr()]).start().await?;
+//! let first = events.next().await?;
+//! assert!(matches!(first, consort::Event::Up { member, .. } if member.id == b.id()));
+//! assert_eq!(a.members().await?.len(), 2);
+//! b.leave().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Node`] is a handle to a task that owns a UDP socket and the protocol core
+//! ([`consort_proto::Node`]). Members that go silent are suspected, given time to object, and then
+//! reported as failed; members that say goodbye are reported as left. What is promised: connected
+//! nodes come to agree on who is there. What is not: that all see changes in the same order.
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "this crate needs std; naming alloc would tell nothing"
+)]
+
+mod address;
+mod builder;
+mod driver;
+mod error;
+mod event;
+mod handle;
+mod member;
+mod state;
+mod stats;
+
+pub use address::DEFAULT_PORT;
+pub use builder::Builder;
+pub use consort_proto::membership::{Meta, MetaError};
+pub use consort_proto::{Config, ConfigError, Incarnation, Life, NodeId, ParseIdError, membership};
+pub use error::{JoinError, ResolveError, SetTagsError, StartError, Stopped};
+pub use event::{Arrival, Departure, Event, EventError, Events};
+pub use handle::Node;
+pub use member::{Member, Status};
+pub use state::StateError;
+pub use stats::{DriverStats, Stats};

@@ -1,0 +1,127 @@
+//! The member list as an application sees it.
+
+use consort_proto::membership::{self, Meta, Phase};
+use consort_proto::{Incarnation, Life, NodeId};
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What this node holds a member to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// It is here.
+    Alive,
+    /// It may be gone; it is still a member.
+    Suspect,
+    /// Nobody could reach it.
+    Failed,
+    /// It said goodbye.
+    Left,
+}
+
+impl Status {
+    /// The word for it, as the command line and the HTTP interface write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Alive => "alive",
+            Status::Suspect => "suspect",
+            Status::Failed => "failed",
+            Status::Left => "left",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One member, at the moment it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Stable identity of the device.
+    pub id: NodeId,
+    /// This node's verdict.
+    pub status: Status,
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// Its process life: larger after every restart.
+    pub life: Life,
+    /// How often it had to refute an accusation in this life.
+    pub incarnation: Incarnation,
+    /// Name and tags it announced. Empty until its record has arrived.
+    pub meta: Arc<Meta>,
+    /// Smoothed round-trip time of this node's own probes, when there was one.
+    pub rtt: Option<Duration>,
+    /// Whether this is the node that was asked.
+    pub is_self: bool,
+}
+
+impl Member {
+    /// The announced name; need not be unique.
+    pub fn name(&self) -> &str {
+        &self.meta.name
+    }
+
+    /// The announced tags.
+    pub fn tags(&self) -> &BTreeMap<String, String> {
+        &self.meta.tags
+    }
+}
+
+impl From<&membership::Member> for Member {
+    fn from(member: &membership::Member) -> Member {
+        let status = match member.phase {
+            Phase::Up => Status::Alive,
+            Phase::Suspected => Status::Suspect,
+            Phase::Down if member.precedence.status == membership::Status::Left => Status::Left,
+            Phase::Down => Status::Failed,
+        };
+        let srtt = member.rtt.srtt_us;
+        Member {
+            id: member.id,
+            status,
+            addr: member.addr,
+            life: member.precedence.life,
+            incarnation: member.precedence.incarnation,
+            meta: Arc::clone(&member.meta),
+            rtt: (srtt > 0).then(|| Duration::from_micros(u64::from(srtt))),
+            is_self: false,
+        }
+    }
+}
+
+/// The node itself, as a member.
+pub(crate) fn itself(node: &consort_proto::Node) -> Member {
+    use membership::JoinState;
+    let own = node.membership();
+    let gone = matches!(own.join_state(), JoinState::Leaving | JoinState::Left);
+    Member {
+        id: node.id(),
+        status: if gone { Status::Left } else { Status::Alive },
+        addr: own.addr(),
+        life: own.life(),
+        incarnation: own.incarnation(),
+        meta: Arc::clone(own.meta()),
+        rtt: None,
+        is_self: true,
+    }
+}
+
+/// Everybody, this node included, in order of id.
+pub(crate) fn everybody(node: &consort_proto::Node) -> Vec<Member> {
+    let mut members: Vec<Member> = node
+        .membership()
+        .table()
+        .iter()
+        // A departed node without an address was never a member here: only its epitaph is kept.
+        .filter(|m| m.phase != Phase::Down || m.addr.port() != 0)
+        .map(Member::from)
+        .chain([itself(node)])
+        .collect();
+    members.sort_unstable_by_key(|m| m.id);
+    members
+}

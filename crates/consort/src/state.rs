@@ -1,0 +1,159 @@
+//! What a node remembers across restarts: its id and its last life.
+//!
+//! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
+//! closed by a checksum. A file that does not check is reported and left alone: it may be the only
+//! record of this node's identity. A lock keeps two processes from sharing a directory.
+
+use consort_proto::{Life, NodeId, hash_bytes};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &str = "consort-state 1";
+
+/// What is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) id: NodeId,
+    pub(crate) life: Life,
+}
+
+/// Why the state directory cannot be used. The file in it is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// Choose a directory this user may write to.
+    #[error("cannot use {path} for state: {source}; choose a directory this user may write to")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Restore the file from a backup, or remove it to start as if for the first time.
+    #[error(
+        "state file {path} is damaged; restore it, or remove it to start afresh (without a \
+         configured id the node may then get another id)"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Stop the other process, or give this one a directory of its own.
+    #[error("{path} is in use by another process; stop it or choose another state directory")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// An open state directory. Closing it releases the lock.
+#[derive(Debug)]
+pub(crate) struct StateDir {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl StateDir {
+    /// Creates or opens `dir` and reads what it remembers.
+    pub(crate) fn open(dir: &Path) -> Result<(StateDir, Option<Remembered>), StateError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| StateError::Io { path, source }
+        };
+        fs::create_dir_all(dir).map_err(failed(dir))?;
+        let lock_path = dir.join("lock");
+        let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StateError::InUse { path: dir.into() });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(&lock_path)(source)),
+        }
+        let path = dir.join("state");
+        let remembered = match fs::read(&path) {
+            Ok(bytes) => Some(parse(&bytes).ok_or(StateError::Damaged { path })?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(failed(&path)(source)),
+        };
+        let dir = dir.to_owned();
+        Ok((StateDir { dir, _lock: lock }, remembered))
+    }
+
+    /// Replaces what is remembered. When this returns, it is on the disk.
+    pub(crate) fn store(&self, remembered: Remembered) -> Result<(), StateError> {
+        let beside = self.dir.join("state.new");
+        let write = || {
+            let mut file = File::create(&beside)?;
+            file.write_all(format(remembered).as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&beside, self.dir.join("state"))?;
+            File::open(&self.dir)?.sync_all()
+        };
+        write().map_err(|source| StateError::Io {
+            path: beside.clone(),
+            source,
+        })
+    }
+}
+
+fn format(Remembered { id, life }: Remembered) -> String {
+    let body = format!("{MAGIC}\nid {id}\nlife {}\n", life.0);
+    let check = hash_bytes(body.as_bytes());
+    format!("{body}check {check:016x}\n")
+}
+
+fn parse(bytes: &[u8]) -> Option<Remembered> {
+    let text = str::from_utf8(bytes).ok()?;
+    let rest = text.strip_prefix(MAGIC)?.strip_prefix("\nid ")?;
+    let (id, rest) = rest.split_once("\nlife ")?;
+    let (life, _) = rest.split_once('\n')?;
+    let remembered = Remembered {
+        id: id.parse().ok()?,
+        life: Life(life.parse().ok()?),
+    };
+    // The one way to write it: what differs in any byte is damaged.
+    (format(remembered) == text).then_some(remembered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: Remembered = Remembered {
+        id: NodeId(0xc0ffee),
+        life: Life(77),
+    };
+
+    #[test]
+    fn what_is_stored_is_read_back_and_a_second_process_is_kept_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, nothing) = StateDir::open(dir.path()).unwrap();
+        assert_eq!(nothing, None);
+        state.store(SOME).unwrap();
+        let second = StateDir::open(dir.path());
+        assert!(matches!(second, Err(StateError::InUse { .. })));
+        drop(state);
+        assert_eq!(StateDir::open(dir.path()).unwrap().1, Some(SOME));
+    }
+
+    #[test]
+    fn every_damaged_byte_is_noticed_and_the_file_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let good = format(SOME).into_bytes();
+        let mut damaged: Vec<Vec<u8>> = (0..good.len()).map(|n| good[..n].to_vec()).collect();
+        damaged.extend((0..good.len()).map(|n| {
+            let mut bytes = good.clone();
+            bytes[n] ^= 1;
+            bytes
+        }));
+        for bytes in damaged {
+            fs::write(&path, &bytes).unwrap();
+            let opened = StateDir::open(dir.path());
+            assert!(matches!(opened, Err(StateError::Damaged { .. })));
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+        }
+    }
+}
