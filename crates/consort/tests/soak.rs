@@ -38,7 +38,10 @@ async fn sixty_four_idle_nodes_stay_together() {
                 loop {
                     match events.next().await {
                         Ok(Event::Suspected { .. }) => suspected += 1,
-                        Ok(Event::Down { why, .. }) if why == Departure::Failed => failed += 1,
+                        Ok(Event::Down {
+                            why: Departure::Failed,
+                            ..
+                        }) => failed += 1,
                         Err(EventError::Stopped) => return (suspected, failed),
                         _ => {}
                     }

@@ -1,0 +1,121 @@
+//! One node and its HTTP interface, started and stopped together.
+
+use crate::config::Config;
+use crate::listen::{HttpAddr, ListenError, Listener, listen};
+use crate::routes;
+use consort::{Life, Node, StartError, Stopped};
+use core::time::Duration;
+use std::io;
+use tokio::task::JoinHandle;
+
+/// How long open connections may finish after the node has stopped.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Why an agent did not start. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// See there.
+    #[error(transparent)]
+    Node(#[from] StartError),
+    /// See there.
+    #[error(transparent)]
+    Http(#[from] ListenError),
+}
+
+/// A running agent.
+#[derive(Debug)]
+pub struct Agent {
+    node: Node,
+    http: HttpAddr,
+    server: JoinHandle<io::Result<()>>,
+}
+
+impl Agent {
+    /// Starts the node and serves HTTP. Returns without waiting for seeds to answer.
+    pub async fn start(config: Config) -> Result<Agent, AgentError> {
+        Agent::start_after(config, None).await
+    }
+
+    /// Starts in a life later than `last`, for agents without a state directory that are started
+    /// again by the same program.
+    pub async fn start_after(config: Config, last: Option<Life>) -> Result<Agent, AgentError> {
+        // First: a node that joins and vanishes again would look like a failure to the others.
+        let (listener, http) = listen(&config.http).await?;
+        let group = config.protocol.group.clone();
+        let mut builder = Node::builder()
+            .name(config.name)
+            .bind(config.bind)
+            .join(config.join)
+            .config(config.protocol);
+        for (key, value) in config.tags {
+            builder = builder.tag(key, value);
+        }
+        if let Some(addr) = config.advertise {
+            builder = builder.advertise(addr);
+        }
+        if let Some(id) = config.id {
+            builder = builder.id(id);
+        }
+        if let Some(dir) = config.state {
+            builder = builder.state_dir(dir);
+        }
+        if let Some(last) = last {
+            builder = builder.life_after(last);
+        }
+        let node = builder.start().await?;
+        let router = routes::router(node.clone(), &group);
+        let stopped = {
+            let node = node.clone();
+            async move { node.stopped().await }
+        };
+        let server = match listener {
+            Listener::Tcp(listener) => {
+                let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+                tokio::spawn(async move { serve.await })
+            }
+            Listener::Unix(listener, file) => {
+                let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+                tokio::spawn(async move {
+                    let served = serve.await;
+                    drop(file);
+                    served
+                })
+            }
+        };
+        Ok(Agent { node, http, server })
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Where HTTP is served.
+    pub fn http(&self) -> &HttpAddr {
+        &self.http
+    }
+
+    /// Says goodbye and stops.
+    pub async fn leave(self) -> Result<(), Stopped> {
+        let left = self.node.leave().await;
+        self.close().await;
+        left
+    }
+
+    /// Stops at once without a goodbye, as a crash would. Ports are free when this returns.
+    pub async fn kill(self) {
+        self.node.shutdown().await;
+        self.close().await;
+    }
+
+    /// Ends the HTTP interface of a stopped node, once open connections are done or time is up.
+    pub async fn close(mut self) {
+        self.node.shutdown().await;
+        let closed = tokio::time::timeout(CLOSE_PATIENCE, &mut self.server).await;
+        if closed.is_err() {
+            self.server.abort();
+            let _ = self.server.await;
+        }
+    }
+}

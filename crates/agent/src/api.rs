@@ -1,0 +1,213 @@
+//! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
+
+use consort::{Arrival, Departure, Event, Member, NodeId, Status};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// One member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberView {
+    /// Announced name; may be empty and need not be unique.
+    pub name: String,
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// `alive`, `suspect`, `failed` or `left`.
+    pub status: String,
+    /// Where it listens (UDP).
+    pub address: String,
+    /// Process life; larger after every restart.
+    pub life: u64,
+    /// How often it refuted an accusation in this life.
+    pub incarnation: u32,
+    /// Announced tags.
+    pub tags: BTreeMap<String, String>,
+    /// Smoothed round-trip time in microseconds, `null` without a sample.
+    pub rtt_us: Option<u64>,
+    /// Whether this is the node that answers.
+    #[serde(rename = "self")]
+    pub is_self: bool,
+}
+
+impl From<&Member> for MemberView {
+    fn from(member: &Member) -> MemberView {
+        MemberView {
+            name: member.name().to_owned(),
+            id: member.id.to_string(),
+            status: member.status.to_string(),
+            address: member.addr.to_string(),
+            life: member.life.0,
+            incarnation: member.incarnation.0,
+            tags: member.tags().clone(),
+            rtt_us: member.rtt.map(|rtt| rtt.as_micros() as u64),
+            is_self: member.is_self,
+        }
+    }
+}
+
+/// The answering node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelfView {
+    /// As the others see it.
+    #[serde(flatten)]
+    pub member: MemberView,
+    /// Name of its group.
+    pub group: String,
+    /// Members it counts by status, itself included.
+    pub members: BTreeMap<String, usize>,
+    /// Version of the program.
+    pub version: String,
+}
+
+impl SelfView {
+    /// From the list of one node.
+    pub(crate) fn new(members: &[Member], group: &str) -> Option<SelfView> {
+        let own = members.iter().find(|m| m.is_self)?;
+        let statuses = [Status::Alive, Status::Suspect, Status::Failed, Status::Left];
+        let count = |status| members.iter().filter(|m| m.status == status).count();
+        Some(SelfView {
+            member: own.into(),
+            group: group.to_owned(),
+            members: statuses.map(|s| (s.to_string(), count(s))).into(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}
+
+/// Asks to join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinRequest {
+    /// Nodes to join through, `host:port` each.
+    pub addresses: Vec<String>,
+    /// How long to wait for an answer of one of them. Default 5000, at most 60000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What became of a join or leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Always `true`: what did not happen is an error.
+    pub done: bool,
+}
+
+/// An error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// For programs; `seeds_silent` tells that nobody answered a join.
+    pub code: String,
+    /// For people: what happened and what to do next.
+    pub message: String,
+    /// Finds the request in the agent's log.
+    pub request_id: String,
+}
+
+/// One event. What a field does not apply to leaves it out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventView {
+    /// When this agent told it, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
+    /// `identity_conflict`, `options_differ` or `lagged`.
+    pub event: String,
+    /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
+    /// `self_accused`: `suspected`, `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The member right after the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberView>,
+    /// The life of it that the event is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<u64>,
+    /// Id of the accuser or, with `options_differ`, of the member that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// `lagged`: how many events were missed. Ask for the members again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
+}
+
+impl EventView {
+    /// An event of this name, now.
+    fn named(event: &str) -> EventView {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        EventView {
+            at_ms: since_1970.map_or(0, |d| d.as_millis() as u64),
+            event: event.to_owned(),
+            ..EventView::default()
+        }
+    }
+
+    /// Tells that events were missed.
+    pub(crate) fn lagged(missed: u64) -> EventView {
+        EventView {
+            missed: Some(missed),
+            ..EventView::named("lagged")
+        }
+    }
+}
+
+impl From<&Event> for EventView {
+    fn from(event: &Event) -> EventView {
+        let by = |id: &NodeId| Some(id.to_string());
+        let reason = |word: &str| Some(word.to_owned());
+        match event {
+            Event::Up { member, life, how } => EventView {
+                member: Some(member.into()),
+                life: Some(life.0),
+                reason: reason(match how {
+                    Arrival::Joined => "joined",
+                    Arrival::Refuted => "refuted",
+                    Arrival::Returned => "returned",
+                }),
+                ..EventView::named("up")
+            },
+            Event::Suspected {
+                member,
+                life,
+                by: id,
+            } => EventView {
+                member: Some(member.into()),
+                life: Some(life.0),
+                by: by(id),
+                ..EventView::named("suspected")
+            },
+            Event::Down {
+                member,
+                life,
+                why,
+                by: id,
+            } => EventView {
+                member: Some(member.into()),
+                life: Some(life.0),
+                reason: reason(match why {
+                    Departure::Failed => "failed",
+                    Departure::Left => "left",
+                    Departure::Restarted => "restarted",
+                }),
+                by: by(id),
+                ..EventView::named("down")
+            },
+            Event::Updated { member } => EventView {
+                member: Some(member.into()),
+                ..EventView::named("updated")
+            },
+            Event::SelfAccused { by: id, was_dead } => EventView {
+                by: by(id),
+                reason: reason(if *was_dead { "failed" } else { "suspected" }),
+                ..EventView::named("self_accused")
+            },
+            Event::Joined => EventView::named("joined"),
+            Event::Departed => EventView::named("departed"),
+            Event::IdentityConflict => EventView::named("identity_conflict"),
+            Event::OptionsDiffer { id } => EventView {
+                by: by(id),
+                ..EventView::named("options_differ")
+            },
+            // A newer library may know more; its name is better than nothing.
+            _ => EventView::named("unknown"),
+        }
+    }
+}

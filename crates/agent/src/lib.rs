@@ -1,0 +1,34 @@
+//! The Consort daemon as a library: one [`consort::Node`] with a configuration file and an HTTP
+//! interface on loopback or a Unix socket.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /v1/self` | this node, its group and how many members it counts: [`api::SelfView`] |
+//! | `GET /v1/members` | array of [`api::MemberView`] |
+//! | `POST /v1/join` | takes an [`api::JoinRequest`]; waits for a seed to answer |
+//! | `POST /v1/leave` | says goodbye; the agent stops after the answer |
+//! | `GET /v1/events` | server-sent events, each an [`api::EventView`] |
+//! | `GET /v1/stats` | counters |
+//! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
+//!
+//! Every error has a status and the body [`api::ErrorBody`]. There is no authentication: whoever can
+//! reach the address controls this node, so it is loopback by default. Web pages of other origins are
+//! refused.
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "this crate needs std; naming alloc would tell nothing"
+)]
+
+mod agent;
+pub mod api;
+mod config;
+mod error;
+mod guard;
+mod journal;
+mod listen;
+mod routes;
+
+pub use agent::{Agent, AgentError};
+pub use config::{Config, ConfigError, RawConfig, RawMembership};
+pub use journal::journal;
+pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

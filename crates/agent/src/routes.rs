@@ -1,0 +1,153 @@
+//! The HTTP interface.
+
+use crate::api::{Done, EventView, JoinRequest, MemberView, SelfView};
+use crate::error::ApiError;
+use crate::guard::guard;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::middleware::from_fn;
+use axum::response::sse::{self, KeepAlive, Sse};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use consort::{EventError, Member, Node, Stats, Stopped};
+use core::convert::Infallible;
+use core::time::Duration;
+use futures_util::stream::{self, Stream};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Largest body of a request, in bytes.
+const BODY_MAX: usize = 64 << 10;
+
+/// Most seeds in one request.
+const SEEDS_MAX: usize = 64;
+
+/// A node that runs answers at once.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
+
+const JOIN_PATIENCE: Duration = Duration::from_secs(5);
+const JOIN_PATIENCE_MAX: Duration = Duration::from_secs(60);
+
+#[derive(Clone)]
+struct Served {
+    node: Node,
+    group: Arc<str>,
+}
+
+/// All routes for one node.
+pub(crate) fn router(node: Node, group: &str) -> Router {
+    Router::new()
+        .route("/v1/self", get(this))
+        .route("/v1/members", get(members))
+        .route("/v1/join", post(join))
+        .route("/v1/leave", post(leave))
+        .route("/v1/events", get(events))
+        .route("/v1/stats", get(stats))
+        .route("/v1/health", get(health))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(from_fn(guard))
+        .with_state(Served {
+            node,
+            group: group.into(),
+        })
+}
+
+async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
+    let members = list(&served.node).await?;
+    let view = SelfView::new(&members, &served.group).ok_or(Stopped)?;
+    Ok(Json(view))
+}
+
+async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
+    let members = list(&served.node).await?;
+    Ok(Json(members.iter().map(MemberView::from).collect()))
+}
+
+async fn list(node: &Node) -> Result<Vec<Member>, ApiError> {
+    answer(node.members()).await
+}
+
+async fn join(
+    State(served): State<Served>,
+    request: Result<Json<JoinRequest>, JsonRejection>,
+) -> Result<Json<Done>, ApiError> {
+    let Json(request) = request?;
+    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", message);
+    if request.addresses.is_empty() || request.addresses.len() > SEEDS_MAX {
+        return Err(bad(format!("name 1 to {SEEDS_MAX} addresses")));
+    }
+    let patience = request
+        .timeout_ms
+        .map_or(JOIN_PATIENCE, Duration::from_millis)
+        .min(JOIN_PATIENCE_MAX);
+    served
+        .node
+        .join_and_wait(&request.addresses, patience)
+        .await?;
+    Ok(Json(Done { done: true }))
+}
+
+async fn leave(State(served): State<Served>) -> Result<Json<Done>, ApiError> {
+    served.node.leave().await?;
+    Ok(Json(Done { done: true }))
+}
+
+async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
+    Ok(Json(answer(served.node.stats()).await?))
+}
+
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+}
+
+async fn health(State(served): State<Served>) -> Result<Json<Health>, ApiError> {
+    answer(served.node.this()).await?;
+    Ok(Json(Health { status: "ok" }))
+}
+
+async fn events(
+    State(served): State<Served>,
+) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
+    let events = stream::unfold(served.node.subscribe(), async |mut events| {
+        let view = match events.next().await {
+            Ok(event) => EventView::from(&event),
+            Err(EventError::Lagged { missed }) => EventView::lagged(missed),
+            Err(EventError::Stopped) => return None,
+        };
+        let event = sse::Event::default().event(&view.event);
+        // Plain data: it always serialises.
+        let event = event.json_data(&view).unwrap_or_default();
+        Some((Ok(event), events))
+    });
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+async fn not_found() -> ApiError {
+    let message = "no such path; see /v1/self, members, join, leave, events, stats, health";
+    ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+async fn method_not_allowed() -> ApiError {
+    let message = "another method is needed: POST for join and leave, GET for the others";
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
+    )
+}
+
+/// A node that does not answer in time is reported, not waited for.
+async fn answer<T>(asked: impl Future<Output = Result<T, Stopped>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(ANSWER_PATIENCE, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(ApiError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no_answer",
+            "the node does not answer; it is paused or overloaded",
+        )),
+    }
+}

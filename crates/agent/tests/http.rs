@@ -1,0 +1,238 @@
+//! The HTTP interface of real agents, spoken to in plain HTTP.
+
+use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership};
+use core::time::Duration;
+use serde_json::Value;
+use std::time::Instant;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpStream, UnixStream};
+
+fn config(name: &str) -> RawConfig {
+    RawConfig {
+        name: Some(name.into()),
+        bind: Some("127.0.0.1:0".into()),
+        http: Some("127.0.0.1:0".into()),
+        membership: RawMembership {
+            probe_period: Some(Duration::from_millis(100)),
+            ..RawMembership::default()
+        },
+        ..RawConfig::default()
+    }
+}
+
+async fn start(raw: RawConfig) -> Agent {
+    Agent::start(Config::try_from(raw).unwrap()).await.unwrap()
+}
+
+/// Sends a request; returns the status and the body.
+async fn ask(agent: &Agent, method: &str, path: &str, extra: &str, body: &str) -> (u16, Value) {
+    let len = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-length: {len}\r\n{extra}\r\n{body}"
+    );
+    let mut answer = Vec::new();
+    match agent.http() {
+        HttpAddr::Tcp(addr) => {
+            let mut stream = TcpStream::connect(addr).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            stream.read_to_end(&mut answer).await.unwrap();
+        }
+        HttpAddr::Unix(path) => {
+            let mut stream = UnixStream::connect(path).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            stream.read_to_end(&mut answer).await.unwrap();
+        }
+    }
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(head.contains("x-request-id"), "{head}");
+    (status, serde_json::from_str(body).unwrap())
+}
+
+async fn get(agent: &Agent, path: &str) -> (u16, Value) {
+    ask(agent, "GET", path, "", "").await
+}
+
+async fn post(agent: &Agent, path: &str, body: &str) -> (u16, Value) {
+    ask(
+        agent,
+        "POST",
+        path,
+        "content-type: application/json\r\n",
+        body,
+    )
+    .await
+}
+
+async fn alive(agent: &Agent) -> u64 {
+    get(agent, "/v1/self").await.1["members"]["alive"]
+        .as_u64()
+        .unwrap()
+}
+
+async fn until_alive(agent: &Agent, n: u64) {
+    let start = Instant::now();
+    while alive(agent).await != n {
+        assert!(start.elapsed() < Duration::from_secs(10), "not {n} alive");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn members_join_and_leave() {
+    let (a, b) = (start(config("a")).await, start(config("b")).await);
+    let seed = a.node().local_addr();
+    let (status, done) = post(&b, "/v1/join", &format!(r#"{{"addresses":["{seed}"]}}"#)).await;
+    assert_eq!((status, &done["done"]), (200, &Value::Bool(true)), "{done}");
+    until_alive(&a, 2).await;
+    let (status, members) = get(&a, "/v1/members").await;
+    assert_eq!(status, 200);
+    let members = members.as_array().unwrap();
+    assert_eq!(members.len(), 2);
+    for member in members {
+        for key in [
+            "name",
+            "id",
+            "status",
+            "address",
+            "life",
+            "incarnation",
+            "tags",
+            "self",
+        ] {
+            assert!(!member[key].is_null(), "{key} in {member}");
+        }
+        assert_eq!(member["status"], "alive");
+    }
+    assert_eq!(get(&a, "/v1/health").await.0, 200);
+    let (_, stats) = get(&a, "/v1/stats").await;
+    assert!(stats["datagrams_in"].as_u64().unwrap() > 0, "{stats}");
+    assert!(stats["driver"]["send_errors"].is_u64(), "{stats}");
+
+    let (status, _) = post(&b, "/v1/leave", "").await;
+    assert_eq!(status, 200);
+    b.close().await;
+    until_alive(&a, 1).await;
+    assert_eq!(get(&a, "/v1/self").await.1["members"]["left"], 1);
+    a.kill().await;
+}
+
+#[tokio::test]
+async fn errors_have_the_one_shape() {
+    let agent = start(config("a")).await;
+    let mute = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mute = mute.local_addr().unwrap();
+    let silent = format!(r#"{{"addresses":["{mute}"],"timeout_ms":100}}"#);
+    let long = format!(r#"{{"addresses":["{}"]}}"#, "x".repeat(70_000));
+    for (got, status, code) in [
+        (get(&agent, "/v1/nonsense").await, 404, "not_found"),
+        (get(&agent, "/v1/leave").await, 405, "method_not_allowed"),
+        (post(&agent, "/v1/join", "{").await, 400, "bad_request"),
+        (
+            post(&agent, "/v1/join", r#"{"adresses":[]}"#).await,
+            422,
+            "bad_request",
+        ),
+        (
+            post(&agent, "/v1/join", r#"{"addresses":[]}"#).await,
+            400,
+            "bad_request",
+        ),
+        (
+            post(&agent, "/v1/join", r#"{"addresses":["x y"]}"#).await,
+            400,
+            "bad_seed",
+        ),
+        (post(&agent, "/v1/join", &silent).await, 504, "seeds_silent"),
+        (post(&agent, "/v1/join", &long).await, 413, "body_too_large"),
+        (
+            ask(&agent, "POST", "/v1/join", "", "{}").await,
+            415,
+            "bad_request",
+        ),
+        (
+            ask(
+                &agent,
+                "POST",
+                "/v1/leave",
+                "origin: http://evil.example\r\n",
+                "",
+            )
+            .await,
+            403,
+            "foreign_origin",
+        ),
+    ] {
+        assert_eq!(
+            (got.0, got.1["code"].as_str()),
+            (status, Some(code)),
+            "{}",
+            got.1
+        );
+        assert!(
+            got.1["message"].as_str().is_some_and(|m| m.len() > 10),
+            "{}",
+            got.1
+        );
+        assert!(got.1["request_id"].is_string(), "{}", got.1);
+    }
+    agent.kill().await;
+}
+
+#[tokio::test]
+async fn a_paused_node_is_reported_not_waited_for() {
+    let agent = start(config("a")).await;
+    agent.node().pause();
+    let (status, error) = get(&agent, "/v1/health").await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("no_answer")));
+    agent.kill().await;
+}
+
+#[tokio::test]
+async fn events_are_streamed_until_the_node_stops() {
+    let a = start(config("a")).await;
+    let HttpAddr::Tcp(addr) = *a.http() else {
+        panic!("not TCP")
+    };
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    let request = "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    while lines.next_line().await.unwrap().unwrap() != "" {}
+    let raw = RawConfig {
+        join: vec![a.node().local_addr().to_string()],
+        ..config("b")
+    };
+    let b = start(raw).await;
+    let data = loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        if let Some(data) = line.strip_prefix("data: ") {
+            break serde_json::from_str::<Value>(data).unwrap();
+        }
+    };
+    assert_eq!(
+        (&data["event"], &data["reason"]),
+        (&"up".into(), &"joined".into())
+    );
+    assert_eq!(data["member"]["name"], "b", "{data}");
+    b.kill().await;
+    let start = Instant::now();
+    a.kill().await;
+    assert!(start.elapsed() < Duration::from_secs(2), "open streams end");
+}
+
+#[tokio::test]
+async fn a_unix_socket_serves_the_same_and_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("consort.sock");
+    let raw = RawConfig {
+        http: Some(format!("unix:{}", path.display())),
+        ..config("a")
+    };
+    let agent = start(raw).await;
+    assert_eq!(get(&agent, "/v1/health").await.0, 200);
+    agent.leave().await.unwrap();
+    assert!(!path.exists());
+}
