@@ -1,44 +1,94 @@
-//! The `consort` command.
-//!
-//! Exit codes: 0 yes, 1 no (an invariant broke), 2 an error. A closed pipe is success.
+//! The one binary of Consort. Each subcommand has a file of its own; this one only picks.
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "a program needs std; naming alloc would tell nothing"
+)]
 
+mod agent;
+mod client;
+mod events;
+mod info;
+mod join;
+mod leave;
+mod members;
+mod output;
 mod sim;
+mod up;
 
 use clap::{Parser, Subcommand};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Coordination without a conductor: membership, leader election and locks with no server.
-#[derive(Parser)]
-#[command(version, about, propagate_version = true)]
+const EXAMPLES: &str = "\
+Examples:
+  consort up                                 a live group of 5 nodes; type k 3 to kill one
+  consort members                            who is there, as the agent on this machine sees it
+  consort agent --join 192.168.1.20          one node that joins a group on the network
+  consort members --format json | jq .       for scripts
+  consort sim membership --runs 100          the same nodes in a simulator
+
+Exit codes:
+  0  success, or the answer is yes
+  1  the answer is no, as when no seed answers a join, or a simulation breaks an invariant
+  2  an error, explained on standard error";
+
+/// Coordination without a conductor: know who is there, with no server.
+#[derive(Debug, Parser)]
+#[command(name = "consort", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Subcommand)]
+#[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the protocols in a deterministic simulator
+    Up(up::Args),
+    Agent(agent::Args),
+    Members(members::Args),
+    Join(join::Args),
+    Leave(leave::Args),
+    Events(events::Args),
+    Info(info::Args),
     Sim(sim::SimArgs),
 }
 
-fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Sim(args) => sim::run(args),
-    };
-    done.unwrap_or_else(|error| {
-        if closed_pipe(&error) {
-            return ExitCode::SUCCESS;
-        }
-        eprintln!("consort: {error:#}");
-        ExitCode::from(2)
-    })
+/// What a command that did not fail has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Exit code 0.
+    Yes,
+    /// Exit code 1.
+    No,
 }
 
-/// Whether the reader of our output has gone: it has seen enough.
-fn closed_pipe(error: &anyhow::Error) -> bool {
+fn main() -> ExitCode {
+    let answer = match Cli::parse().command {
+        Command::Up(args) => up::run(args),
+        Command::Agent(args) => agent::run(args),
+        Command::Members(args) => members::run(&args),
+        Command::Join(args) => join::run(&args),
+        Command::Leave(args) => leave::run(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Sim(args) => sim::run(args),
+    };
+    match answer {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may be reading standard error either.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A reader that has seen enough, as in `consort members | head -1`, is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+            .downcast_ref::<io::Error>()
+            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     })
 }

@@ -1,5 +1,6 @@
 //! `consort sim`: the simulator on the command line.
 
+use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_proto::membership::TargetPolicy;
@@ -15,16 +16,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Arguments of `consort sim`.
-#[derive(Args)]
+/// Run the protocols in a deterministic simulator
+#[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]
     command: SimCommand,
 }
 
-#[derive(Subcommand)]
+#[derive(Debug, Subcommand)]
 enum SimCommand {
     /// Crash nodes of a simulated group; measure who notices when, and what it costs
     Membership(MembershipArgs),
@@ -32,7 +32,7 @@ enum SimCommand {
     Chaos(ChaosArgs),
 }
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 struct MembershipArgs {
     /// How many nodes [default: 49, or as many as the file of positions has]
     #[arg(long)]
@@ -110,7 +110,7 @@ struct MembershipArgs {
     format: Format,
 }
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 struct ChaosArgs {
     /// Which seeds: `A..B` without B, or one seed
     #[arg(long, value_name = "A..B", default_value = "0..100")]
@@ -126,14 +126,14 @@ struct ChaosArgs {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum TopologyKind {
     Grid,
     Random,
     Cluster,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum SetupKind {
     /// 25 nodes in 50 m, range 20 m
     A,
@@ -141,7 +141,7 @@ enum SetupKind {
     B,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum ProfileKind {
     /// The papers' protocol
     Paper,
@@ -149,7 +149,7 @@ enum ProfileKind {
     Product,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum PolicyKind {
     /// Independent draws by share
     Iid,
@@ -161,7 +161,7 @@ enum PolicyKind {
     Stride,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum DistanceKind {
     /// Metres of the route
     HopDistance,
@@ -171,7 +171,7 @@ enum DistanceKind {
     Coordinate,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum FeedbackKind {
     None,
     Active,
@@ -179,14 +179,14 @@ enum FeedbackKind {
     Both,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
     Table,
     Json,
 }
 
 /// Runs `consort sim`. Exit code 1 means that an invariant broke.
-pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
     match args.command {
         SimCommand::Membership(args) => membership(args),
         SimCommand::Chaos(args) => storms(args),
@@ -298,7 +298,7 @@ struct Output<'a> {
     result: &'a Aggregate,
 }
 
-fn membership(args: MembershipArgs) -> anyhow::Result<ExitCode> {
+fn membership(args: MembershipArgs) -> anyhow::Result<Answer> {
     let params = params(&args)?;
     let result = pool(args.threads)?.install(|| run_many(&params, args.seed, args.runs))?;
     let output = Output {
@@ -327,7 +327,7 @@ fn membership(args: MembershipArgs) -> anyhow::Result<ExitCode> {
         Format::Table => table(&mut out, &output)?,
     }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answer::Yes)
 }
 
 fn table(out: &mut impl Write, output: &Output<'_>) -> std::io::Result<()> {
@@ -411,7 +411,7 @@ fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
     Ok(range)
 }
 
-fn storms(args: ChaosArgs) -> anyhow::Result<ExitCode> {
+fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
     let seeds = parse_seeds(&args.seeds)?;
     let params = ChaosParams {
         storm: core::time::Duration::from_secs(args.storm),
@@ -443,7 +443,7 @@ fn storms(args: ChaosArgs) -> anyhow::Result<ExitCode> {
                 }
                 Err(violation) => {
                     writeln!(out, "seed {seed}: {violation}")?;
-                    return Ok(ExitCode::from(1));
+                    return Ok(Answer::No);
                 }
             }
         }
@@ -454,5 +454,5 @@ fn storms(args: ChaosArgs) -> anyhow::Result<ExitCode> {
         "{done} seeds, 0 violations; slowest agreement {:?} after the last fault (seed {})",
         slowest.0, slowest.1
     )?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answer::Yes)
 }

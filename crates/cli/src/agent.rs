@@ -1,0 +1,158 @@
+//! `consort agent`.
+
+use crate::Answer;
+use crate::output;
+use clap::builder::ValueParser;
+use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership, journal};
+use core::time::Duration;
+use std::path::PathBuf;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Run one node until Ctrl-C, SIGTERM or `consort leave`
+///
+/// Flags win over the configuration file. CONSORT_LOG sets what is logged to standard error
+/// (`warn`, `info`, `debug`; default `info`).
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Name for people; need not be unique [default: the name of this machine]
+    #[arg(long)]
+    name: Option<String>,
+    /// Where to listen (UDP); port 0 lets the system choose [default: 0.0.0.0:7717]
+    #[arg(long, value_name = "ADDR")]
+    bind: Option<String>,
+    /// Where others reach this node: IP or IP:PORT [default: found out]
+    #[arg(long, value_name = "ADDR")]
+    advertise: Option<String>,
+    /// A node to join through, host:port; repeat for more
+    #[arg(long, value_name = "ADDR")]
+    join: Vec<String>,
+    /// Where to serve HTTP [default: 127.0.0.1:7718]
+    #[arg(long, value_name = "ADDR|unix:PATH")]
+    http: Option<String>,
+    /// Settings in TOML
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A tag that every member can read; repeat for more
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = ValueParser::new(tag))]
+    tags: Vec<(String, String)>,
+    /// Name of the group; others are ignored [default: consort]
+    #[arg(long)]
+    group: Option<String>,
+    /// Directory that remembers identity and life across restarts [default: none]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// How often a member is probed; use the same everywhere [default: 1s]
+    #[arg(long, value_parser = humantime::parse_duration)]
+    period: Option<Duration>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  consort agent --name kitchen
+  consort agent --name attic --join 192.168.1.20 --state /var/lib/consort
+  consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE, as in role=camera".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
+    let file = match &args.config {
+        Some(path) => RawConfig::read(path)?,
+        None => RawConfig::default(),
+    };
+    let flags = RawConfig {
+        name: args.name,
+        id: None,
+        group: args.group,
+        bind: args.bind,
+        advertise: args.advertise,
+        join: args.join,
+        http: args.http,
+        state: args.state,
+        tags: args.tags.into_iter().collect(),
+        membership: RawMembership {
+            probe_period: args.period,
+            ..RawMembership::default()
+        },
+    };
+    let config = Config::try_from(flags.over(file))?;
+    start_logging("info");
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?
+        .block_on(serve(config))
+}
+
+async fn serve(config: Config) -> anyhow::Result<Answer> {
+    let mut signals = Signals::listen()?;
+    if let HttpAddr::Tcp(addr) = &config.http
+        && !addr.ip().is_loopback()
+    {
+        tracing::warn!(
+            "HTTP on {addr} has no authentication: whoever reaches it controls this node"
+        );
+    }
+    let seeds = config.join.clone();
+    let agent = Agent::start(config).await?;
+    let node = agent.node().clone();
+    let name = output::safe(node.name());
+    let (id, addr) = (node.id(), node.advertised_addr());
+    tracing::info!("{name} ({id}) is at {addr}, HTTP at {}", agent.http());
+    tracing::info!("others join with: consort agent --join {addr}");
+    let log = tokio::spawn(journal(node.clone(), seeds));
+    tokio::select! {
+        () = signals.next() => {
+            tracing::info!("saying goodbye (once more to stop at once)");
+            tokio::select! {
+                _ = agent.leave() => {}
+                () = signals.next() => tracing::warn!("stopped without a goodbye"),
+            }
+        }
+        () = node.stopped() => agent.close().await,
+    }
+    drop(node);
+    let _ = tokio::time::timeout(Duration::from_millis(200), log).await;
+    Ok(Answer::Yes)
+}
+
+/// Ctrl-C and SIGTERM.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> anyhow::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for either.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Logs to standard error; `CONSORT_LOG` decides how much.
+pub(crate) fn start_logging(default: &str) {
+    let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_writer(std::io::stderr);
+    // Only fails when logging has been started already.
+    let _ = log.try_init();
+}

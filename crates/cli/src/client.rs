@@ -1,0 +1,173 @@
+//! Questions to an agent over HTTP, by TCP or a Unix socket.
+
+use clap::Args;
+use consort_agent::HttpAddr;
+use consort_agent::api::ErrorBody;
+use core::time::Duration;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+/// Longest answer that is read.
+const ANSWER_MAX: usize = 64 << 20;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Which agent is asked.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentAddr {
+    /// Address of the agent's HTTP interface.
+    #[arg(
+        long,
+        env = "CONSORT_HTTP",
+        value_name = "ADDR|unix:PATH",
+        default_value = "127.0.0.1:7718"
+    )]
+    http: HttpAddr,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    /// Start an agent, or name the right address.
+    #[error(
+        "no agent answers at {addr} ({source}); start one with `consort up` or `consort agent`, \
+         or name another with --http or CONSORT_HTTP"
+    )]
+    NoAgent { addr: HttpAddr, source: io::Error },
+    /// The agent says what to do.
+    #[error("{}", .0.message)]
+    Refused(ErrorBody),
+    /// Something else listens there.
+    #[error("{addr} does not answer as an agent of Consort does: {what}; check --http")]
+    Strange { addr: HttpAddr, what: String },
+    /// The agent is overloaded or paused.
+    #[error("the agent at {addr} took too long to answer; it may be paused or overloaded")]
+    Slow { addr: HttpAddr },
+}
+
+impl AgentAddr {
+    /// Asks for `path`.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        let patience = Duration::from_secs(10);
+        self.call(Method::GET, path, Bytes::new(), patience).await
+    }
+
+    /// Orders something that may take `patience`.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
+        self.call(Method::POST, path, body.into(), patience).await
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        let exchange = async {
+            let answer = self.send(method, path, body).await?;
+            let body = Limited::new(answer.into_body(), ANSWER_MAX);
+            let body = body.collect().await.map_err(|e| self.strange(e))?;
+            serde_json::from_slice(&body.to_bytes()).map_err(|e| self.strange(e))
+        };
+        match timeout(patience, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(ClientError::Slow {
+                addr: self.http.clone(),
+            }),
+        }
+    }
+
+    /// Opens a stream that ends when the agent does.
+    pub(crate) async fn stream(&self, path: &str) -> Result<Incoming, ClientError> {
+        let answer = self.send(Method::GET, path, Bytes::new()).await?;
+        Ok(answer.into_body())
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let no_agent = |source| ClientError::NoAgent {
+            addr: self.http.clone(),
+            source,
+        };
+        let connect = async {
+            Ok(match &self.http {
+                HttpAddr::Tcp(addr) => shake_hands(TcpStream::connect(addr).await?).await,
+                HttpAddr::Unix(path) => shake_hands(UnixStream::connect(path).await?).await,
+            })
+        };
+        let mut sender = match timeout(CONNECT_PATIENCE, connect).await {
+            Ok(Ok(handshake)) => handshake.map_err(|e| self.strange(e))?,
+            Ok(Err(source)) => return Err(no_agent(source)),
+            Err(_) => return Err(no_agent(io::ErrorKind::TimedOut.into())),
+        };
+        let host = match &self.http {
+            HttpAddr::Tcp(addr) => addr.to_string(),
+            HttpAddr::Unix(_) => "localhost".to_owned(),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, host)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|e| self.strange(e))?;
+        let answer = sender
+            .send_request(request)
+            .await
+            .map_err(|e| self.strange(e))?;
+        if answer.status() == StatusCode::OK {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), ANSWER_MAX);
+        let body = body.collect().await.map_err(|e| self.strange(e))?;
+        match serde_json::from_slice(&body.to_bytes()) {
+            Ok(error) => Err(ClientError::Refused(error)),
+            Err(_) => Err(self.strange(format!("status {status}"))),
+        }
+    }
+
+    fn strange(&self, what: impl ToString) -> ClientError {
+        ClientError::Strange {
+            addr: self.http.clone(),
+            what: what.to_string(),
+        }
+    }
+}
+
+async fn shake_hands<S>(stream: S) -> hyper::Result<http1::SendRequest<Full<Bytes>>>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // Its errors also reach the request that waits.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Runs a client command.
+pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(future)
+}

@@ -1,0 +1,119 @@
+//! `consort events`.
+
+use crate::Answer;
+use crate::client::{AgentAddr, block_on};
+use crate::output::{self, Format, safe};
+use anyhow::Context;
+use consort_agent::api::{EventView, MemberView};
+use http_body_util::BodyExt;
+use std::collections::BTreeMap;
+
+/// Longest line of the stream that is kept.
+const LINE_MAX: usize = 1 << 20;
+
+/// Follow what happens to the group, as an agent sees it
+///
+/// Prints until the agent stops or you press Ctrl-C. Times are UTC.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    agent: AgentAddr,
+    /// How to print: lines of text, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
+    block_on(async {
+        let mut stream = args.agent.stream("/v1/events").await?;
+        let members: Vec<MemberView> = args.agent.get("/v1/members").await?;
+        let mut names: BTreeMap<String, String> =
+            members.into_iter().map(|m| (m.id, m.name)).collect();
+        let mut rest = Vec::new();
+        while let Some(frame) = stream.frame().await {
+            let frame = frame.context("the agent has gone without finishing its stream")?;
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            rest.extend_from_slice(data);
+            while let Some(end) = rest.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = rest.drain(..=end).collect();
+                if let Some(json) = line.strip_prefix(b"data: ") {
+                    print(json.trim_ascii_end(), args.format, &mut names)?;
+                }
+            }
+            anyhow::ensure!(rest.len() <= LINE_MAX, "a line of the stream is too long");
+        }
+        Ok(Answer::Yes)
+    })
+}
+
+fn print(json: &[u8], format: Format, names: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
+    if format == Format::Json {
+        output::line(str::from_utf8(json).context("the stream is not UTF-8")?)?;
+        return Ok(());
+    }
+    let event: EventView = serde_json::from_slice(json).context("an event cannot be read")?;
+    if let Some(m) = &event.member
+        && !m.name.is_empty()
+    {
+        names.insert(m.id.clone(), m.name.clone());
+    }
+    output::line(&format!("{}  {}", clock(event.at_ms), text(&event, names)))?;
+    Ok(())
+}
+
+fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
+    let named = |id: &str| match names.get(id).map(String::as_str) {
+        None | Some("") => safe(id),
+        Some(name) => safe(name),
+    };
+    let who = event
+        .member
+        .as_ref()
+        .map_or("this node".to_owned(), |m| named(&m.id));
+    let by = event.by.as_deref().map(named).unwrap_or_default();
+    let reason = safe(event.reason.as_deref().unwrap_or_default());
+    match (event.event.as_str(), reason.as_str()) {
+        ("up", "joined") => format!("{who} is up"),
+        ("up", "refuted") => format!("{who} answered for itself"),
+        ("up", _) => format!("{who} is back, it had not failed"),
+        ("suspected", _) => format!("{who} is suspected by {by}"),
+        ("down", "failed") => format!("{who} has failed"),
+        ("down", _) => format!("{who} has {reason}"),
+        ("updated", _) => format!("{who} has other attributes"),
+        ("self_accused", _) => format!("this node was accused by {by} and has refuted"),
+        ("joined", _) => "this node has joined its group".to_owned(),
+        ("departed", _) => "this node has left its group".to_owned(),
+        ("identity_conflict", _) => "another process uses this node's id".to_owned(),
+        ("options_differ", _) => format!("{by} runs with another probe_period"),
+        ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
+        (other, _) => safe(other),
+    }
+}
+
+/// Time of day in UTC.
+fn clock(at_ms: u64) -> String {
+    let (s, ms) = (at_ms / 1000 % 86_400, at_ms % 1000);
+    format!("{:02}:{:02}:{:02}.{ms:03}Z", s / 3600, s / 60 % 60, s % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_read_as_sentences_with_names_for_ids() {
+        let names = [("a1".to_owned(), "camera".to_owned())].into();
+        let event = EventView {
+            event: "options_differ".into(),
+            by: Some("a1".into()),
+            ..EventView::default()
+        };
+        assert_eq!(
+            text(&event, &names),
+            "camera runs with another probe_period"
+        );
+        assert_eq!(clock(3_723_004), "01:02:03.004Z");
+    }
+}

@@ -1,0 +1,112 @@
+//! What goes to standard output: safe for terminals, and an error when nobody reads it.
+
+use clap::ValueEnum;
+use consort_agent::api::MemberView;
+use std::io::{self, Write};
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For scripts: fields may be added, never removed.
+    Json,
+}
+
+/// Prints one line and flushes it, so that a closed pipe is noticed.
+pub(crate) fn line(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// Text that came from other machines, without anything that moves a cursor, colours, or reorders
+/// what is shown.
+pub(crate) fn safe(text: &str) -> String {
+    let dangerous = |c: char| {
+        c.is_control()
+            || matches!(c,
+                '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}')
+    };
+    let shown = |c| if dangerous(c) { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
+/// Columns as wide as their longest cell.
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let mut widths = head.map(|cell| cell.chars().count());
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    let heads = head.map(str::to_owned);
+    for row in core::iter::once(&heads).chain(rows) {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.pop();
+    text
+}
+
+/// The member list as a table, ordered by name as people count.
+pub(crate) fn members_table(members: &[MemberView]) -> String {
+    let mut sorted: Vec<&MemberView> = members.iter().collect();
+    sorted.sort_by_key(|m| (natural(&m.name), m.id.clone()));
+    let rows: Vec<[String; 6]> = sorted
+        .iter()
+        .map(|m| {
+            let rtt = match m.rtt_us {
+                _ if m.is_self => "self".to_owned(),
+                Some(us) => format!("{}.{} ms", us / 1000, us % 1000 / 100),
+                None => "-".to_owned(),
+            };
+            let tags: Vec<String> = m.tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            [
+                safe(if m.name.is_empty() { "-" } else { &m.name }),
+                safe(&m.status),
+                safe(&m.address),
+                safe(&m.id),
+                rtt,
+                safe(&tags.join(" ")),
+            ]
+        })
+        .collect();
+    table(["NAME", "STATUS", "ADDRESS", "ID", "RTT", "TAGS"], &rows)
+}
+
+/// Sorts `node-10` after `node-9`.
+fn natural(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name[stem.len()..].parse().unwrap_or(0);
+    (stem.to_owned(), number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_steer_a_terminal() {
+        assert_eq!(
+            safe("a\u{1b}[2Jb\u{202e}c\n"),
+            "a\u{fffd}[2Jb\u{fffd}c\u{fffd}"
+        );
+        assert_eq!(safe("Rüdiger 7"), "Rüdiger 7");
+    }
+
+    #[test]
+    fn tables_line_up_and_names_sort_as_people_count() {
+        let rows = [["a".into(), "bb".into()], ["long".into(), String::new()]];
+        assert_eq!(table(["X", "Y"], &rows), "X     Y\na     bb\nlong");
+        assert!(natural("node-9") < natural("node-10"));
+    }
+}

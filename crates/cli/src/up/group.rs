@@ -1,0 +1,330 @@
+//! The local nodes: each an agent with its own sockets, in this process.
+
+use anyhow::{Context, bail};
+use consort::{Event, EventError, Life, Node, NodeId, Status};
+use consort_agent::{Agent, AgentError, Config, HttpAddr, ListenError, RawConfig, RawMembership};
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// How long all goodbyes together may take.
+const GOODBYE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What one node reports, and when.
+pub(crate) struct Note {
+    pub(crate) observer: usize,
+    pub(crate) at: Instant,
+    pub(crate) event: Event,
+}
+
+/// Settings of all nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) period: Duration,
+    pub(crate) group: Option<String>,
+    /// Of the first node; `None` is the default, with another port when that one is taken.
+    pub(crate) bind: Option<SocketAddr>,
+    pub(crate) http: Option<HttpAddr>,
+}
+
+enum Running {
+    Yes(Agent),
+    Paused(Agent),
+    No,
+}
+
+struct Local {
+    name: String,
+    id: NodeId,
+    life: Life,
+    addr: SocketAddr,
+    http: HttpAddr,
+    running: Running,
+}
+
+/// The nodes, numbered from 1.
+pub(crate) struct Group {
+    plan: Plan,
+    nodes: Vec<Local>,
+    notes: mpsc::Sender<Note>,
+    /// Addresses that were not the ones one would expect.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Group {
+    pub(crate) fn new(plan: Plan, notes: mpsc::Sender<Note>) -> Group {
+        Group {
+            plan,
+            nodes: Vec::new(),
+            notes,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Starts one more node; returns its number.
+    pub(crate) async fn add(&mut self) -> anyhow::Result<usize> {
+        let number = self.nodes.len() + 1;
+        let name = format!("node-{number}");
+        let (bind, http) = match number {
+            1 => (
+                self.plan
+                    .bind
+                    .unwrap_or(([127, 0, 0, 1], consort::DEFAULT_PORT).into()),
+                self.plan.http.clone().unwrap_or_default(),
+            ),
+            _ => {
+                let any = SocketAddr::from(([127, 0, 0, 1], 0));
+                (any, HttpAddr::Tcp(any))
+            }
+        };
+        let agent = self.start(&name, bind, http, None, None).await?;
+        let this = agent.node().this().await?;
+        self.nodes.push(Local {
+            name,
+            id: this.id,
+            life: this.life,
+            addr: agent.node().local_addr(),
+            http: agent.http().clone(),
+            running: Running::No,
+        });
+        self.run(number, agent);
+        Ok(number)
+    }
+
+    /// Starts an agent; takes other ports when those wanted are occupied and nobody asked for them.
+    async fn start(
+        &mut self,
+        name: &str,
+        mut bind: SocketAddr,
+        mut http: HttpAddr,
+        id: Option<NodeId>,
+        last: Option<Life>,
+    ) -> anyhow::Result<Agent> {
+        loop {
+            let raw = RawConfig {
+                name: Some(name.to_owned()),
+                id: id.map(|id| id.to_string()),
+                group: self.plan.group.clone(),
+                bind: Some(bind.to_string()),
+                http: Some(http.to_string()),
+                join: self.seeds(),
+                membership: RawMembership {
+                    probe_period: Some(self.plan.period),
+                    ..RawMembership::default()
+                },
+                ..RawConfig::default()
+            };
+            let any = SocketAddr::from(([127, 0, 0, 1], 0));
+            match Agent::start_after(Config::try_from(raw)?, last).await {
+                Ok(agent) => return Ok(agent),
+                Err(AgentError::Http(ListenError::Occupied { .. })) if self.plan.http.is_none() => {
+                    let remark = format!("{http} is taken, so {name} serves HTTP elsewhere");
+                    self.remarks.push(remark);
+                    http = HttpAddr::Tcp(any);
+                }
+                Err(AgentError::Node(consort::StartError::PortOccupied { .. }))
+                    if self.plan.bind.is_none() =>
+                {
+                    let remark = format!("{bind} is taken, so {name} listens elsewhere");
+                    self.remarks.push(remark);
+                    bind = any;
+                }
+                Err(error) => return Err(error).with_context(|| format!("{name} cannot start")),
+            }
+        }
+    }
+
+    /// Takes a started agent as node `number`, and has its events reported.
+    fn run(&mut self, number: usize, agent: Agent) {
+        let mut events = agent.node().subscribe();
+        let notes = self.notes.clone();
+        self.nodes[number - 1].running = Running::Yes(agent);
+        tokio::spawn(async move {
+            loop {
+                let event = match events.next().await {
+                    Ok(event) => event,
+                    Err(EventError::Lagged { .. }) => continue,
+                    Err(EventError::Stopped) => break,
+                };
+                let at = Instant::now();
+                let note = Note {
+                    observer: number,
+                    at,
+                    event,
+                };
+                if notes.send(note).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    fn seeds(&self) -> Vec<String> {
+        let running = self
+            .nodes
+            .iter()
+            .filter(|l| matches!(l.running, Running::Yes(_)));
+        running.take(3).map(|l| l.addr.to_string()).collect()
+    }
+
+    fn local(&mut self, number: usize) -> anyhow::Result<&mut Local> {
+        let n = self.nodes.len();
+        match self.nodes.get_mut(number - 1) {
+            Some(local) => Ok(local),
+            None => bail!("there is no node-{number}; there are {n}"),
+        }
+    }
+
+    /// Stops a node without a goodbye.
+    pub(crate) async fn kill(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
+        let local = self.local(number)?;
+        match core::mem::replace(&mut local.running, Running::No) {
+            Running::Yes(agent) | Running::Paused(agent) => agent.kill().await,
+            Running::No => bail!("{} is not running", local.name),
+        }
+        Ok((local.id, local.name.clone()))
+    }
+
+    /// Freezes a node.
+    pub(crate) fn pause(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
+        let local = self.local(number)?;
+        match core::mem::replace(&mut local.running, Running::No) {
+            Running::Yes(agent) => {
+                agent.node().pause();
+                local.running = Running::Paused(agent);
+            }
+            other => {
+                local.running = other;
+                bail!("{} is not running", local.name);
+            }
+        }
+        Ok((local.id, local.name.clone()))
+    }
+
+    /// Starts a stopped node again, or resumes a paused one.
+    pub(crate) async fn revive(
+        &mut self,
+        number: usize,
+    ) -> anyhow::Result<(NodeId, String, &'static str)> {
+        let local = self.local(number)?;
+        let (name, id, life) = (local.name.clone(), local.id, local.life);
+        match core::mem::replace(&mut local.running, Running::No) {
+            Running::Paused(agent) => {
+                agent.node().resume();
+                local.running = Running::Yes(agent);
+                Ok((id, name, "resume"))
+            }
+            Running::Yes(agent) => {
+                local.running = Running::Yes(agent);
+                bail!("{name} is running");
+            }
+            Running::No => {
+                let (addr, http) = (local.addr, local.http.clone());
+                let agent = self.start(&name, addr, http, Some(id), Some(life)).await?;
+                let this = agent.node().this().await?;
+                let local = self.local(number)?;
+                local.life = this.life;
+                local.addr = agent.node().local_addr();
+                local.http = agent.http().clone();
+                self.run(number, agent);
+                Ok((id, name, "revive"))
+            }
+        }
+    }
+
+    /// Lets a node say goodbye.
+    pub(crate) async fn leave(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
+        let local = self.local(number)?;
+        match core::mem::replace(&mut local.running, Running::No) {
+            Running::Yes(agent) => agent.leave().await?,
+            other => {
+                local.running = other;
+                bail!("{} is not running", local.name);
+            }
+        }
+        Ok((local.id, local.name.clone()))
+    }
+
+    /// Notices nodes that left by order of another program; returns their names.
+    pub(crate) async fn reap(&mut self) -> Vec<String> {
+        let mut gone = Vec::new();
+        for local in &mut self.nodes {
+            let stopped = match &local.running {
+                Running::Yes(agent) => {
+                    let stopped = agent.node().stopped();
+                    tokio::time::timeout(Duration::ZERO, stopped).await.is_ok()
+                }
+                _ => false,
+            };
+            if stopped
+                && let Running::Yes(agent) = core::mem::replace(&mut local.running, Running::No)
+            {
+                agent.close().await;
+                gone.push(local.name.clone());
+            }
+        }
+        gone
+    }
+
+    /// Nodes that can observe, by number.
+    pub(crate) fn running(&self) -> BTreeMap<usize, NodeId> {
+        let numbered = self.nodes.iter().enumerate();
+        numbered
+            .filter(|(_, l)| matches!(l.running, Running::Yes(_)))
+            .map(|(i, l)| (i + 1, l.id))
+            .collect()
+    }
+
+    /// Handles of the running nodes, with their names.
+    pub(crate) fn handles(&self) -> Vec<(String, Node)> {
+        let running = self.nodes.iter().filter_map(|l| match &l.running {
+            Running::Yes(agent) => Some((l.name.clone(), agent.node().clone())),
+            _ => None,
+        });
+        running.collect()
+    }
+
+    /// Whether every running node counts all of them alive.
+    pub(crate) async fn agrees(&self) -> bool {
+        let handles = self.handles();
+        for (_, node) in &handles {
+            let Ok(members) = node.members().await else {
+                return false;
+            };
+            let alive = members.iter().filter(|m| m.status == Status::Alive);
+            if alive.count() < handles.len() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Name, UDP and HTTP address of each node.
+    pub(crate) fn addresses(&self) -> Vec<[String; 3]> {
+        let nodes = self.nodes.iter();
+        nodes
+            .map(|l| [l.name.clone(), l.addr.to_string(), l.http.to_string()])
+            .collect()
+    }
+
+    /// All say goodbye, one after the other: each is still confirmed by those that remain. What
+    /// takes too long is stopped.
+    pub(crate) async fn quit(&mut self) {
+        let deadline = tokio::time::Instant::now() + GOODBYE_PATIENCE;
+        while let Some(local) = self.nodes.pop() {
+            match local.running {
+                Running::Yes(agent) => {
+                    let node = agent.node().clone();
+                    let leaving = tokio::time::timeout_at(deadline, agent.leave());
+                    if leaving.await.is_err() {
+                        node.shutdown().await;
+                    }
+                }
+                Running::Paused(agent) => agent.kill().await,
+                Running::No => {}
+            }
+        }
+    }
+}

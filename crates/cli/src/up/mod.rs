@@ -1,0 +1,271 @@
+//! `consort up`: a live group on this machine, to watch and to play with.
+
+mod group;
+mod order;
+mod watch;
+
+use crate::Answer;
+use crate::agent::{Signals, start_logging};
+use crate::output;
+use consort_agent::HttpAddr;
+use consort_agent::api::MemberView;
+use core::net::SocketAddr;
+use core::time::Duration;
+use group::{Group, Note, Plan};
+use order::Order;
+use std::io::{self, BufRead, IsTerminal};
+use std::time::Instant;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use watch::Watch;
+
+/// How often agreement and stragglers are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Start a live group of nodes on this machine and watch it
+///
+/// Each node has its own UDP socket and HTTP interface on loopback. Type commands (also piped in) to
+/// kill, pause and revive nodes and see the others find out. Ctrl-C lets all leave.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// How many nodes
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=64))]
+    nodes: u16,
+    /// How often each node probes another; failures are found in some 4 to 10 of these
+    #[arg(long, default_value = "500ms", value_parser = humantime::parse_duration)]
+    period: Duration,
+    /// HTTP address of the first node [default: 127.0.0.1:7718, or another port if taken]
+    #[arg(long, value_name = "ADDR|unix:PATH")]
+    http: Option<HttpAddr>,
+    /// UDP address of the first node [default: 127.0.0.1:7717, or another port if taken]
+    #[arg(long, value_name = "ADDR")]
+    bind: Option<SocketAddr>,
+    /// Name of the group [default: consort]
+    #[arg(long)]
+    group: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  consort up                                     then type: k 3
+  consort up --nodes 20 --period 200ms
+  (echo k 3; sleep 15; echo r 3; sleep 5; echo q) | consort up";
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
+    start_logging("warn");
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?
+        .block_on(up(args))
+}
+
+async fn up(args: Args) -> anyhow::Result<Answer> {
+    let mut signals = Signals::listen()?;
+    let start = Instant::now();
+    let (notes, mut notes_in) = mpsc::channel::<Note>(4096);
+    let plan = Plan {
+        period: args.period,
+        group: args.group.clone(),
+        bind: args.bind,
+        http: args.http.clone(),
+    };
+    let mut live = Live {
+        group: Group::new(plan, notes),
+        watch: Watch::new(start, args.period * 10),
+        agreed: false,
+    };
+    for _ in 0..args.nodes {
+        live.group.add().await?;
+    }
+    live.greet(&args)?;
+    let mut typed = typed_lines();
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ended = loop {
+        let step = tokio::select! {
+            Some(note) = notes_in.recv() => live.note(&note),
+            Some(line) = typed.recv() => match live.obey(&line).await {
+                Ok(true) => Ok(()),
+                Ok(false) => break Ok(()),
+                Err(error) => Err(error),
+            },
+            _ = look.tick() => live.look().await,
+            () = signals.next() => break Ok(()),
+        };
+        if step.is_err() {
+            break step;
+        }
+    };
+    let goodbye = async {
+        // Nobody reads the events any more: the channel must not fill up.
+        drop(notes_in);
+        live.group.quit().await;
+    };
+    tokio::select! {
+        () = goodbye => {}
+        () = signals.next() => {}
+    }
+    ended?;
+    output::line(&live.watch.line(Instant::now(), "all nodes have left"))?;
+    Ok(Answer::Yes)
+}
+
+/// Lines of standard input, from a thread of their own. The end of the input ends nothing else.
+fn typed_lines() -> mpsc::Receiver<String> {
+    let (lines, lines_out) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if lines.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines_out
+}
+
+struct Live {
+    group: Group,
+    watch: Watch,
+    agreed: bool,
+}
+
+impl Live {
+    fn say(&self, text: &str) -> anyhow::Result<()> {
+        Ok(output::line(&self.watch.line(Instant::now(), text))?)
+    }
+
+    fn greet(&mut self, args: &Args) -> anyhow::Result<()> {
+        let addresses = self.group.addresses();
+        let first = addresses[0].clone();
+        let period = humantime::format_duration(args.period);
+        for remark in self.group.remarks.drain(..) {
+            output::line(&format!("note: {remark}"))?;
+        }
+        let n = addresses.len();
+        output::line(&format!(
+            "A live group of {n} on loopback, probing every {period}\n"
+        ))?;
+        output::line(&output::table(["NODE", "UDP", "HTTP"], &addresses))?;
+        let http = match args.http.is_none() && first[2] == HttpAddr::default().to_string() {
+            true => String::new(),
+            false => format!(" --http {}", first[2]),
+        };
+        let group = match &args.group {
+            Some(group) => format!(" --group {group}"),
+            None => String::new(),
+        };
+        output::line(&format!(
+            "\nIn another terminal:  consort members{http}\n                      \
+             consort events{http}\n                      \
+             consort agent --name mine --bind 127.0.0.1:0 --http 127.0.0.1:0 \
+             --period {period}{group} --join {}",
+            first[1]
+        ))?;
+        let how = match io::stdin().is_terminal() {
+            true => "Type and press Enter",
+            false => "Commands on standard input",
+        };
+        output::line(&format!(
+            "{how}:  k 3 kill node-3 · p 3 pause · r 3 revive · a add · m members · h help · q quit\n"
+        ))?;
+        Ok(())
+    }
+
+    fn note(&mut self, note: &Note) -> anyhow::Result<()> {
+        let running = self.group.running();
+        for line in self
+            .watch
+            .note(note.observer, &note.event, note.at, &running)
+        {
+            output::line(&line)?;
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self) -> anyhow::Result<()> {
+        if !self.agreed && self.group.agrees().await {
+            self.agreed = true;
+            let n = self.group.running().len();
+            self.say(&format!("all {n} nodes know each other"))?;
+        }
+        for name in self.group.reap().await {
+            self.say(&format!("{name} was told to leave, and stopped"))?;
+        }
+        let running = self.group.running();
+        for line in self.watch.settle(Instant::now(), &running) {
+            output::line(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out what was typed; `false` ends the group.
+    async fn obey(&mut self, line: &str) -> anyhow::Result<bool> {
+        let order = match order::parse(line) {
+            Ok(order) => order,
+            Err(hint) => {
+                self.say(&hint)?;
+                return Ok(true);
+            }
+        };
+        if order == Order::Quit {
+            return Ok(false);
+        }
+        match self.carry_out(order).await {
+            Ok(Some(text)) => self.say(&text)?,
+            Ok(None) => {}
+            // A slip of the user's, or a port that is taken meanwhile: the group lives on.
+            Err(error) => self.say(&format!("{error:#}"))?,
+        }
+        for remark in core::mem::take(&mut self.group.remarks) {
+            self.say(&remark)?;
+        }
+        Ok(true)
+    }
+
+    async fn carry_out(&mut self, order: Order) -> anyhow::Result<Option<String>> {
+        let now = Instant::now();
+        let text = match order {
+            Order::Kill(n) => {
+                let (id, name) = self.group.kill(n).await?;
+                self.watch.cause(id, &name, "kill", now);
+                format!("killed {name}; now the others have to find out (r {n} revives it)")
+            }
+            Order::Pause(n) => {
+                let (id, name) = self.group.pause(n)?;
+                self.watch.cause(id, &name, "pause", now);
+                format!("paused {name}: it hears and says nothing (r {n} resumes it)")
+            }
+            Order::Revive(n) => {
+                let (id, name, what) = self.group.revive(n).await?;
+                self.watch.cause(id, &name, what, now);
+                format!("{what}d {name}")
+            }
+            Order::Leave(n) => {
+                let (id, name) = self.group.leave(n).await?;
+                self.watch.cause(id, &name, "goodbye", now);
+                format!("{name} has said goodbye")
+            }
+            Order::Add => {
+                let number = self.group.add().await?;
+                let [name, addr, http] = &self.group.addresses()[number - 1];
+                format!("added {name} at {addr}, HTTP at {http}")
+            }
+            Order::Members => {
+                let handles = self.group.handles();
+                let Some((name, node)) = handles.first() else {
+                    return Ok(Some("no node is running; r 1 revives one".to_owned()));
+                };
+                let members = node.members().await?;
+                let views: Vec<MemberView> = members.iter().map(MemberView::from).collect();
+                let table = output::members_table(&views);
+                format!("as {name} sees them:\n{table}")
+            }
+            Order::Help => format!("what can be typed:\n{}", order::HELP),
+            Order::Quit | Order::Nothing => return Ok(None),
+        };
+        Ok(Some(text))
+    }
+}
