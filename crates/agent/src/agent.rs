@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::listen::{HttpAddr, ListenError, Listener, listen};
 use crate::routes;
-use consort::{Life, Node, StartError, Stopped};
+use consort::{Events, Life, Node, StartError, Stopped};
 use core::time::Duration;
 use std::io;
 use tokio::task::JoinHandle;
@@ -27,6 +27,7 @@ pub enum AgentError {
 #[derive(Debug)]
 pub struct Agent {
     node: Node,
+    events: Option<Events>,
     http: HttpAddr,
     server: JoinHandle<io::Result<()>>,
 }
@@ -63,7 +64,7 @@ impl Agent {
         if let Some(last) = last {
             builder = builder.life_after(last);
         }
-        let node = builder.start().await?;
+        let (node, events) = builder.start_subscribed().await?;
         let router = routes::router(node.clone(), &group);
         let stopped = {
             let node = node.clone();
@@ -83,12 +84,24 @@ impl Agent {
                 })
             }
         };
-        Ok(Agent { node, http, server })
+        Ok(Agent {
+            node,
+            events: Some(events),
+            http,
+            server,
+        })
     }
 
     /// The node.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// The subscription that misses no event since the start. There is one: later calls return
+    /// what [`Node::subscribe`] does.
+    pub fn events(&mut self) -> Events {
+        let first = self.events.take();
+        first.unwrap_or_else(|| self.node.subscribe())
     }
 
     /// Where HTTP is served.

@@ -109,7 +109,8 @@ pub struct EventView {
     /// When this agent told it, in milliseconds since 1970.
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
-    /// `identity_conflict`, `options_differ` or `lagged`.
+    /// `identity_conflict`, `options_differ`, `subscribed` (the first of every stream: nothing after
+    /// it is missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
     /// `self_accused`: `suspected`, `failed`.
@@ -138,6 +139,11 @@ impl EventView {
             event: event.to_owned(),
             ..EventView::default()
         }
+    }
+
+    /// Opens a stream.
+    pub(crate) fn subscribed() -> EventView {
+        EventView::named("subscribed")
     }
 
     /// Tells that events were missed.

@@ -1,14 +1,13 @@
 //! The log of an agent: what happens to the group, in words.
 
-use consort::{Arrival, Departure, Event, EventError, JoinError, Member, Node};
+use consort::{Arrival, Departure, Event, EventError, Events, JoinError, Member, Node};
 use core::time::Duration;
 
 /// When to say for the first time that no seed answers.
 const SEED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Logs events until the node stops, and says so when none of `seeds` answers.
-pub async fn journal(node: Node, seeds: Vec<String>) {
-    let mut events = node.subscribe();
+pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
     let watch_seeds = async {
         if !seeds.is_empty() {
             match node.join_and_wait(&seeds, SEED_PATIENCE).await {

@@ -112,16 +112,21 @@ async fn health(State(served): State<Served>) -> Result<Json<Health>, ApiError> 
 async fn events(
     State(served): State<Served>,
 ) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
-    let events = stream::unfold(served.node.subscribe(), async |mut events| {
-        let view = match events.next().await {
-            Ok(event) => EventView::from(&event),
-            Err(EventError::Lagged { missed }) => EventView::lagged(missed),
-            Err(EventError::Stopped) => return None,
+    let start = (served.node.subscribe(), true);
+    let events = stream::unfold(start, async |(mut events, first)| {
+        let view = if first {
+            EventView::subscribed()
+        } else {
+            match events.next().await {
+                Ok(event) => EventView::from(&event),
+                Err(EventError::Lagged { missed }) => EventView::lagged(missed),
+                Err(EventError::Stopped) => return None,
+            }
         };
         let event = sse::Event::default().event(&view.event);
         // Plain data: it always serialises.
         let event = event.json_data(&view).unwrap_or_default();
-        Some((Ok(event), events))
+        Some((Ok(event), (events, false)))
     });
     Sse::new(events).keep_alive(KeepAlive::default())
 }

@@ -208,7 +208,9 @@ async fn events_are_streamed_until_the_node_stops() {
     let b = start(raw).await;
     let data = loop {
         let line = lines.next_line().await.unwrap().unwrap();
-        if let Some(data) = line.strip_prefix("data: ") {
+        if let Some(data) = line.strip_prefix("data: ")
+            && !data.contains("subscribed")
+        {
             break serde_json::from_str::<Value>(data).unwrap();
         }
     };

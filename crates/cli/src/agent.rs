@@ -100,13 +100,13 @@ async fn serve(config: Config) -> anyhow::Result<Answer> {
         );
     }
     let seeds = config.join.clone();
-    let agent = Agent::start(config).await?;
+    let mut agent = Agent::start(config).await?;
     let node = agent.node().clone();
     let name = output::safe(node.name());
     let (id, addr) = (node.id(), node.advertised_addr());
     tracing::info!("{name} ({id}) is at {addr}, HTTP at {}", agent.http());
     tracing::info!("others join with: consort agent --join {addr}");
-    let log = tokio::spawn(journal(node.clone(), seeds));
+    let log = tokio::spawn(journal(node.clone(), agent.events(), seeds));
     tokio::select! {
         () = signals.next() => {
             tracing::info!("saying goodbye (once more to stop at once)");

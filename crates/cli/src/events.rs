@@ -87,6 +87,7 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         ("departed", _) => "this node has left its group".to_owned(),
         ("identity_conflict", _) => "another process uses this node's id".to_owned(),
         ("options_differ", _) => format!("{by} runs with another probe_period"),
+        ("subscribed", _) => "following the events of this node".to_owned(),
         ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
         (other, _) => safe(other),
     }

@@ -3,6 +3,7 @@
 use crate::address::{self, DEFAULT_PORT, Seed};
 use crate::driver::{self, Start};
 use crate::error::StartError;
+use crate::event::Events;
 use crate::handle::Node;
 use crate::state::{Remembered, StateDir, StateError};
 use consort_proto::membership::{self, Meta};
@@ -135,6 +136,12 @@ impl Builder {
     /// Opens the socket and starts the task that owns the node. Returns without waiting for seeds
     /// to answer. Must be called in a tokio runtime with I/O and time enabled.
     pub async fn start(self) -> Result<Node, StartError> {
+        Ok(self.start_subscribed().await?.0)
+    }
+
+    /// Starts as [`Builder::start`] does, with a subscription that misses nothing: a later
+    /// [`Node::subscribe`] may come after the first events.
+    pub async fn start_subscribed(self) -> Result<(Node, Events), StartError> {
         self.config.check()?;
         self.meta
             .check(usize::from(self.config.membership.meta_max))?;

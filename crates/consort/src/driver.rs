@@ -7,7 +7,7 @@
 
 use crate::address::Seed;
 use crate::builder;
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::handle::{Inner, Node};
 use crate::member::{self, Member, Status};
 use crate::state::StateDir;
@@ -89,10 +89,10 @@ pub(crate) struct Start {
 }
 
 /// Starts the task.
-pub(crate) fn spawn(start: Start) -> Node {
+pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (orders, orders_in) = mpsc::channel(ORDERS_MAX);
     let (mode, mode_in) = watch::channel(Mode::Running);
-    let (events, _) = broadcast::channel(start.events_max);
+    let (events, first) = broadcast::channel(start.events_max);
     let inner = Inner {
         id: start.node.id(),
         bound: start.bound,
@@ -117,9 +117,8 @@ pub(crate) fn spawn(start: Start) -> Node {
         in_bytes: vec![0; DATAGRAM_MAX],
     };
     tokio::spawn(driver.run(start.seeds, orders_in, mode_in));
-    Node {
-        inner: Arc::new(inner),
-    }
+    let inner = Arc::new(inner);
+    (Node { inner }, Events(first))
 }
 
 /// A join that somebody waits for.

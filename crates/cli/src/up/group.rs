@@ -137,8 +137,8 @@ impl Group {
     }
 
     /// Takes a started agent as node `number`, and has its events reported.
-    fn run(&mut self, number: usize, agent: Agent) {
-        let mut events = agent.node().subscribe();
+    fn run(&mut self, number: usize, mut agent: Agent) {
+        let mut events = agent.events();
         let notes = self.notes.clone();
         self.nodes[number - 1].running = Running::Yes(agent);
         tokio::spawn(async move {

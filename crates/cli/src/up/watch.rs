@@ -205,13 +205,13 @@ impl Watch {
 
     /// How long after the user's last deed to this node.
     fn after(&self, id: NodeId, now: Instant) -> String {
-        match self.causes.get(&id) {
-            Some((at, what)) => {
-                let secs = now.saturating_duration_since(*at).as_secs_f64();
-                format!(" ({secs:.1}s after {what})")
-            }
-            None => String::new(),
-        }
+        let deed = self.causes.get(&id);
+        let Some((what, since)) =
+            deed.and_then(|(at, what)| Some((what, now.checked_duration_since(*at)?)))
+        else {
+            return String::new();
+        };
+        format!(" ({:.1}s after {what})", since.as_secs_f64())
     }
 }
 
