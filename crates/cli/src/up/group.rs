@@ -268,6 +268,12 @@ impl Group {
         gone
     }
 
+    /// Whether node `number` is frozen.
+    pub(crate) fn is_paused(&self, number: usize) -> bool {
+        let local = self.nodes.get(number.wrapping_sub(1));
+        local.is_some_and(|l| matches!(l.running, Running::Paused(_)))
+    }
+
     /// Nodes that can observe, by number.
     pub(crate) fn running(&self) -> BTreeMap<usize, NodeId> {
         let numbered = self.nodes.iter().enumerate();

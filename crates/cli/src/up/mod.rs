@@ -239,6 +239,10 @@ impl Live {
                 format!("paused {name}: it hears and says nothing (r {n} resumes it)")
             }
             Order::Revive(n) => {
+                // A resumed node goes on where it was; a revived one starts with an empty list.
+                if !self.group.is_paused(n) {
+                    self.watch.restarted(n);
+                }
                 let (id, name, what) = self.group.revive(n).await?;
                 self.watch.cause(id, &name, what, now);
                 format!("{what}d {name}")

@@ -57,6 +57,13 @@ impl Watch {
         self.causes.insert(id, (now, what));
     }
 
+    /// `observer` starts anew: what it sees first is old news to the others.
+    pub(crate) fn restarted(&mut self, observer: usize) {
+        for wave in self.waves.values_mut() {
+            wave.seen.remove(&observer);
+        }
+    }
+
     /// A line with the time since start.
     pub(crate) fn line(&self, now: Instant, text: &str) -> String {
         let since = now.duration_since(self.start).as_secs_f64();
@@ -266,6 +273,12 @@ mod tests {
             watch.note(5, &failed(3), at(7), &running).is_empty(),
             "a latecomer"
         );
+        watch.restarted(1);
+        assert!(
+            watch.note(1, &failed(3), at(8), &running).is_empty(),
+            "an observer that was revived"
+        );
+        assert!(watch.settle(at(99), &running).is_empty());
     }
 
     #[test]
