@@ -35,6 +35,19 @@ pub(crate) fn safe(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// An error and its causes, each said once: many errors already quote their cause.
+pub(crate) fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Columns as wide as their longest cell.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = head.map(|cell| cell.chars().count());
@@ -101,6 +114,16 @@ mod tests {
             "a\u{fffd}[2Jb\u{fffd}c\u{fffd}"
         );
         assert_eq!(safe("Rüdiger 7"), "Rüdiger 7");
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("refused").context("cannot connect (refused); start it");
+        let error = error.context("node-1");
+        assert_eq!(
+            explain(&error),
+            "node-1: cannot connect (refused); start it"
+        );
     }
 
     #[test]

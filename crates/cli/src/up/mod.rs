@@ -217,7 +217,7 @@ impl Live {
             Ok(Some(text)) => self.say(&text)?,
             Ok(None) => {}
             // A slip of the user's, or a port that is taken meanwhile: the group lives on.
-            Err(error) => self.say(&format!("{error:#}"))?,
+            Err(error) => self.say(&output::explain(&error))?,
         }
         for remark in core::mem::take(&mut self.group.remarks) {
             self.say(&remark)?;
