@@ -40,6 +40,8 @@ pub(crate) struct Joining {
     pub(super) state: JoinState,
     seeds: Vec<SocketAddr>,
     next_seed: usize,
+    /// Tries in this round.
+    tries: usize,
     /// Periods until the next try.
     backoff: u32,
     /// Members that must still hear the goodbye.
@@ -76,6 +78,7 @@ impl Membership {
         }
         self.joining.state = JoinState::Joining;
         self.joining.backoff = 1;
+        self.joining.tries = 0;
         self.try_join(cx);
     }
 
@@ -85,19 +88,27 @@ impl Membership {
         if joining.state != JoinState::Joining || joining.seeds.is_empty() {
             return;
         }
-        let seed = joining.seeds[joining.next_seed % joining.seeds.len()];
-        joining.next_seed = (joining.next_seed + 1) % joining.seeds.len();
-        // Seeds may be gone while members are there: those have the list as well.
-        let member = self
-            .table
-            .pingable(cx.rng.below(self.table.live() as u32) as usize);
-        let to = match member {
-            Some(member) if joining.next_seed == 0 => To::Node(member.id),
-            _ => To::Addr(seed),
+        // After a round over all seeds it is a member's turn: seeds may be gone, and it has the list.
+        let round_over = joining.tries == joining.seeds.len();
+        let member = match round_over {
+            true => self
+                .table
+                .pingable(cx.rng.below(self.table.live() as u32) as usize),
+            false => None,
         };
-        // The first round over all seeds goes quickly.
+        let to = match member {
+            Some(member) => To::Node(member.id),
+            None => {
+                let seed = joining.seeds[joining.next_seed % joining.seeds.len()];
+                joining.next_seed = (joining.next_seed + 1) % joining.seeds.len();
+                To::Addr(seed)
+            }
+        };
+        // The first round goes quickly.
         let wait = self.config.probe_period * joining.backoff;
-        if joining.next_seed == 0 {
+        joining.tries += 1;
+        if round_over {
+            joining.tries = 0;
             joining.backoff = (joining.backoff * 2).min(16);
         }
         cx.send(to, Msg::Join);

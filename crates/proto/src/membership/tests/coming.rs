@@ -83,7 +83,8 @@ fn a_joiner_asks_its_seeds_in_turn_and_backs_off() {
     let effects = b.input(Input::Join(vec![addr(8), addr(1), addr(9)]));
     assert_eq!(effects, asks(8, T, b.now));
     assert_eq!(b.timer(Timer::Join), asks(9, T, b.now));
-    assert_eq!(b.timer(Timer::Join), asks(8, T * 2, b.now));
+    assert_eq!(b.timer(Timer::Join), asks(8, T, b.now));
+    assert_eq!(b.timer(Timer::Join), asks(9, T * 2, b.now));
 }
 
 #[test]
@@ -197,6 +198,7 @@ fn bad_names_are_refused_and_counted() {
 fn a_joiner_whose_seeds_are_gone_asks_a_member() {
     let mut b = Bench::new(3);
     b.input(Input::Join(vec![addr(8), addr(9)]));
+    b.timer(Timer::Join);
     let effects = b.timer(Timer::Join);
     let asked = |e: &EffectOf<Membership>| match e {
         Effect::Send(To::Node(id), Msg::Join) => Some(id.0),
@@ -204,4 +206,12 @@ fn a_joiner_whose_seeds_are_gone_asks_a_member() {
     };
     let asked: Vec<u64> = effects.iter().filter_map(asked).collect();
     assert!(matches!(asked[..], [2 | 3]), "{effects:?}");
+}
+
+#[test]
+fn the_seeds_of_the_latest_order_are_asked_first() {
+    let mut b = Bench::new(3);
+    b.input(Input::Join(vec![addr(8)]));
+    let effects = b.input(Input::Join(vec![addr(9)]));
+    assert_eq!(effects[0], Effect::Send(To::Addr(addr(9)), Msg::Join));
 }
