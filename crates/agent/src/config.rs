@@ -3,7 +3,7 @@
 
 use crate::listen::HttpAddr;
 use consort::membership::SuspicionTimeout;
-use consort::{DEFAULT_PORT, Meta, NodeId};
+use consort::{DEFAULT_PORT, Meta, NodeId, Profile};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ pub struct Config {
 }
 
 /// Settings as a file or flags give them. What is not given has its default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
     /// Default: the name of this machine.
@@ -44,6 +44,8 @@ pub struct RawConfig {
     pub id: Option<String>,
     /// Name of the group. Default `consort`.
     pub group: Option<String>,
+    /// `wired`, `wifi`, `mesh` or `lora`. Default `wired`.
+    pub profile: Option<String>,
     /// `IP:PORT`. Default `0.0.0.0:7717`.
     pub bind: Option<String>,
     /// `IP` or `IP:PORT`.
@@ -64,7 +66,7 @@ pub struct RawConfig {
 }
 
 /// Settings of membership; [`consort::membership::Config`] tells what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(
     missing_docs,
@@ -74,6 +76,7 @@ pub struct RawMembership {
     #[serde(default, with = "humantime_serde::option")]
     pub probe_period: Option<Duration>,
     pub probe_helpers: Option<u8>,
+    pub distance_exponent: Option<f32>,
     pub suspicion_factor: Option<u32>,
     pub suspicion_stretch: Option<u32>,
     pub suspicion_confirmations: Option<u8>,
@@ -149,6 +152,7 @@ impl RawConfig {
             name: self.name.or(file.name),
             id: self.id.or(file.id),
             group: self.group.or(file.group),
+            profile: self.profile.or(file.profile),
             bind: self.bind.or(file.bind),
             advertise: self.advertise.or(file.advertise),
             join,
@@ -158,6 +162,7 @@ impl RawConfig {
             membership: RawMembership {
                 probe_period: m.probe_period.or(f.probe_period),
                 probe_helpers: m.probe_helpers.or(f.probe_helpers),
+                distance_exponent: m.distance_exponent.or(f.distance_exponent),
                 suspicion_factor: m.suspicion_factor.or(f.suspicion_factor),
                 suspicion_stretch: m.suspicion_stretch.or(f.suspicion_stretch),
                 suspicion_confirmations: m.suspicion_confirmations.or(f.suspicion_confirmations),
@@ -205,6 +210,10 @@ impl TryFrom<RawConfig> for Config {
                 "write IP:PORT, as in 127.0.0.1:7718, or unix:PATH",
             )?,
         };
+        let profile = match raw.profile {
+            None => Profile::default(),
+            Some(text) => parse("profile", &text, "write wired, wifi, mesh or lora")?,
+        };
         let config = Config {
             name: raw.name.unwrap_or_else(host_name),
             id,
@@ -214,7 +223,7 @@ impl TryFrom<RawConfig> for Config {
             http,
             state: raw.state,
             tags: raw.tags,
-            protocol: protocol(raw.group, raw.membership),
+            protocol: protocol(profile, raw.group, raw.membership),
         };
         config.protocol.check()?;
         let meta = Meta {
@@ -226,9 +235,9 @@ impl TryFrom<RawConfig> for Config {
     }
 }
 
-/// The defaults of the protocols, with what is set.
-fn protocol(group: Option<String>, raw: RawMembership) -> consort::Config {
-    let mut config = consort::Config::default();
+/// The defaults of the profile, with what is set.
+fn protocol(profile: Profile, group: Option<String>, raw: RawMembership) -> consort::Config {
+    let mut config = consort::Config::from(profile);
     if let Some(group) = group {
         config.group = group;
     }
@@ -239,6 +248,7 @@ fn protocol(group: Option<String>, raw: RawMembership) -> consort::Config {
     }
     set(&mut m.probe_period, raw.probe_period);
     set(&mut m.probe_helpers, raw.probe_helpers);
+    set(&mut m.distance_exponent, raw.distance_exponent);
     set(&mut m.suspicion_confirmations, raw.suspicion_confirmations);
     set(&mut m.confirm_grace_periods, raw.confirm_grace_periods);
     set(&mut m.rumor_factor, raw.rumor_factor);
@@ -291,6 +301,7 @@ mod tests {
             name = "robot-7"
             id = "c0ffee"
             group = "yard"
+            profile = "mesh"
             bind = "127.0.0.1:0"
             advertise = "10.0.0.7"
             join = ["10.0.0.5:7717", "seed.local"]
@@ -314,12 +325,18 @@ mod tests {
             stretch: 6,
         };
         assert_eq!(m.suspicion_timeout, timeout);
+        assert_eq!(
+            m.route_convergence,
+            Duration::from_secs(10),
+            "of the profile"
+        );
     }
 
     #[test]
     fn mistakes_are_named_with_what_would_be_right() {
         for (text, parts) in [
             ("nmae = 'x'", ["nmae", "name"]),
+            ("profile = 'wireless'", ["wireless", "wifi"]),
             (
                 "[membership]\nprobe_perid = '1s'",
                 ["probe_perid", "probe_period"],

@@ -40,10 +40,13 @@ pub(crate) struct Args {
     /// Name of the group; others are ignored [default: consort]
     #[arg(long)]
     group: Option<String>,
+    /// Kind of network: wired, wifi, mesh or lora; sets periods and budgets together [default: wired]
+    #[arg(long)]
+    profile: Option<String>,
     /// Directory that remembers identity and life across restarts [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// How often a member is probed; use the same everywhere [default: 1s]
+    /// How often a member is probed; use the same everywhere [default: the profile's, 1s]
     #[arg(long, value_parser = humantime::parse_duration)]
     period: Option<Duration>,
 }
@@ -70,6 +73,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         name: args.name,
         id: None,
         group: args.group,
+        profile: args.profile,
         bind: args.bind,
         advertise: args.advertise,
         join: args.join,

@@ -7,7 +7,7 @@ use crate::event::Events;
 use crate::handle::Node;
 use crate::state::{Remembered, StateDir, StateError};
 use consort_proto::membership::{self, Meta};
-use consort_proto::{Config, Fact, Identity, Life, NodeId, hash_bytes};
+use consort_proto::{Config, Fact, Identity, Life, NodeId, Profile, hash_bytes};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -98,6 +98,17 @@ impl Builder {
     /// A state directory does this by itself.
     pub fn life_after(mut self, last: Life) -> Self {
         self.life_floor = Some(last);
+        self
+    }
+
+    /// The kind of network: sets periods and budgets that belong together, and keeps the group's
+    /// name. Call it before the settings that differ from it. Default [`Profile::Wired`].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        let group = core::mem::take(&mut self.config.group);
+        self.config = Config {
+            group,
+            ..Config::from(profile)
+        };
         self
     }
 

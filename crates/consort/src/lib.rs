@@ -39,7 +39,9 @@ mod stats;
 pub use address::DEFAULT_PORT;
 pub use builder::Builder;
 pub use consort_proto::membership::{Meta, MetaError};
-pub use consort_proto::{Config, ConfigError, Incarnation, Life, NodeId, ParseIdError, membership};
+pub use consort_proto::{
+    Config, ConfigError, Incarnation, Life, NodeId, ParseIdError, Profile, membership,
+};
 pub use error::{JoinError, ResolveError, SetTagsError, StartError, Stopped};
 pub use event::{Arrival, Departure, Event, EventError, Events};
 pub use handle::Node;
