@@ -18,7 +18,12 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
         .await?;
     let mut events = node.subscribe();
     for member in node.members().await? {
-        println!("{} is {:?} at {}", member.name(), member.status, member.addr);
+        println!(
+            "{} is {:?} at {}",
+            member.name(),
+            member.status,
+            member.addr
+        );
     }
     loop {
         println!("{:?}", events.next().await?);

@@ -3,6 +3,7 @@
 use crate::membership::{Meta, Proximity, Record};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::time::Duration;
 
 /// An order to a [`Node`](crate::Node).
 #[derive(Clone, Debug, PartialEq)]
@@ -22,4 +23,7 @@ pub enum Command {
     SetProximity(Vec<Proximity>),
     /// Announce where this node is.
     SetPosition([f32; 3]),
+    /// Announce that this node will be silent for so long, as when a device sleeps to save its
+    /// battery: nobody probes or accuses it meanwhile. Zero, or a nap longer than `nap_max`, ends it.
+    Nap(Duration),
 }

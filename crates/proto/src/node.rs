@@ -219,6 +219,7 @@ impl Node {
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),
             Command::SetPosition(position) => Input::SetPosition(position),
+            Command::Nap(span) => Input::Nap(span),
         };
         self.step_membership(now, |m, cx| m.on_input(cx, (), input));
         self.flush(now);

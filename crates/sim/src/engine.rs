@@ -197,7 +197,7 @@ impl<O: Oracle> Engine<O> {
     fn restart(&mut self, index: usize, keep: Keep) -> Result<(), Violation> {
         let known: Vec<Record> = if keep == Keep::All {
             let table = self.world.hosts[index].node.membership().table();
-            table.iter().map(|m| m.record()).collect()
+            table.iter().map(|m| m.record(self.world.now)).collect()
         } else {
             Vec::new()
         };

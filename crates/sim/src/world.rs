@@ -331,6 +331,7 @@ impl World {
             addr: addr_of(index),
             meta: Arc::clone(&meta),
             coordinate: None,
+            nap_ms: 0,
             current: true,
         };
         self.hosts.iter().enumerate().map(record).collect()

@@ -98,6 +98,8 @@ pub struct Config {
     pub heal_periods: u32,
     /// Least time between two comparisons of member lists; 0 is never. Default 8.
     pub sync_periods: u32,
+    /// Longest nap that is believed; see [`Command::Nap`](crate::Command::Nap). Default 1 hour.
+    pub nap_max: Duration,
     /// Time the routing below needs to find another way: a suspicion is never shorter than twice
     /// this. Default 0, right for a single hop.
     pub route_convergence: Duration,
@@ -145,6 +147,7 @@ impl Default for Config {
             tombstone_periods: 128,
             heal_periods: 16,
             sync_periods: 8,
+            nap_max: Duration::from_secs(3600),
             route_convergence: Duration::ZERO,
             members_max: 10_000,
             relays_max: 64,

@@ -9,7 +9,7 @@ use super::table::{Phase, bucket_of, digest_key};
 use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
-use crate::time::Instant;
+use crate::time::{Instant, micros};
 use crate::wire::Frame;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -112,13 +112,13 @@ impl Membership {
             joining.backoff = (joining.backoff * 2).min(16);
         }
         cx.send(to, Msg::Join);
-        cx.send(to, Msg::Record(self.own_record(cx.me)));
+        cx.send(to, Msg::Record(self.own_record(cx.me, cx.now)));
         cx.set_timer(Timer::Join, cx.now + wait);
     }
 
     /// A newcomer asks to be let in. Its header and record have made it a member already.
     pub(super) fn on_join(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
-        cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+        cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me, cx.now)));
         self.send_page(cx, from, None, 1);
     }
 
@@ -145,7 +145,7 @@ impl Membership {
             if member.id == from.id {
                 continue;
             }
-            let msg = Msg::Record(member.record());
+            let msg = Msg::Record(member.record(cx.now));
             let len = super::frame_len(&msg);
             if len > room {
                 cut = true;
@@ -240,14 +240,14 @@ impl Membership {
         }
         let mut room = self.frames_max * PAGES - 256;
         if differs(cx.me) {
-            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me, cx.now)));
             room = room.saturating_sub(usize::from(self.config.meta_max) + 64);
         }
         // A random start, so that repeated exchanges get through lists longer than one answer.
         let start = NodeId(cx.rng.bits64());
         let wrapped = self.table.iter_after(Some(start)).chain(self.table.iter());
         for member in wrapped.take(self.table.len()).filter(|m| differs(m.id)) {
-            let msg = Msg::Record(member.record());
+            let msg = Msg::Record(member.record(cx.now));
             let len = super::frame_len(&msg);
             if len > room {
                 break;
@@ -291,7 +291,7 @@ impl Membership {
         });
         if let Some(addr) = addr.filter(|&a| !known(a)) {
             cx.send(To::Addr(addr), Msg::Join);
-            cx.send(To::Addr(addr), Msg::Record(self.own_record(cx.me)));
+            cx.send(To::Addr(addr), Msg::Record(self.own_record(cx.me, cx.now)));
         }
     }
 
@@ -370,7 +370,7 @@ impl Membership {
     }
 
     /// What this node says of itself.
-    pub(super) fn own_record(&self, me: NodeId) -> Record {
+    pub(super) fn own_record(&self, me: NodeId, now: Instant) -> Record {
         Record {
             id: me,
             precedence: self.own_precedence(),
@@ -378,6 +378,7 @@ impl Membership {
             addr: self.addr,
             meta: Arc::clone(&self.meta),
             coordinate: self.coordinate,
+            nap_ms: (micros(self.naps_until.since(now)) / 1000).min(u64::from(u32::MAX)) as u32,
             current: true,
         }
     }

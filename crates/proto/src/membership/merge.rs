@@ -10,6 +10,7 @@ use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Fact, Sender};
 use alloc::sync::Arc;
 use core::net::SocketAddr;
+use core::time::Duration;
 
 impl Membership {
     /// Every datagram, before its frames: its header is a claim of its sender.
@@ -47,7 +48,7 @@ impl Membership {
         }
         if member.precedence.life > from.life {
             // A process of an earlier life, or one whose clock went backwards: it must know.
-            let record = member.record();
+            let record = member.record(cx.now);
             if self.may_pursue(cx, from.id) {
                 cx.send(from.reply_to(), super::Msg::Record(record));
             }
@@ -87,7 +88,7 @@ impl Membership {
             None => {
                 if let Some(addr) = addr {
                     let meta = Arc::default();
-                    let (coordinate, current) = (None, false);
+                    let (coordinate, nap_ms, current) = (None, 0, false);
                     self.admit(
                         cx,
                         Record {
@@ -97,6 +98,7 @@ impl Membership {
                             addr,
                             meta,
                             coordinate,
+                            nap_ms,
                             current,
                         },
                     );
@@ -120,6 +122,8 @@ impl Membership {
             self.defend(cx, precedence, record.accuser);
             return;
         }
+        let nap = Duration::from_millis(u64::from(record.nap_ms));
+        let tells_nap = record.current && precedence.status == Status::Alive;
         match precedence.status {
             Status::Alive => match self.table.get(id) {
                 None => self.admit(cx, record),
@@ -158,6 +162,27 @@ impl Membership {
             Status::Left => {
                 self.merge_left(cx, id, precedence.life, precedence.incarnation);
             }
+        }
+        if tells_nap {
+            self.note_nap(cx, id, precedence, nap);
+        }
+    }
+
+    /// A member said, with the claim in force, how long it will be silent.
+    fn note_nap(&mut self, cx: &MembershipCx<'_>, id: NodeId, said: Precedence, nap: Duration) {
+        if nap > self.config.nap_max {
+            self.stats.naps_refused += 1;
+            return;
+        }
+        // Awake again, it has the time of a suspect to be heard.
+        let until = match nap.is_zero() {
+            true => cx.now,
+            false => cx.now + nap + self.config.suspicion_min(self.size()),
+        };
+        if let Some(member) = self.table.touch(id)
+            && member.precedence == said
+        {
+            member.naps_until = until;
         }
     }
 
@@ -472,6 +497,7 @@ fn unaddressed(id: NodeId, precedence: Precedence, accuser: NodeId) -> Record {
         addr,
         meta,
         coordinate: None,
+        nap_ms: 0,
         current: false,
     }
 }

@@ -79,6 +79,8 @@ pub enum Input {
     SetProximity(Vec<Proximity>),
     /// Announce where this node is.
     SetPosition([f32; 3]),
+    /// Announce a silence.
+    Nap(Duration),
 }
 
 /// Deadlines of membership.
@@ -131,6 +133,8 @@ pub struct Stats {
     pub relays_dropped: u64,
     /// Seeds ignored because enough are known.
     pub seeds_dropped: u64,
+    /// Naps longer than allowed, of this node or of others.
+    pub naps_refused: u64,
     /// Records or settings with a name or tags that are not allowed.
     pub meta_refused: u64,
     /// Accusations of nodes that this one does not know.
@@ -160,6 +164,7 @@ pub struct Membership {
     luck: Luck,
     unlucky: bool,
     last_heard: Instant,
+    naps_until: Instant,
     isolated_since: Option<Instant>,
     /// Members of whom there was news lately, the latest last.
     news: VecDeque<(Instant, NodeId)>,
@@ -206,6 +211,7 @@ impl Membership {
             luck: Luck::default(),
             unlucky: false,
             last_heard: Instant::ZERO,
+            naps_until: Instant::ZERO,
             isolated_since: None,
             news: VecDeque::new(),
             repairs: [None; 3],
@@ -365,7 +371,7 @@ impl Membership {
             }
         }
         if self.rumors.len() > 0 {
-            self.offer_rumors(me, told, &mut room, &mut push);
+            self.offer_rumors(me, now, told, &mut room, &mut push);
         }
         if !self.news.is_empty() {
             self.offer_news(now, to, room, push);
@@ -375,13 +381,14 @@ impl Membership {
     fn offer_rumors(
         &mut self,
         me: NodeId,
+        now: Instant,
         told: Option<NodeId>,
         room: &mut usize,
         push: &mut impl FnMut(Msg),
     ) {
         let limit = self.config.rumor_factor * log_periods(self.size());
         let most = usize::from(self.config.rumors_max);
-        let own = self.own_record(me);
+        let own = self.own_record(me, now);
         let own_accusation = self.own_accusation(me);
         let table = &self.table;
         let mut misfits = 0;
@@ -396,7 +403,7 @@ impl Membership {
             } else {
                 match table.get(rumor.subject) {
                     None => return Take::Gone,
-                    Some(m) if m.precedence.status == Status::Alive => Msg::Record(m.record()),
+                    Some(m) if m.precedence.status == Status::Alive => Msg::Record(m.record(now)),
                     Some(m) => Msg::Accusation(Accusation {
                         accuser: rumor.accuser,
                         ..m.accusation()
@@ -457,7 +464,7 @@ impl Membership {
                 continue;
             };
             let msg = match member.precedence.status {
-                Status::Alive => Msg::Record(member.record()),
+                Status::Alive => Msg::Record(member.record(now)),
                 _ => Msg::Accusation(member.accusation()),
             };
             let len = frame_len(&msg);
@@ -521,6 +528,14 @@ impl Protocol for Membership {
                     }
                 }
                 self.selector.replan();
+            }
+            Input::Nap(span) => {
+                if span > self.config.nap_max {
+                    self.stats.naps_refused += 1;
+                } else if !span.is_zero() || self.naps_until > cx.now {
+                    self.naps_until = cx.now + span;
+                    self.announce(cx);
+                }
             }
             Input::SetPosition(position) => {
                 let place = Coordinate::at(position);

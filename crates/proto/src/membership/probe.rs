@@ -73,7 +73,8 @@ impl Membership {
             Some(id) => Some(id),
             None => self.selector.target(&self.table, cx.now, cx.rng),
         };
-        if let Some(target) = target {
+        let naps = |id| self.table.get(id).is_some_and(|m| m.is_napping(cx.now));
+        if let Some(target) = target.filter(|&id| !naps(id)) {
             self.probe(cx, target, end, true);
         }
     }
@@ -226,7 +227,7 @@ impl Membership {
         self.note_probed(cx.now);
         cx.send(from.reply_to(), Msg::Ack { seq });
         if want {
-            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me)));
+            cx.send(from.reply_to(), Msg::Record(self.own_record(cx.me, cx.now)));
         }
     }
 

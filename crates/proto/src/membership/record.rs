@@ -132,6 +132,8 @@ pub struct Record {
     pub meta: Arc<Meta>,
     /// Where it is, as far as the teller knows.
     pub coordinate: Option<Coordinate>,
+    /// How long it will be silent from now on, in milliseconds; 0 when it is awake.
+    pub nap_ms: u32,
     /// Address and meta belong to this claim. Otherwise they are those of an earlier one, the best
     /// the teller has: good enough to reach the member and ask.
     pub current: bool,

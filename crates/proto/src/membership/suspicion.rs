@@ -90,8 +90,11 @@ impl Membership {
         };
         let precedence = member.precedence;
         self.stats.accusations += 1;
-        if member.phase == Phase::Down || precedence.status.is_terminal() {
-            // A verdict is out already, or the member is gone.
+        if member.phase == Phase::Down
+            || precedence.status.is_terminal()
+            || member.is_napping(cx.now)
+        {
+            // A verdict is out already, the member is gone, or it sleeps.
             return;
         }
         if self.is_isolated() {

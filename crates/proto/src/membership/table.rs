@@ -95,6 +95,8 @@ pub struct Member {
     /// The first to accuse it of what it is accused of; itself when nobody does, or it left.
     pub accuser: NodeId,
     pub(crate) suspicion: Option<Box<Suspicion>>,
+    /// It is silent on purpose until then.
+    pub(crate) naps_until: Instant,
     /// When this node last sent it an unasked-for ping.
     pub(crate) pursued_at: Option<Instant>,
     /// When a record of a departed member may go.
@@ -115,7 +117,7 @@ const CONTACTS: usize = 64;
 
 impl Member {
     /// The record, as pages carry it.
-    pub fn record(&self) -> Record {
+    pub fn record(&self, now: Instant) -> Record {
         Record {
             id: self.id,
             precedence: self.precedence,
@@ -123,8 +125,14 @@ impl Member {
             addr: self.addr,
             meta: Arc::clone(&self.meta),
             coordinate: self.coordinate,
+            nap_ms: (micros(self.naps_until.since(now)) / 1000).min(u64::from(u32::MAX)) as u32,
             current: self.current,
         }
+    }
+
+    /// Whether it is silent on purpose.
+    pub fn is_napping(&self, now: Instant) -> bool {
+        self.naps_until > now
     }
 
     /// How troubled it was of late: the number of suspicions, each counting half after every
@@ -355,6 +363,7 @@ impl Table {
             trouble_at: now,
             current: record.current,
             suspicion: None,
+            naps_until: Instant::ZERO,
             pursued_at: None,
             expires: Instant::MAX,
             position: NOWHERE,
@@ -483,6 +492,7 @@ mod tests {
             addr: SocketAddr::from(([10, 0, 0, id as u8], 1)),
             meta: Arc::default(),
             coordinate: None,
+            nap_ms: 0,
             current: true,
         }
     }

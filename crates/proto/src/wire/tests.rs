@@ -101,6 +101,7 @@ fn msg() -> impl Strategy<Value = Msg> {
                     addr,
                     meta,
                     coordinate: current.then(Coordinate::default),
+                    nap_ms: precedence.incarnation.0,
                     current,
                 })
             }
@@ -143,6 +144,7 @@ fn record(id: u64) -> Record {
         addr: SocketAddr::from(([10, 0, 0, id as u8], 7000)),
         meta: Arc::new(Meta::named("robot")),
         coordinate: None,
+        nap_ms: 0,
         current: true,
     }
 }
@@ -270,7 +272,7 @@ fn the_bytes_on_the_wire_are_pinned() {
             "ac02",
             "01",
             "0400000000000000",
-            "002b",
+            "002c",
             "0a",
             "0200000000000000",
             "0a00000000000000",
@@ -279,6 +281,7 @@ fn the_bytes_on_the_wire_are_pinned() {
             "0200000000000000",
             "000a000002d836",
             "05726f626f74",
+            "00",
             "00",
             "00",
             "01",

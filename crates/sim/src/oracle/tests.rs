@@ -68,6 +68,7 @@ fn record(id: NodeId, life: Life, incarnation: u32) -> Msg {
         addr: crate::world::addr_of(0),
         meta: Arc::default(),
         coordinate: None,
+        nap_ms: 0,
         current: true,
     })
 }

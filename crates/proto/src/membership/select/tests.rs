@@ -25,6 +25,7 @@ fn add(table: &mut Table, id: u64, distance: f32) {
         addr: SocketAddr::from(([10, 0, 0, 1], 1)),
         meta: Arc::default(),
         coordinate: None,
+        nap_ms: 0,
         current: true,
     };
     table.insert(record, Phase::Up, Instant::ZERO);

@@ -41,7 +41,7 @@ fn an_accused_node_raises_its_incarnation_and_says_so_first() {
         }]
     );
     assert_eq!(b.m.incarnation, Incarnation(5));
-    assert_eq!(b.rumors(None), [Msg::Record(b.m.own_record(ME))]);
+    assert_eq!(b.rumors(None), [Msg::Record(b.m.own_record(ME, b.now))]);
     // I3: it never lists itself.
     assert!(b.m.table.get(ME).is_none());
     // What is below its claim is not worth an answer.

@@ -71,7 +71,7 @@ fn leaving_ends_in_any_case() {
 #[test]
 fn a_joiner_asks_its_seeds_in_turn_and_backs_off() {
     let mut b = Bench::new(1);
-    let own = Msg::Record(b.m.own_record(ME));
+    let own = Msg::Record(b.m.own_record(ME, b.now));
     let asks = |seed, wait: Duration, now: Instant| {
         [
             Effect::Send(To::Addr(addr(seed)), Msg::Join),

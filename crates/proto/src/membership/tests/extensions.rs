@@ -301,3 +301,48 @@ fn a_partition_that_outlasts_all_records_still_heals() {
     assert!(b.m.table.get(NodeId(2)).is_none(), "the record has expired");
     assert!(effects.contains(&Effect::Send(To::Addr(addr(2)), Msg::Join)));
 }
+
+#[test]
+fn a_napping_member_is_neither_probed_nor_accused_until_it_should_be_back() {
+    let mut b = Bench::with(2, quiet());
+    let mut asleep = alive(2, 1);
+    asleep.nap_ms = 60_000;
+    b.msg(sender(2, 1), Msg::Record(asleep));
+    b.now = b.m.tick_due;
+    assert!(
+        b.timer(Timer::Tick)
+            .iter()
+            .all(|e| !matches!(e, Effect::Send(..)))
+    );
+    assert_eq!(b.step(|m, cx| m.accuse(cx, NodeId(2))), []);
+    // A minute and the least suspicion later it should have been heard.
+    b.now = b.now + T * 70;
+    b.m.tick_due = b.now;
+    b.tick();
+    let effects = b.step(|m, cx| m.accuse(cx, NodeId(2)));
+    assert!(matches!(events(&effects)[..], [Event::Suspected { .. }]));
+}
+
+#[test]
+fn a_nap_is_announced_passed_on_and_bounded() {
+    let mut b = Bench::with(3, quiet());
+    b.input(Input::Nap(T * 60));
+    assert_eq!(b.m.incarnation, Incarnation(1));
+    let Msg::Record(own) = &b.rumors(None)[0] else {
+        panic!("announced");
+    };
+    assert_eq!(own.nap_ms, 60_000);
+    let mut other = Bench::with(3, quiet());
+    let mut told = own.clone();
+    told.id = NodeId(3);
+    b.now = b.now + T;
+    other.msg(sender(2, 0), Msg::Record(told.clone()));
+    assert!(other.member(3).is_napping(other.now + T * 60));
+    assert!(other.member(3).record(other.now + T).nap_ms > 59_000);
+    // Too long a nap is not believed.
+    told.precedence.incarnation = Incarnation(2);
+    told.nap_ms = u32::MAX;
+    other.msg(sender(2, 0), Msg::Record(told));
+    b.input(Input::Nap(T * 100_000));
+    assert_eq!((b.m.stats.naps_refused, other.m.stats.naps_refused), (1, 1));
+}

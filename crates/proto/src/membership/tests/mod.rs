@@ -28,6 +28,7 @@ fn alive(id: u64, incarnation: u32) -> Record {
         addr: addr(id),
         meta: Arc::new(Meta::named("n")),
         coordinate: None,
+        nap_ms: 0,
         current: true,
     }
 }

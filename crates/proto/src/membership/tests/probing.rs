@@ -38,7 +38,10 @@ fn a_ping_is_answered_where_it_came_from() {
         b.msg(from, ping),
         [
             Effect::Send(To::At(NodeId(2), addr(99)), Msg::Ack { seq: 7 }),
-            Effect::Send(To::At(NodeId(2), addr(99)), Msg::Record(b.m.own_record(ME))),
+            Effect::Send(
+                To::At(NodeId(2), addr(99)),
+                Msg::Record(b.m.own_record(ME, b.now))
+            ),
         ]
     );
 }
