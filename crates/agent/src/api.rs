@@ -24,6 +24,14 @@ pub struct MemberView {
     pub tags: BTreeMap<String, String>,
     /// Smoothed round-trip time in microseconds, `null` without a sample.
     pub rtt_us: Option<u64>,
+    /// How healthy it was of late, in percent.
+    pub health_percent: u8,
+    /// How often it was suspected since the answering node knows it.
+    pub suspicions: u32,
+    /// How often it answered for itself.
+    pub refutations: u32,
+    /// Who accuses it, `null` when nobody does.
+    pub accuser: Option<String>,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
@@ -40,6 +48,10 @@ impl From<&Member> for MemberView {
             incarnation: member.incarnation.0,
             tags: member.tags().clone(),
             rtt_us: member.rtt.map(|rtt| rtt.as_micros() as u64),
+            health_percent: member.health_percent,
+            suspicions: member.suspicions,
+            refutations: member.refutations,
+            accuser: member.accuser.map(|id| id.to_string()),
             is_self: member.is_self,
         }
     }

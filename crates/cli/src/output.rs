@@ -74,7 +74,7 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> St
 pub(crate) fn members_table(members: &[MemberView]) -> String {
     let mut sorted: Vec<&MemberView> = members.iter().collect();
     sorted.sort_by_key(|m| (natural(&m.name), m.id.clone()));
-    let rows: Vec<[String; 6]> = sorted
+    let rows: Vec<[String; 7]> = sorted
         .iter()
         .map(|m| {
             let rtt = match m.rtt_us {
@@ -89,11 +89,13 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
                 safe(&m.address),
                 safe(&m.id),
                 rtt,
+                format!("{} %", m.health_percent),
                 safe(&tags.join(" ")),
             ]
         })
         .collect();
-    table(["NAME", "STATUS", "ADDRESS", "ID", "RTT", "TAGS"], &rows)
+    let head = ["NAME", "STATUS", "ADDRESS", "ID", "RTT", "HEALTH", "TAGS"];
+    table(head, &rows)
 }
 
 /// Sorts `node-10` after `node-9`.

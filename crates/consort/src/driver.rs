@@ -12,7 +12,7 @@ use crate::handle::{Inner, Node};
 use crate::member::{self, Member, Status};
 use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
-use consort_proto::membership::{JoinState, Meta};
+use consort_proto::membership::JoinState;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant};
 use core::net::SocketAddr;
@@ -46,7 +46,7 @@ pub(crate) enum Order {
     Members(oneshot::Sender<Vec<Member>>),
     This(oneshot::Sender<Member>),
     Stats(oneshot::Sender<Stats>),
-    SetMeta(Meta, oneshot::Sender<()>),
+    Carry(Command, oneshot::Sender<()>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
     Leave(oneshot::Sender<()>),
@@ -228,7 +228,7 @@ impl Driver {
     async fn obey(&mut self, order: Order) {
         match order {
             Order::Members(reply) => {
-                let _ = reply.send(member::everybody(&self.node));
+                let _ = reply.send(member::everybody(&self.node, self.clock.now()));
             }
             Order::This(reply) => {
                 let _ = reply.send(member::itself(&self.node));
@@ -239,8 +239,8 @@ impl Driver {
                     driver: self.stats,
                 });
             }
-            Order::SetMeta(meta, reply) => {
-                self.command(Command::SetMeta(meta)).await;
+            Order::Carry(command, reply) => {
+                self.command(command).await;
                 let _ = reply.send(());
             }
             Order::Join(seeds, reply) => {
@@ -275,7 +275,7 @@ impl Driver {
             }
         }
         while let Some(event) = self.node.poll_event() {
-            let event = Event::from_core(event, &self.node);
+            let event = Event::from_core(event, &self.node, self.clock.now());
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             // Nobody may be listening.
@@ -323,7 +323,7 @@ impl Driver {
         let now = tokio::time::Instant::now();
         while let Some(at) = self.waiting.iter().position(|w| w.until <= now) {
             let waiting = self.waiting.swap_remove(at);
-            let members = member::everybody(&self.node);
+            let members = member::everybody(&self.node, self.clock.now());
             let is_member = |addr: SocketAddr| {
                 let mut alive = members.iter().filter(|m| m.status == Status::Alive);
                 alive.any(|m| m.addr == addr)

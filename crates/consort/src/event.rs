@@ -2,7 +2,7 @@
 
 use crate::member::{self, Member};
 use consort_proto::membership;
-use consort_proto::{Life, NodeId};
+use consort_proto::{Instant, Life, NodeId};
 use tokio::sync::broadcast;
 
 pub use consort_proto::membership::{Arrival, Departure};
@@ -69,10 +69,14 @@ pub enum Event {
 
 impl Event {
     /// Adds to an event of the core the member it is about.
-    pub(crate) fn from_core(event: consort_proto::Event, node: &consort_proto::Node) -> Event {
+    pub(crate) fn from_core(
+        event: consort_proto::Event,
+        node: &consort_proto::Node,
+        now: Instant,
+    ) -> Event {
         let consort_proto::Event::Membership(event) = event;
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
-            Some(member) => Member::from(member),
+            Some(member) => Member::new(node, member, now),
             // Forgotten in the very step that reported it.
             None => Member {
                 id,

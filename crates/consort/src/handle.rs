@@ -7,8 +7,8 @@ use crate::error::{JoinError, SetTagsError, Stopped};
 use crate::event::{Event, Events};
 use crate::member::Member;
 use crate::stats::Stats;
-use consort_proto::NodeId;
 use consort_proto::membership::Meta;
+use consort_proto::{Command, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl Node {
         self.inner.bound
     }
 
-    /// Where it tells others to send to.
+    /// Where it told others to send to when it started.
     pub fn advertised_addr(&self) -> SocketAddr {
         self.inner.advertised
     }
@@ -93,7 +93,27 @@ impl Node {
         let name = self.inner.name.clone();
         let meta = Meta { name, tags };
         meta.check(self.inner.meta_max)?;
-        Ok(self.ask(|reply| Order::SetMeta(meta, reply)).await?)
+        Ok(self.carry(Command::SetMeta(meta)).await?)
+    }
+
+    /// Announces another address under the same identity, as after a change of networks. The socket
+    /// stays bound as it is: bind to an unspecified address to be reachable on a new interface.
+    pub async fn set_advertised_addr(&self, addr: SocketAddr) -> Result<(), Stopped> {
+        self.carry(Command::SetAddr(addr)).await
+    }
+
+    /// Announces where this node is, in metres: for
+    /// [`DistanceSource::Position`](crate::membership::DistanceSource::Position), and so that members
+    /// near a suspect check on it.
+    pub async fn set_position(&self, position: [f32; 3]) -> Result<(), Stopped> {
+        self.carry(Command::SetPosition(position)).await
+    }
+
+    /// Announces that this node will be silent for so long, as a device that sleeps: nobody probes or
+    /// accuses it meanwhile. Zero says that it is awake. Longer than
+    /// [`nap_max`](crate::membership::Config::nap_max) is not believed.
+    pub async fn nap(&self, span: Duration) -> Result<(), Stopped> {
+        self.carry(Command::Nap(span)).await
     }
 
     /// Joins the group that one of `seeds` belongs to; returns once the seeds are resolved and asked.
@@ -175,6 +195,10 @@ impl Node {
             }
             change
         });
+    }
+
+    async fn carry(&self, command: Command) -> Result<(), Stopped> {
+        self.ask(|reply| Order::Carry(command, reply)).await
     }
 
     async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T, Stopped> {

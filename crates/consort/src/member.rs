@@ -1,7 +1,7 @@
 //! The member list as an application sees it.
 
 use consort_proto::membership::{self, Meta, Phase};
-use consort_proto::{Incarnation, Life, NodeId};
+use consort_proto::{Incarnation, Instant, Life, NodeId};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -56,6 +56,14 @@ pub struct Member {
     pub meta: Arc<Meta>,
     /// Smoothed round-trip time of this node's own probes, when there was one.
     pub rtt: Option<Duration>,
+    /// How healthy it was of late, in percent: every suspicion lowers it and fades with time.
+    pub health_percent: u8,
+    /// How often it was suspected since this node knows it.
+    pub suspicions: u32,
+    /// How often it answered for itself.
+    pub refutations: u32,
+    /// Who accuses it, while it is suspect or failed.
+    pub accuser: Option<NodeId>,
     /// Whether this is the node that was asked.
     pub is_self: bool,
 }
@@ -72,8 +80,13 @@ impl Member {
     }
 }
 
-impl From<&membership::Member> for Member {
-    fn from(member: &membership::Member) -> Member {
+impl Member {
+    /// What `node` knows of a member.
+    pub(crate) fn new(
+        node: &consort_proto::Node,
+        member: &membership::Member,
+        now: Instant,
+    ) -> Member {
         let status = match member.phase {
             Phase::Up => Status::Alive,
             Phase::Suspected => Status::Suspect,
@@ -89,6 +102,10 @@ impl From<&membership::Member> for Member {
             incarnation: member.precedence.incarnation,
             meta: Arc::clone(&member.meta),
             rtt: (srtt > 0).then(|| Duration::from_micros(u64::from(srtt))),
+            health_percent: node.membership().health_percent(member, now),
+            suspicions: member.suspicion_count,
+            refutations: member.refutation_count,
+            accuser: Some(member.accuser).filter(|&by| by != member.id),
             is_self: false,
         }
     }
@@ -107,19 +124,23 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         incarnation: own.incarnation(),
         meta: Arc::clone(own.meta()),
         rtt: None,
+        health_percent: 100,
+        suspicions: 0,
+        refutations: 0,
+        accuser: None,
         is_self: true,
     }
 }
 
 /// Everybody, this node included, in order of id.
-pub(crate) fn everybody(node: &consort_proto::Node) -> Vec<Member> {
+pub(crate) fn everybody(node: &consort_proto::Node, now: Instant) -> Vec<Member> {
     let mut members: Vec<Member> = node
         .membership()
         .table()
         .iter()
         // A departed node without an address was never a member here: only its epitaph is kept.
         .filter(|m| m.phase != Phase::Down || m.addr.port() != 0)
-        .map(Member::from)
+        .map(|m| Member::new(node, m, now))
         .chain([itself(node)])
         .collect();
     members.sort_unstable_by_key(|m| m.id);

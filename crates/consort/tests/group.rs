@@ -156,3 +156,32 @@ async fn a_slow_subscriber_is_told_what_it_missed() {
     ));
     assert!(events.next().await.is_ok(), "the rest is still there");
 }
+
+#[tokio::test]
+async fn a_node_that_moves_keeps_its_identity_under_its_new_address() {
+    let nodes = group(3).await;
+    let mover = local("mover")
+        .bind(([0, 0, 0, 0], 0))
+        .advertise(([127, 0, 0, 1], 0));
+    let mover = mover.join([nodes[0].local_addr()]).start().await.unwrap();
+    all_see(&nodes, mover.id(), Status::Alive).await;
+    let life = mover.this().await.unwrap().life;
+    // The whole loopback range is this machine.
+    let moved = ([127, 0, 0, 2], mover.local_addr().port()).into();
+    mover.set_advertised_addr(moved).await.unwrap();
+    eventually(
+        Duration::from_secs(10),
+        "all have the new address",
+        async || {
+            for node in &nodes {
+                if sees(node, mover.id()).await.is_none_or(|m| m.addr != moved) {
+                    return false;
+                }
+            }
+            true
+        },
+    )
+    .await;
+    let seen = sees(&nodes[2], mover.id()).await.unwrap();
+    assert_eq!((seen.life, seen.status), (life, Status::Alive));
+}

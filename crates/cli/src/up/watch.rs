@@ -237,6 +237,10 @@ mod tests {
             incarnation: Incarnation(0),
             meta: Arc::new(Meta::named(format!("node-{n}"))),
             rtt: None,
+            health_percent: 100,
+            suspicions: 0,
+            refutations: 0,
+            accuser: None,
             is_self: false,
         }
     }

@@ -259,6 +259,13 @@ impl Membership {
         &self.stats
     }
 
+    /// How healthy a member was of late, in percent: 100 without a suspicion, 50 with one a moment ago.
+    /// Suspicions fade with [`Config::trouble_periods`].
+    pub fn health_percent(&self, member: &Member, now: Instant) -> u8 {
+        let half_life = self.config.probe_period * self.config.trouble_periods;
+        libm::roundf(100.0 / (1.0 + member.trouble(now, half_life))) as u8
+    }
+
     /// Most ticks between two regular probes of a member that stays, under the plan in force (I6).
     /// `None` when the policy gives no such bound or does not know the member yet.
     pub fn probe_gap_bound(&self, id: NodeId) -> Option<u64> {
