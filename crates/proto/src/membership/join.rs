@@ -10,7 +10,7 @@ use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use crate::time::{Instant, micros};
-use crate::wire::Frame;
+use crate::wire::frame_len;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -146,7 +146,7 @@ impl Membership {
                 continue;
             }
             let msg = Msg::Record(member.record(cx.now));
-            let len = super::frame_len(&msg);
+            let len = frame_len(&msg);
             if len > room {
                 cut = true;
                 break;
@@ -248,7 +248,7 @@ impl Membership {
         let wrapped = self.table.iter_after(Some(start)).chain(self.table.iter());
         for member in wrapped.take(self.table.len()).filter(|m| differs(m.id)) {
             let msg = Msg::Record(member.record(cx.now));
-            let len = super::frame_len(&msg);
+            let len = frame_len(&msg);
             if len > room {
                 break;
             }
@@ -396,10 +396,4 @@ impl Membership {
             accuser: me,
         }
     }
-}
-
-/// Size of `msg` as a frame.
-pub(super) fn frame_len(msg: &Msg) -> usize {
-    // Sized through the frame, the one place that knows the encoding.
-    Frame::Membership(msg.clone()).encoded_len()
 }

@@ -22,10 +22,9 @@ const BODY_MAX: usize = (1 << 14) - 1;
 impl Frame {
     /// Encoded size, with layer and length.
     pub fn encoded_len(&self) -> usize {
-        let body = match self {
-            Frame::Membership(msg) => body_len(msg),
-        };
-        1 + length_len(body) + body
+        match self {
+            Frame::Membership(msg) => frame_len(msg),
+        }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -46,6 +45,12 @@ impl Frame {
         };
         Ok((frame, after))
     }
+}
+
+/// Encoded size of a frame with the body `msg`, of whatever layer.
+pub(crate) fn frame_len<T: Serialize>(msg: &T) -> usize {
+    let body = body_len(msg);
+    1 + length_len(body) + body
 }
 
 fn body_len<T: Serialize>(msg: &T) -> usize {
