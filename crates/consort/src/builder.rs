@@ -171,6 +171,14 @@ impl Builder {
                 (Some(Arc::new(state)), remembered)
             }
         };
+        // Members of the last life are tried after the seeds that were named: a group that lost its
+        // power finds together again without any.
+        for addr in state.iter().flat_map(|s| s.members()) {
+            if addr != bound && seeds.iter().all(|s| s.addr != addr) {
+                let text = addr.to_string();
+                seeds.push(Seed { text, addr });
+            }
+        }
         let id = match (self.id, remembered) {
             (Some(configured), Some(Remembered { id: stored, .. })) if configured != stored => {
                 return Err(StartError::IdDiffers { stored, configured });
@@ -221,6 +229,15 @@ pub(crate) async fn store(
     };
     let Fact::Life(life) = fact;
     blocking(move || state.store(Remembered { id, life })).await
+}
+
+/// Stores where members listen, off the runtime's own threads.
+pub(crate) async fn store_members(
+    state: &Arc<StateDir>,
+    addrs: Vec<SocketAddr>,
+) -> Result<(), StateError> {
+    let state = Arc::clone(state);
+    blocking(move || state.store_members(&addrs)).await
 }
 
 async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {

@@ -29,6 +29,9 @@ const ORDERS_MAX: usize = 64;
 /// Datagrams read before timers and orders have their turn.
 const READS_PER_TURN: usize = 128;
 
+/// Least time between two stores of the addresses of members.
+const STORE_EVERY: Duration = Duration::from_secs(2);
+
 /// How long to wait for room in the socket's send buffer before a datagram counts as lost.
 const SEND_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -115,6 +118,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
+        stored: (0, tokio::time::Instant::now()),
     };
     tokio::spawn(driver.run(start.seeds, orders_in, mode_in));
     let inner = Arc::new(inner);
@@ -140,6 +144,8 @@ struct Driver {
     out: Datagram,
     out_bytes: Vec<u8>,
     in_bytes: Vec<u8>,
+    /// The member list that is stored, and when it was.
+    stored: (u64, tokio::time::Instant),
 }
 
 impl Driver {
@@ -200,8 +206,26 @@ impl Driver {
         if self.node.poll_timeout().is_some_and(|at| at <= now) {
             self.node.handle_timeout(now);
             self.carry_out().await;
+            self.store_members().await;
         }
         self.give_up_waiting();
+    }
+
+    /// Now and then, and when it changed, stores where members listen: hints for the next start.
+    async fn store_members(&mut self) {
+        let Some(state) = &self.state else { return };
+        let table = self.node.membership().table();
+        let (version, at) = self.stored;
+        if table.live() == 0 || table.live_version() == version || at.elapsed() < STORE_EVERY {
+            return;
+        }
+        self.stored = (table.live_version(), tokio::time::Instant::now());
+        let live = (0..table.live()).filter_map(|i| table.pingable(i));
+        let addrs = live.map(|m| m.addr).collect();
+        if let Err(error) = builder::store_members(state, addrs).await {
+            self.stats.store_errors += 1;
+            tracing::warn!(%error, "the addresses of members could not be stored");
+        }
     }
 
     async fn receive(&mut self, len: usize, from: SocketAddr) {

@@ -1,15 +1,20 @@
-//! What a node remembers across restarts: its id and its last life.
+//! What a node remembers across restarts: its id and its last life, and where members listened.
 //!
 //! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
 //! closed by a checksum. A file that does not check is reported and left alone: it may be the only
-//! record of this node's identity. A lock keeps two processes from sharing a directory.
+//! record of this node's identity. The addresses of members are in a file of their own; they are hints,
+//! so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
 use consort_proto::{Life, NodeId, hash_bytes};
+use core::net::SocketAddr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &str = "consort-state 1";
+
+/// Addresses kept: enough that one of them is likely to answer.
+const MEMBERS_MAX: usize = 16;
 
 /// What is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +86,31 @@ impl StateDir {
         Ok((StateDir { dir, _lock: lock }, remembered))
     }
 
+    /// Where members listened when they were last stored.
+    pub(crate) fn members(&self) -> Vec<SocketAddr> {
+        let text = fs::read_to_string(self.dir.join("members")).unwrap_or_default();
+        let addrs = text.lines().filter_map(|line| line.trim().parse().ok());
+        addrs.take(MEMBERS_MAX).collect()
+    }
+
+    /// Replaces the addresses of members; the first few are kept.
+    pub(crate) fn store_members(&self, addrs: &[SocketAddr]) -> Result<(), StateError> {
+        let lines = addrs.iter().take(MEMBERS_MAX).map(|a| format!("{a}\n"));
+        self.replace("members", &lines.collect::<String>())
+    }
+
     /// Replaces what is remembered. When this returns, it is on the disk.
     pub(crate) fn store(&self, remembered: Remembered) -> Result<(), StateError> {
-        let beside = self.dir.join("state.new");
+        self.replace("state", &format(remembered))
+    }
+
+    fn replace(&self, name: &str, text: &str) -> Result<(), StateError> {
+        let beside = self.dir.join(format!("{name}.new"));
         let write = || {
             let mut file = File::create(&beside)?;
-            file.write_all(format(remembered).as_bytes())?;
+            file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&beside, self.dir.join("state"))?;
+            fs::rename(&beside, self.dir.join(name))?;
             File::open(&self.dir)?.sync_all()
         };
         write().map_err(|source| StateError::Io {

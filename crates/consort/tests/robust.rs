@@ -121,3 +121,56 @@ async fn a_seed_that_nobody_listens_at_is_not_fatal() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_group_that_lost_its_power_finds_together_without_seeds() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let a = local("a").state_dir(dirs[0].path()).start().await.unwrap();
+    let b = local("b")
+        .state_dir(dirs[1].path())
+        .join([a.local_addr()])
+        .start()
+        .await
+        .unwrap();
+    let (a_addr, b_addr) = (a.local_addr(), b.local_addr());
+    let remembers = |dir: &tempfile::TempDir, addr: core::net::SocketAddr| {
+        std::fs::read_to_string(dir.path().join("members"))
+            .is_ok_and(|text| text.contains(&addr.to_string()))
+    };
+    eventually(
+        Duration::from_secs(10),
+        "both have stored the other",
+        async || remembers(&dirs[0], b_addr) && remembers(&dirs[1], a_addr),
+    )
+    .await;
+    a.shutdown().await;
+    b.shutdown().await;
+    // A line that is no address is skipped.
+    let path = dirs[0].path().join("members");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("rubbish\n{text}")).unwrap();
+    let a = local("a")
+        .bind(a_addr)
+        .state_dir(dirs[0].path())
+        .start()
+        .await
+        .unwrap();
+    let b = local("b")
+        .bind(b_addr)
+        .state_dir(dirs[1].path())
+        .start()
+        .await
+        .unwrap();
+    eventually(
+        Duration::from_secs(10),
+        "they find each other",
+        async || {
+            let alive = async |n: &consort::Node| {
+                let members = n.members().await.unwrap();
+                members.iter().filter(|m| m.status == Status::Alive).count()
+            };
+            alive(&a).await == 2 && alive(&b).await == 2
+        },
+    )
+    .await;
+}
