@@ -398,11 +398,9 @@ impl Membership {
         let Some(member) = self.table.touch(id) else {
             return false;
         };
-        let due = member
-            .pursued_at
-            .is_none_or(|at| cx.now.since(at) >= period);
+        let due = cx.now >= member.pursue_after;
         if due {
-            member.pursued_at = Some(cx.now);
+            member.pursue_after = cx.now + period;
         }
         due
     }

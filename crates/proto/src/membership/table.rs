@@ -66,7 +66,7 @@ impl Rtt {
 /// One other node, as this one knows it. What every datagram touches shares the first cache line:
 /// in a simulation of thousands, looking up a record is what takes the time.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Member {
     /// Who.
     pub id: NodeId,
@@ -97,8 +97,8 @@ pub struct Member {
     pub(crate) suspicion: Option<Box<Suspicion>>,
     /// It is silent on purpose until then.
     pub(crate) naps_until: Instant,
-    /// When this node last sent it an unasked-for ping.
-    pub(crate) pursued_at: Option<Instant>,
+    /// When this node may send it an unasked-for ping again.
+    pub(crate) pursue_after: Instant,
     /// When a record of a departed member may go.
     expires: Instant,
     /// How often it was suspected, in any life.
@@ -364,7 +364,7 @@ impl Table {
             current: record.current,
             suspicion: None,
             naps_until: Instant::ZERO,
-            pursued_at: None,
+            pursue_after: Instant::ZERO,
             expires: Instant::MAX,
             position: NOWHERE,
         });
@@ -495,6 +495,11 @@ mod tests {
             nap_ms: 0,
             current: true,
         }
+    }
+
+    #[test]
+    fn a_record_takes_three_cache_lines() {
+        assert_eq!(size_of::<Member>(), 192);
     }
 
     #[test]
