@@ -12,6 +12,7 @@ mod join;
 mod leave;
 mod members;
 mod output;
+mod reproduce;
 mod sim;
 mod up;
 
@@ -26,10 +27,12 @@ Examples:
   consort agent --join 192.168.1.20          one node that joins a group on the network
   consort members --format json | jq .       for scripts
   consort sim membership --runs 100          the same nodes in a simulator
+  consort reproduce --all                    the papers' figures, published and measured
 
 Exit codes:
   0  success, or the answer is yes
-  1  the answer is no, as when no seed answers a join, or a simulation breaks an invariant
+  1  the answer is no, as when no seed answers a join, a simulation breaks an
+     invariant, or a recorded result no longer holds
   2  an error, explained on standard error";
 
 /// Coordination without a conductor: know who is there, with no server.
@@ -50,6 +53,7 @@ enum Command {
     Events(events::Args),
     Info(info::Args),
     Sim(sim::SimArgs),
+    Reproduce(reproduce::ReproduceArgs),
 }
 
 /// What a command that did not fail has to say.
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Events(args) => events::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Sim(args) => sim::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

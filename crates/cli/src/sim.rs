@@ -193,7 +193,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
     }
 }
 
-fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+pub(crate) fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
     if threads == Some(0) || threads > Some(1024) {
         bail!("--threads must be between 1 and 1024");
     }
@@ -279,6 +279,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             },
         },
         moved: None,
+        flows_every: None,
         adjust: None,
     })
 }

@@ -113,6 +113,8 @@ pub struct Net {
     delay: Rng,
     counts: Counts,
     traffic: Traffic,
+    /// Bytes by sender and receiver; empty when they are not recorded.
+    flows: Vec<u64>,
 }
 
 /// What becomes of a datagram: delays of its copies in microseconds.
@@ -142,6 +144,7 @@ impl Net {
             delay: Rng::seed(seed, stream::DELAY),
             counts: Counts::default(),
             traffic: Traffic::default(),
+            flows: Vec::new(),
         };
         net.set_conditions(conditions);
         net
@@ -155,6 +158,18 @@ impl Net {
     /// How far what was sent went.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+
+    /// Starts to record the bytes that travel between every two hosts.
+    pub fn record_flows(&mut self) {
+        let hosts = self.deaf.len();
+        self.flows = vec![0; hosts * hosts];
+    }
+
+    /// What was recorded since the last call: a row for each sender.
+    pub fn take_flows(&mut self) -> Vec<u64> {
+        let empty = vec![0; self.flows.len()];
+        core::mem::replace(&mut self.flows, empty)
     }
 
     /// Starts to count anew.
@@ -235,6 +250,9 @@ impl Net {
         };
         let metres = self.routes.length(from, to).unwrap_or(0.0);
         self.traffic.note(hops, metres);
+        if !self.flows.is_empty() {
+            self.flows[from * self.deaf.len() + to] += bytes;
+        }
         self.counts.millimetres += (metres * 1000.0) as u64;
         let (travelled, arrived) = self.travel(hops);
         self.counts.hop_messages += u64::from(travelled);

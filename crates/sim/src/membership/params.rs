@@ -106,6 +106,8 @@ pub struct Params {
     pub feedback: Feedback,
     /// Movement before the run.
     pub moved: Option<Moved>,
+    /// Record the bytes sent between every two nodes, in spans of this length.
+    pub flows_every: Option<f64>,
     /// Last changes to the settings of the nodes.
     pub adjust: Option<fn(&mut membership::Config)>,
 }
@@ -129,6 +131,7 @@ impl Default for Params {
             distances: Distances::Length,
             feedback: Feedback::default(),
             moved: None,
+            flows_every: None,
             adjust: None,
         }
     }
@@ -199,6 +202,7 @@ impl Params {
             ("duration", self.duration),
             ("warm-up", self.warmup),
             ("suspicion", self.suspicion.unwrap_or(1.0)),
+            ("recording", self.flows_every.unwrap_or(1.0)),
         ];
         for (name, span) in spans {
             let ok = span.is_finite() && span > 0.0 && span <= 1e9;

@@ -23,12 +23,17 @@ pub struct Report {
     pub first_detection: Vec<f64>,
     /// For each crashed node that was noticed: from the first verdict to the last.
     pub dissemination: Vec<f64>,
+    /// For each crashed node that was noticed: from the first verdict to that of half of the correct
+    /// nodes.
+    pub dissemination_half: Vec<f64>,
     /// For each crashed node that was noticed: how far away the first to notice was, in metres.
     pub detector_distance: Vec<f64>,
     /// What was sent.
     pub counts: Counts,
     /// How far datagrams went.
     pub traffic: Traffic,
+    /// By span of time: bytes sent by each node (row) to each other (column), where recorded.
+    pub flows: Vec<Vec<u64>>,
     /// Verdicts about nodes that run.
     pub false_positives: u64,
     /// For how long some running node was held down by another, in time units.
@@ -110,6 +115,16 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     for &host in &crashed {
         engine.schedule(crash_at, Fault::Crash(host));
     }
+    let mut flows = Vec::new();
+    if let Some(every) = params.flows_every {
+        engine.world_mut().net_mut().record_flows();
+        let mut end = every;
+        while end <= params.duration {
+            engine.run_until(at_tu(end))?;
+            flows.push(engine.world_mut().net_mut().take_flows());
+            end += every;
+        }
+    }
     engine.run_until(at_tu(params.duration))?;
     engine.finish()?;
     let world = engine.world();
@@ -122,9 +137,11 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         crashed: crashed.to_vec(),
         first_detection: Vec::new(),
         dissemination: Vec::new(),
+        dissemination_half: Vec::new(),
         detector_distance: Vec::new(),
         counts,
         traffic,
+        flows,
         false_positives: watch.false_positives,
         wronged: in_tu(watch.wronged_for(end)),
         undetected: 0,
@@ -139,6 +156,11 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         if let (Some(&first), Some(&last)) = (times().min(), times().max()) {
             report.first_detection.push(in_tu(first.since(crash_at)));
             report.dissemination.push(in_tu(last.since(first)));
+            let mut heard: Vec<Instant> = times().copied().collect();
+            heard.sort_unstable();
+            // Those who never heard of it come last.
+            let half = heard[(seen.len() / 2).min(heard.len() - 1)];
+            report.dissemination_half.push(in_tu(half.since(first)));
             let detectors = (0..params.nodes).filter(|&i| verdicts[i] == Some(first));
             let distance = detectors.map(|i| points[i].distance(points[failed]));
             report

@@ -1,0 +1,184 @@
+//! `consort reproduce`: the papers' figures and tables as executable claims.
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use consort_lab::output;
+use consort_lab::{Budget, Claim, Judged, Plan, Shard, registry};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Arguments of `consort reproduce`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ReproduceArgs {
+    #[command(subcommand)]
+    command: Option<ReproduceCommand>,
+    /// Which claims; `--list` prints their ids
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// All claims
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Print the claims with the verdicts on record, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Fewer runs: minutes for everything (the default)
+    #[arg(long)]
+    quick: bool,
+    /// The papers' numbers of runs: hours for everything
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// Decides everything random
+    #[arg(long, value_name = "S", default_value_t = 7)]
+    seed: u64,
+    /// Threads; the result does not depend on it [default: one per processor]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// Run only share I of N, and leave it in the directory of --out for `reproduce merge`
+    #[arg(long, value_name = "I/N", requires = "out")]
+    shard: Option<String>,
+    /// Write CSV files, plots, results.json and report.html into this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Subcommand)]
+enum ReproduceCommand {
+    /// Put the shares of a run together, and judge
+    Merge(MergeArgs),
+}
+
+#[derive(Args)]
+struct MergeArgs {
+    /// Directories that shares were written to
+    #[arg(value_name = "DIR", required = true)]
+    shares: Vec<PathBuf>,
+    /// Write CSV files, plots, results.json and report.html into this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For documents
+    Markdown,
+}
+
+/// Runs `consort reproduce`. Exit code 1: a claim recorded as reproduced no longer is.
+pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<ExitCode> {
+    if let Some(ReproduceCommand::Merge(args)) = args.command {
+        return merge(&args);
+    }
+    let claims = match (args.all || args.ids.is_empty() && args.list, &args.ids[..]) {
+        (true, _) => registry::all(),
+        (false, []) => bail!("which claims? Give ids or --all; --list prints them"),
+        (false, ids) => registry::find(ids)?,
+    };
+    if args.list {
+        return list(&claims, args.format);
+    }
+    let shard = args.shard.as_deref().map(str::parse).transpose()?;
+    let budget = if args.full {
+        Budget::Full
+    } else {
+        Budget::Quick
+    };
+    let plan = Plan::new(claims.clone(), budget, args.seed);
+    let pool = crate::sim::pool(args.threads)?;
+    let share = shard.unwrap_or(Shard::ALL);
+    let bar = progress(plan.size(share));
+    let partial = pool.install(|| plan.run(share, &|weight| bar.inc(weight)));
+    bar.finish_and_clear();
+    let partial = partial?;
+    if let (Some(shard), Some(dir)) = (shard, &args.out) {
+        output::write_partial(dir, &partial)?;
+        let mut out = std::io::stdout().lock();
+        let Shard { index, count } = shard;
+        let units = partial.units.len();
+        writeln!(
+            out,
+            "share {index} of {count}: {units} runs in {}",
+            dir.display()
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let judged = plan.judge(vec![partial])?;
+    report(&plan, &claims, &judged, args.out.as_deref(), args.format)
+}
+
+fn merge(args: &MergeArgs) -> anyhow::Result<ExitCode> {
+    let mut partials = Vec::new();
+    for dir in &args.shares {
+        partials.push(output::read_partial(dir)?);
+    }
+    let order = partials.first().context("no shares given")?.order.clone();
+    let claims = registry::find(&order.claims)?;
+    let plan = Plan::new(claims.clone(), order.budget, order.seed);
+    let judged = plan.judge(partials)?;
+    report(&plan, &claims, &judged, args.out.as_deref(), args.format)
+}
+
+fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<ExitCode> {
+    let text = match format {
+        Format::Table => output::list_table(claims),
+        Format::Json => output::list_json(claims) + "\n",
+        Format::Markdown => bail!("--format markdown needs results: leave out --list"),
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(
+    plan: &Plan<'_>,
+    claims: &[&'static Claim],
+    judged: &[Judged],
+    dir: Option<&Path>,
+    format: Format,
+) -> anyhow::Result<ExitCode> {
+    if let Some(dir) = dir {
+        output::write_all(dir, plan.order(), claims, judged)?;
+    }
+    let text = match format {
+        Format::Table => output::results_table(claims, judged),
+        Format::Json => serde_json::to_string_pretty(judged)? + "\n",
+        Format::Markdown => output::markdown(claims, judged),
+    };
+    print(&text)?;
+    Ok(match judged.iter().any(Judged::is_regression) {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// A bar with the time left, on a terminal only.
+fn progress((units, weight): (usize, u64)) -> ProgressBar {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template("{wide_bar} {percent}% of {msg}, {eta} left");
+    let bar = ProgressBar::with_draw_target(Some(weight), target);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+    .with_message(format!("{units} runs"))
+}

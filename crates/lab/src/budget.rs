@@ -1,0 +1,29 @@
+//! How much work to spend.
+
+use serde::{Deserialize, Serialize};
+
+/// How many runs each cell gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Budget {
+    /// Minutes for everything: for people and for continuous integration.
+    #[default]
+    Quick,
+    /// The papers' numbers of runs.
+    Full,
+}
+
+impl Budget {
+    /// One of two values.
+    pub fn pick<T>(self, quick: T, full: T) -> T {
+        match self {
+            Budget::Quick => quick,
+            Budget::Full => full,
+        }
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.pick("quick", "full")
+    }
+}

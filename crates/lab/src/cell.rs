@@ -1,0 +1,287 @@
+//! Cells: one configuration each, run many times.
+//!
+//! A cell's key spells out its configuration, so two claims that ask for the same cell share its runs.
+//! Run number `n` has the same seed in every cell: configurations are compared on the same layouts and
+//! crashes.
+
+use crate::budget::Budget;
+use crate::sample::{Sample, View};
+use crate::stat::Estimate;
+use crate::{LabError, sample};
+use alloc::collections::BTreeMap;
+use consort_proto::hash_pair;
+use consort_proto::membership::{Config, SuspicionTimeout, TargetPolicy};
+use consort_sim::membership::{Distances, Failures, Feedback, Moved, Params, Profile, Setup};
+use consort_sim::topology::{Layout, Topology};
+use consort_sim::units::{PERIOD_TU, in_tu};
+use core::fmt::{Display, Write};
+
+/// Number of the random stream that fixed sets of layouts come from.
+const LAYOUTS: u64 = 0x6c61_796f;
+
+/// No feedback: Medley.
+pub const NONE: Feedback = Feedback {
+    active: false,
+    passive: false,
+};
+/// Unlucky nodes report.
+pub const ACTIVE: Feedback = Feedback {
+    active: true,
+    passive: false,
+};
+/// Nodes look after members that they have not heard from.
+pub const PASSIVE: Feedback = Feedback {
+    active: false,
+    passive: true,
+};
+/// Both.
+pub const BOTH: Feedback = Feedback {
+    active: true,
+    passive: true,
+};
+
+/// The name of a feedback mode in figures.
+pub fn mode_name(mode: Feedback) -> &'static str {
+    match (mode.active, mode.passive) {
+        (false, false) => "Medley",
+        (true, false) => "active",
+        (false, true) => "passive",
+        (true, true) => "both",
+    }
+}
+
+/// One configuration.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    key: String,
+    params: Params,
+    runs: usize,
+    layouts: Option<u64>,
+}
+
+impl Cell {
+    fn new(key: &str, params: Params) -> Cell {
+        Cell {
+            key: key.into(),
+            params,
+            runs: 1,
+            layouts: None,
+        }
+    }
+
+    /// Setup A: 25 nodes at random in 50 m, one crash.
+    pub fn a() -> Cell {
+        let params = Params {
+            nodes: 25,
+            setup: Setup::A,
+            ..Params::default()
+        };
+        Cell::new("a", params)
+    }
+
+    /// Setup B: 49 nodes at random in 15 m, one crash.
+    pub fn b() -> Cell {
+        Cell::new("b", Params::default())
+    }
+
+    fn with(mut self, key: impl Display, change: impl FnOnce(&mut Params)) -> Cell {
+        // Writing to a string cannot fail.
+        let _ = write!(self.key, "/{key}");
+        change(&mut self.params);
+        self
+    }
+
+    /// Exponent of spatial probing.
+    pub fn m(self, m: f64) -> Cell {
+        self.with(format!("m={m}"), |p| p.exponent = Some(m as f32))
+    }
+
+    /// A group of another size, at the same density.
+    pub fn nodes(self, nodes: usize) -> Cell {
+        self.with(format!("n={nodes}"), |p| p.nodes = nodes)
+    }
+
+    /// Other places.
+    pub fn topology(self, name: &str, topology: Topology) -> Cell {
+        self.with(name, |p| p.topology = topology)
+    }
+
+    /// The papers' feedback.
+    pub fn feedback(self, feedback: Feedback) -> Cell {
+        if feedback == NONE {
+            return self;
+        }
+        self.with(mode_name(feedback), |p| p.feedback = feedback)
+    }
+
+    /// Another target policy.
+    pub fn policy(self, policy: TargetPolicy) -> Cell {
+        self.with(format!("{policy:?}"), |p| p.policy = Some(policy))
+    }
+
+    /// Distance is the number of hops.
+    pub fn hop_number(self) -> Cell {
+        self.with("hops", |p| p.distances = Distances::Hops)
+    }
+
+    /// So many nodes crash at once.
+    pub fn crashes(self, count: usize) -> Cell {
+        self.with(format!("crashes={count}"), |p| {
+            p.failures = Failures::Nodes(count);
+        })
+    }
+
+    /// A whole cluster crashes at once.
+    pub fn cluster_crash(self) -> Cell {
+        self.with("cluster-crash", |p| p.failures = Failures::Cluster)
+    }
+
+    /// Share of datagrams that a hop loses.
+    pub fn loss(self, loss: f64) -> Cell {
+        self.with(format!("loss={loss}"), |p| p.conditions.loss_per_hop = loss)
+    }
+
+    /// Radio range and side of the area in metres.
+    pub fn area(self, side: f64, range: f64) -> Cell {
+        self.with(format!("side={side}/range={range}"), |p| {
+            p.side = Some(side);
+            p.range = Some(range);
+        })
+    }
+
+    /// When nodes crash, and when the run ends.
+    pub fn spans(self, warmup: f64, duration: f64) -> Cell {
+        self.with(format!("tu={warmup}+{}", duration - warmup), |p| {
+            p.warmup = warmup;
+            p.duration = duration;
+        })
+    }
+
+    /// Nodes that moved before the run.
+    pub fn moved(self, share: f64, up_to: f64, fresh: bool) -> Cell {
+        let age = if fresh { "fresh" } else { "stale" };
+        self.with(format!("moved={share}x{up_to}-{age}"), |p| {
+            p.moved = Some(Moved {
+                share,
+                up_to,
+                fresh,
+            });
+        })
+    }
+
+    /// The product's settings, with given distances.
+    pub fn product(self) -> Cell {
+        self.with("product", |p| p.profile = Profile::Product)
+    }
+
+    /// Settings that are not a parameter of their own; the name must tell them apart.
+    pub fn adjust(self, name: &str, adjust: fn(&mut Config)) -> Cell {
+        self.with(name, |p| p.adjust = Some(adjust))
+    }
+
+    /// Bytes on every route are recorded, in spans of this length.
+    pub fn flows(self, every: f64) -> Cell {
+        self.with(format!("flows={every}"), |p| p.flows_every = Some(every))
+    }
+
+    /// Runs share `count` layouts instead of one each.
+    pub fn layouts(mut self, count: u64) -> Cell {
+        let _ = write!(self.key, "/layouts={count}");
+        self.layouts = Some(count);
+        self
+    }
+
+    /// How often it runs.
+    pub fn runs(mut self, runs: usize) -> Cell {
+        self.runs = runs;
+        self
+    }
+
+    /// The configuration in words; equal keys are equal cells.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// How many runs are asked for.
+    pub fn run_count(&self) -> usize {
+        self.runs
+    }
+
+    /// Asks for at least `runs`.
+    pub(crate) fn extend(&mut self, runs: usize) {
+        self.runs = self.runs.max(runs);
+    }
+
+    /// About how long a run takes, for the time left.
+    pub fn weight(&self) -> u64 {
+        (self.params.nodes as f64 * self.params.duration / 1000.0) as u64
+    }
+
+    /// Shortest possible time from a crash to the first verdict: a period and a suspicion.
+    pub fn floor(&self) -> f64 {
+        let config = self.params.config().membership;
+        let suspicion = match config.suspicion_timeout {
+            SuspicionTimeout::Fixed(d) => in_tu(d),
+            SuspicionTimeout::Scaled { factor, .. } => {
+                let log = (self.params.nodes as f64 + 1.0).ln().ceil();
+                f64::from(factor) * log * in_tu(config.probe_period)
+            }
+        };
+        PERIOD_TU + suspicion
+    }
+
+    /// One run. The same for any number of threads and shards.
+    pub(crate) fn run(&self, seed: u64, run: usize) -> Result<Sample, LabError> {
+        let mut params = self.params.clone();
+        if let Some(count) = self.layouts {
+            let layout = hash_pair(hash_pair(seed, LAYOUTS), run as u64 % count);
+            let (side, range) = (params.side(), params.range());
+            let layout = Layout::draw(&params.topology, params.nodes, side, range, layout);
+            params.range = Some(range);
+            params.topology = Topology::Positions(layout.map_err(|e| self.error(&e))?.points);
+        }
+        let report = consort_sim::membership::run(&params, hash_pair(seed, run as u64))
+            .map_err(|e| self.error(&e))?;
+        Ok(sample::of(&params, &report))
+    }
+
+    fn error(&self, error: &dyn Display) -> LabError {
+        LabError::Cell {
+            key: self.key.clone(),
+            error: error.to_string(),
+        }
+    }
+}
+
+/// What the cells of one claim showed.
+pub struct Data<'a> {
+    /// How much work was spent.
+    pub budget: Budget,
+    pub(crate) cells: BTreeMap<String, &'a [Sample]>,
+}
+
+impl Data<'_> {
+    /// A statistic of several cells, with its spread. The cells are among those the claim asked for.
+    pub fn estimate(&self, cells: &[&Cell], statistic: impl Fn(&[View<'_>]) -> f64) -> Estimate {
+        let samples: Vec<&[Sample]> = cells.iter().map(|c| self.samples(c)).collect();
+        let n = samples.iter().map(|s| s.len()).min().unwrap_or(0);
+        Estimate::jackknife(n, |keep| {
+            let views: Vec<View<'_>> = samples
+                .iter()
+                .zip(cells)
+                .map(|(samples, cell)| View::new(samples, cell.floor(), keep))
+                .collect();
+            statistic(&views)
+        })
+    }
+
+    /// A statistic of one cell.
+    pub fn one(&self, cell: &Cell, statistic: impl Fn(&View<'_>) -> f64) -> Estimate {
+        self.estimate(&[cell], |v| statistic(&v[0]))
+    }
+
+    fn samples(&self, cell: &Cell) -> &[Sample] {
+        let found = self.cells.get(cell.key());
+        found.unwrap_or_else(|| panic!("the claim did not ask for cell {}", cell.key()))
+    }
+}

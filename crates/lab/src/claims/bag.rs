@@ -1,0 +1,260 @@
+//! Medley's examples and theorems about whom to probe, played by a real node or computed exactly.
+
+use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::stat::Estimate;
+use consort_proto::membership::{Config, Msg, Proximity, TargetPolicy};
+use consort_proto::wire::{Datagram, Frame};
+use consort_proto::{Command, Config as NodeConfig};
+use consort_sim::oracle::Verdict as Allowed;
+use consort_sim::units::{at_tu, tu};
+use consort_sim::world::id_of;
+use consort_sim::{Conditions, Engine, Layout, Oracle, Start, Topology, Trace, World, WorldConfig};
+
+pub(super) const FIG2: Claim = Claim {
+    id: "medley.fig2",
+    source: "Medley, Fig. 2",
+    title: "Shares of three members at distances 1, 2 and 4",
+    metric: "share of a node's probes that goes to each",
+    configuration: "one node, independent draws, 20 000 periods",
+    published: "m=1: .571 .286 .143; m=2: .762 .190 .048",
+    rule: "shares 4/7, 2/7, 1/7 and 16/21, 4/21, 1/21 to .015",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| fig2(),
+    }),
+};
+
+pub(super) const FIG3: Claim = Claim {
+    id: "medley.fig3",
+    source: "Medley, Fig. 3",
+    title: "The bag of three members at distances 1, 2 and 4",
+    metric: "how often each is probed in a super-round, and how many a pass has",
+    configuration: "one node, m=1, bag in passes, 100 super-rounds",
+    published: "bag [4, 2, 1], 7 periods, passes of 3, 2, 1, 1",
+    rule: "exact in every super-round",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| fig3(),
+    }),
+};
+
+pub(super) const TAB1: Claim = Claim {
+    id: "medley.tab1",
+    source: "Medley, Tab. 1 and Theorem 1 (i)",
+    title: "Probes per distance travelled grow with m",
+    metric: "expected probes over expected distance: the inverse of the mean distance of a probe",
+    configuration: "density r^(1-m) on [d, R], R/d = 1.5, 2, 2.7, 5, 20; exact",
+    published: "m = infinity is best when R/d is above e",
+    rule: "strictly increasing in m for every R/d",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| tab1(),
+    }),
+};
+
+pub(super) const THM1: Claim = Claim {
+    id: "medley.thm1",
+    source: "Medley, Theorem 1 (ii)",
+    title: "m = 3 is optimal in small areas",
+    metric: "ratio at m = infinity over ratio at m = 3",
+    configuration: "R/d = 1.5, 2, 2.7; exact",
+    published: "below 1 when R/d is below e (0.693 at R/d = 2)",
+    rule: "below 1 for R/d = 1.5, 2 and 2.7",
+    expected: Verdict::Differs,
+    cause: Some(
+        "The published ratio at m = 3 drops the term 1/R exactly where it matters, in small areas. The \
+         exact ratio of infinity to 3 is x ln x / (x - 1) with x = R/d, which is never below 1 (1.386 at \
+         x = 2): by this measure a larger m is always better. m = 3 is a choice by experiment, not by \
+         this theorem.",
+    ),
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| thm1(),
+    }),
+};
+
+pub(super) const THM3: Claim = Claim {
+    id: "medley.thm3",
+    source: "Medley, Theorem 3",
+    title: "The bag bounds the gap between two probes of a member",
+    metric: "longest gap between two probes of one member, in periods",
+    configuration: "one node, members at distances 1, 2 and 4, m=1 (S = 7, K = 3), bag in passes, \
+        20 000 periods",
+    published: "(N-2) alpha + N-1, which is S + K - 1 = 9",
+    rule: "never above 9, and 9 is reached",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| thm3(),
+    }),
+};
+
+const DISTANCES: [f32; 3] = [1.0, 2.0, 4.0];
+
+/// Notes whom host 0 pings.
+struct Probes(Vec<usize>);
+
+impl Oracle for Probes {
+    fn on_send(&mut self, world: &World, host: usize, sent: &Datagram, _: usize) -> Allowed {
+        for frame in &sent.frames {
+            if let (0, Frame::Membership(Msg::Ping { target, .. })) = (host, frame) {
+                self.0.extend(world.index_of(*target));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whom a node with members at [`DISTANCES`] probes, one each period; members count from 0.
+fn probes(policy: TargetPolicy, m: f32, periods: usize) -> Vec<usize> {
+    let hosts = DISTANCES.len() + 1;
+    let mut membership = Config::paper(tu(20.0), tu(80.0));
+    membership.probe_policy = policy;
+    membership.distance_exponent = m;
+    let layout = Layout::draw(&Topology::Full, hosts, 1.0, 1.0, 0).expect("a full layout exists");
+    let config = WorldConfig {
+        node: NodeConfig {
+            membership,
+            ..NodeConfig::default()
+        },
+        layout,
+        conditions: Conditions::default(),
+        seed: 1,
+        start: Start::Warm { seeds: 0 },
+        sample_every: None,
+        trace: Trace::default(),
+    };
+    let mut engine =
+        Engine::new(config, Probes(Vec::new())).expect("the papers' settings are valid");
+    let proximities = DISTANCES
+        .iter()
+        .enumerate()
+        .map(|(i, &distance)| Proximity {
+            id: id_of(i + 1),
+            distance,
+            neighbor: true,
+        });
+    let set = Command::SetProximity(proximities.collect());
+    let run = engine
+        .command(0, set)
+        .and_then(|()| engine.run_until(at_tu(20.0 * (periods + 1) as f64)));
+    run.expect("this oracle stops nothing");
+    let mut seen = engine.into_oracle().0;
+    seen.truncate(periods);
+    seen.iter().map(|host| host - 1).collect()
+}
+
+fn fig2() -> Outcome {
+    let mut out = Outcome::new("member", "share of the probes");
+    const PERIODS: usize = 20_000;
+    for (m, expected) in [
+        (1.0, [4.0 / 7.0, 2.0 / 7.0, 1.0 / 7.0]),
+        (2.0, [16.0 / 21.0, 4.0 / 21.0, 1.0 / 21.0]),
+    ] {
+        let seen = probes(TargetPolicy::Iid, m, PERIODS);
+        let shares = [0, 1, 2].map(|member| {
+            let count = seen.iter().filter(|s| **s == member).count();
+            let value = count as f64 / PERIODS as f64;
+            let se = (value * (1.0 - value) / PERIODS as f64).sqrt();
+            let n = PERIODS;
+            Estimate { value, se, n }
+        });
+        let points = shares.iter().enumerate();
+        out.curve(format!("m={m}"), points.map(|(i, s)| (i as f64, *s)));
+        for ((share, p), distance) in shares.into_iter().zip(expected).zip(DISTANCES) {
+            let what = format!("m={m}, distance {distance}");
+            let bounds = (p - 0.015, p + 0.015);
+            out.checks
+                .push(Check::within(what, format!("{p:.3}"), share, bounds));
+        }
+    }
+    out
+}
+
+fn fig3() -> Outcome {
+    let mut out = Outcome::new("member", "probes in a super-round");
+    let seen = probes(TargetPolicy::BagPass, 1.0, 700);
+    let (mut counts_hold, mut passes_hold) = (true, true);
+    for round in seen.chunks(7) {
+        let count = |member: usize| round.iter().filter(|s| **s == member).count();
+        counts_hold &= [count(0), count(1), count(2)] == [4, 2, 1];
+        let mut pass = round[..3].to_vec();
+        pass.sort_unstable();
+        passes_hold &= pass == [0, 1, 2];
+        let mut pass = round[3..5].to_vec();
+        pass.sort_unstable();
+        passes_hold &= pass == [0, 1] && round[5..] == [0, 0];
+    }
+    let count = |member| seen.iter().filter(|s| **s == member).count() as f64 / 100.0;
+    let points = [0, 1, 2].map(|i| (i as f64, Estimate::exact(count(i))));
+    out.curve("probes", points);
+    let what = "every super-round has 4, 2 and 1 probes";
+    out.checks
+        .push(Check::holds(what, "[4, 2, 1]", counts_hold));
+    let what = "passes have 3, 2, 1 and 1";
+    out.checks.push(Check::holds(what, "3/2/1/1", passes_hold));
+    out
+}
+
+/// Probes per distance at exponent `m` when members are spread evenly between 1 and `x`.
+fn ratio(m: f64, x: f64) -> f64 {
+    // The integral of r^p from 1 to x.
+    let integral = |p: f64| match (p + 1.0).abs() < 1e-12 {
+        true => x.ln(),
+        false => (x.powf(p + 1.0) - 1.0) / (p + 1.0),
+    };
+    integral(1.0 - m) / integral(2.0 - m)
+}
+
+fn tab1() -> Outcome {
+    let mut out = Outcome::new("exponent m", "probes per distance, nearest member = 1");
+    for x in [1.5, 2.0, 2.7, 5.0, 20.0] {
+        let ratios: Vec<f64> = (0..=8).map(|m| ratio(f64::from(m), x)).collect();
+        let points = ratios.iter().enumerate();
+        out.curve(
+            format!("R/d={x}"),
+            points.map(|(m, r)| (m as f64, Estimate::exact(*r))),
+        );
+        let rises = ratios.windows(2).all(|w| w[0] < w[1]) && ratios[8] < 1.0;
+        let what = format!("R/d={x}: increasing in m");
+        out.checks.push(Check::holds(what, "increasing", rises));
+    }
+    out
+}
+
+fn thm1() -> Outcome {
+    let mut out = Outcome::new("R/d", "ratio at infinity over ratio at 3");
+    let points = [1.5, 2.0, 2.7].map(|x| (x, Estimate::exact(1.0 / ratio(3.0, x))));
+    out.curve("exact", points);
+    for (x, ours) in points {
+        let published = if x == 2.0 { "0.693" } else { "below 1" };
+        out.checks
+            .push(Check::at_most(format!("R/d={x}"), published, ours, 1.0));
+    }
+    out
+}
+
+fn thm3() -> Outcome {
+    let mut out = Outcome::new("member", "longest gap, periods");
+    let seen = probes(TargetPolicy::BagPass, 1.0, 20_000);
+    let longest = [0, 1, 2].map(|member| {
+        let at: Vec<usize> = (0..seen.len()).filter(|i| seen[*i] == member).collect();
+        at.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as f64
+    });
+    let points = longest.iter().enumerate();
+    out.curve(
+        "gap",
+        points.map(|(i, gap)| (i as f64, Estimate::exact(*gap))),
+    );
+    let worst = Estimate::exact(longest.into_iter().fold(0.0, f64::max));
+    out.checks
+        .push(Check::within("longest gap", "9", worst, (9.0, 9.0)));
+    out
+}

@@ -1,0 +1,18 @@
+//! The claims, one file for each source. A claim's text and rule are written before it runs.
+
+mod bag;
+pub mod medley;
+pub mod medley_f;
+pub mod product;
+pub mod testbed;
+
+use crate::cell::Cell;
+use crate::sample::View;
+
+/// A number that runs give.
+type Statistic = fn(&View<'_>) -> f64;
+
+/// The cells, each with so many runs.
+fn each(cells: impl IntoIterator<Item = Cell>, runs: usize) -> Vec<Cell> {
+    cells.into_iter().map(|cell| cell.runs(runs)).collect()
+}

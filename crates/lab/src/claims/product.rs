@@ -1,0 +1,356 @@
+//! The product's own additions, against the papers' protocol in the same world.
+
+use super::medley_f::b;
+use super::{Statistic, each};
+use crate::cell::{Cell, Data, NONE};
+use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use consort_proto::membership::{
+    Config, DistanceSource, ProbeFloor, SuspicionTimeout, TargetPolicy,
+};
+use consort_sim::topology::Topology;
+use consort_sim::units::tu;
+
+/// The claims of this source.
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "product.stride",
+        source: "Consort, default settings",
+        title: "The default settings cut the tail of detection for little traffic",
+        metric: "99th percentile of extra detection time; transmissions per node and period",
+        configuration: "Setup B, m=3: default settings (even pace with a floor, sweep, pursuit, \
+            witnesses, stretched suspicion, local health, isolation, anti-entropy, healing) against \
+            the papers' independent draws",
+        published: "no paper; design goal",
+        rule: "p99 of extra detection lower than with independent draws; at most 10 % more \
+            transmissions",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let kinds = [b(0.0, NONE), b(3.0, NONE), stride(), b(3.0, NONE).product()];
+                each(kinds, budget.pick(1000, 4000))
+            },
+            judge: tail,
+        }),
+    },
+    Claim {
+        id: "product.sweep",
+        source: "Consort, neighbourhood sweep",
+        title: "A whole cluster, or half of the nodes, crash at once",
+        metric: "extra detection time: mean over the crashed nodes, and mean of the last of a run",
+        configuration: "Setup B with clusters, m=3, one drawn cluster crashes; and 24 of 49 random \
+            nodes; the papers' protocol plus the named parts",
+        published: "reference simulation, mean/last: independent 343/1126, stride 132/412, \
+            independent+sweep 60/113, stride+sweep 47/97, SWIM 25/69; 24 of 49: 72, with sweep 31, \
+            stride+sweep 30, SWIM 38",
+        rule: "the same order, levels within 30 %",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let kinds = PARTS.map(|p| p.1);
+                let clusters = kinds.map(|kind| area(kind()));
+                let half = kinds.map(|kind| kind().crashes(24));
+                let mut cells = each(clusters, budget.pick(300, 1000));
+                cells.extend(each(half, budget.pick(100, 400)));
+                cells
+            },
+            judge: sweep,
+        }),
+    },
+    Claim {
+        id: "product.suspicion",
+        source: "Consort, pursuit, witnesses and stretched suspicion",
+        title: "Fewer wrong verdicts for little detection time",
+        metric: "share of the time with a wrong verdict at 10 and 20 % loss per hop; mean extra \
+            detection time without loss",
+        configuration: "25 nodes of setup A, m=3, least suspicion 80 tu, 3000 tu; the papers' \
+            protocol plus the named parts, on 20 layouts",
+        published: "reference simulation on one layout: plain 5.5/40 %, 30 tu; pursuit 0.8/9, 30; \
+            stretch 0.1/4, 93; all three 0.1/0.8, 37; on stride 0.0/0.4, 29.5; stride alone 7/49, 24",
+        rule: "the same order at 20 % loss: stride > plain > pursuit > stretch > all > all on stride; \
+            detection: stretch alone slowest, all on stride no slower than plain",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let mut cells = Vec::new();
+                for (_, settings) in SUSPICION {
+                    let lossy = LOSSES.map(|loss| accused(settings, Some(loss)));
+                    cells.extend(each(lossy, budget.pick(100, 400)));
+                    cells.push(accused(settings, None).runs(budget.pick(300, 1000)));
+                }
+                cells
+            },
+            judge: suspicion,
+        }),
+    },
+    Claim {
+        id: "product.loss",
+        source: "Consort, default settings",
+        title: "Wrong verdicts under loss with the default settings",
+        metric: "share of the time in which some running node is held down by another",
+        configuration: "Setup A, default settings, 10 and 20 % loss per hop, 3000 tu, nobody crashes",
+        published: "Medley, Tab. 2: up to 1.07 % and 2.35 %",
+        rule: "at most 1 % (10 % loss) and 3 % (20 % loss) at m=0..5",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let cells = LOSSES.map(|loss| (0..=5).map(move |m| lossy(f64::from(m), loss)));
+                each(cells.into_iter().flatten(), budget.pick(60, 200))
+            },
+            judge: loss,
+        }),
+    },
+];
+
+const LOSSES: [f64; 2] = [0.1, 0.2];
+
+fn stride() -> Cell {
+    b(3.0, NONE).adjust("stride", |c| {
+        c.probe_policy = TargetPolicy::Stride;
+        c.probe_floor = ProbeFloor::Auto;
+    })
+}
+
+fn tail(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("", "time units; transmissions");
+    let kinds = [
+        ("SWIM", b(0.0, NONE)),
+        ("independent", b(3.0, NONE)),
+        ("stride", stride()),
+        ("default", b(3.0, NONE).product()),
+    ];
+    out.ticks = kinds.iter().map(|k| k.0.into()).collect();
+    for (name, statistic) in [
+        ("mean extra", (|v| v.extra()) as Statistic),
+        ("p95 extra", |v| v.extra_quantile(0.95)),
+        ("p99 extra", |v| v.extra_quantile(0.99)),
+        ("transmissions", |v| v.hops()),
+    ] {
+        let points = kinds.iter().enumerate();
+        out.curve(
+            name,
+            points.map(|(i, k)| (i as f64, data.one(&k.1, statistic))),
+        );
+    }
+    let cells = [&kinds[3].1, &kinds[1].1];
+    let p99 = data.estimate(&cells, |v| {
+        v[0].extra_quantile(0.99) / v[1].extra_quantile(0.99)
+    });
+    out.checks
+        .push(Check::at_most("p99 over independent", "", p99, 1.0));
+    let cost = data.estimate(&cells, |v| v[0].hops() / v[1].hops());
+    out.checks.push(Check::at_most(
+        "transmissions over independent",
+        "",
+        cost,
+        1.1,
+    ));
+    out
+}
+
+/// The papers' protocol at m = 3, in a world that gives positions.
+fn parts(name: &str, adjust: fn(&mut Config)) -> Cell {
+    Cell::b().m(3.0).product().adjust(name, adjust)
+}
+
+fn paper(c: &mut Config, suspicion: f64) {
+    *c = Config::paper(tu(20.0), tu(suspicion));
+    c.distance_exponent = 3.0;
+    c.distance_source = DistanceSource::Given;
+}
+
+fn even_pace(c: &mut Config) {
+    c.probe_policy = TargetPolicy::Stride;
+    c.probe_floor = ProbeFloor::Auto;
+}
+
+type Part = (&'static str, fn() -> Cell);
+
+const PARTS: [Part; 5] = [
+    ("independent", || parts("iid", |c| paper(c, 160.0))),
+    ("stride", || {
+        parts("stride", |c| {
+            paper(c, 160.0);
+            even_pace(c);
+        })
+    }),
+    ("independent+sweep", || {
+        parts("iid+sweep", |c| {
+            paper(c, 160.0);
+            c.sweep = 2;
+        })
+    }),
+    ("stride+sweep", || {
+        parts("stride+sweep", |c| {
+            paper(c, 160.0);
+            even_pace(c);
+            c.sweep = 2;
+        })
+    }),
+    ("SWIM", || b(0.0, NONE)),
+];
+
+fn area(cell: Cell) -> Cell {
+    let cell = cell.topology("cluster", Topology::cluster_b());
+    cell.cluster_crash()
+}
+
+fn sweep(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("", "extra detection time");
+    out.ticks = PARTS.iter().map(|p| p.0.into()).collect();
+    let clusters: Vec<Cell> = PARTS.iter().map(|p| area(p.1())).collect();
+    let halves: Vec<Cell> = PARTS.iter().map(|p| p.1().crashes(24)).collect();
+    let column = |cells: &[Cell], f: Statistic| -> Vec<(f64, crate::stat::Estimate)> {
+        let cells = cells.iter().enumerate();
+        cells.map(|(i, c)| (i as f64, data.one(c, f))).collect()
+    };
+    let mean = column(&clusters, |v| v.extra());
+    let last = column(&clusters, |v| v.extra_last());
+    let half = column(&halves, |v| v.extra());
+    for i in 0..4 {
+        let ratio = data.estimate(&[&clusters[i], &clusters[i + 1]], |v| {
+            v[0].extra() / v[1].extra()
+        });
+        let what = format!("cluster, {} over {}", PARTS[i].0, PARTS[i + 1].0);
+        out.checks.push(Check::at_least(what, "", ratio, 1.0));
+    }
+    for (what, ours, levels) in [
+        ("cluster mean", &mean, [343.0, 132.0, 60.0, 47.0, 25.0]),
+        ("cluster last", &last, [1126.0, 412.0, 113.0, 97.0, 69.0]),
+        ("24 of 49", &half, [72.0, 59.0, 31.0, 30.0, 38.0]),
+    ] {
+        for ((part, level), (_, ours)) in PARTS.iter().zip(levels).zip(ours) {
+            let what = format!("{what}, {}", part.0);
+            let bounds = (level * 0.7, level * 1.3);
+            out.checks
+                .push(Check::within(what, level.to_string(), *ours, bounds));
+        }
+    }
+    out.curve("cluster, mean", mean);
+    out.curve("cluster, last", last);
+    out.curve("24 of 49, mean", half);
+    out
+}
+
+const SUSPICION: [(&str, fn(&mut Config)); 6] = [
+    ("stride", |c| {
+        paper(c, 80.0);
+        even_pace(c);
+    }),
+    ("plain", |c| paper(c, 80.0)),
+    ("pursuit", |c| {
+        paper(c, 80.0);
+        c.pursuits = 4;
+    }),
+    ("stretch", |c| {
+        paper(c, 80.0);
+        stretch(c);
+    }),
+    ("all", |c| {
+        paper(c, 80.0);
+        stretch(c);
+        c.pursuits = 4;
+        c.witnesses = 4;
+    }),
+    ("all on stride", |c| {
+        paper(c, 80.0);
+        even_pace(c);
+        stretch(c);
+        c.pursuits = 4;
+        c.witnesses = 4;
+    }),
+];
+
+fn stretch(c: &mut Config) {
+    c.suspicion_timeout = SuspicionTimeout::Scaled {
+        factor: 1,
+        stretch: 6,
+    };
+    c.suspicion_confirmations = 3;
+}
+
+/// A group under a set of settings: with loss nobody crashes, without it one node does.
+fn accused(settings: fn(&mut Config), loss: Option<f64>) -> Cell {
+    let name = SUSPICION
+        .iter()
+        .find(|s| core::ptr::fn_addr_eq(s.1, settings));
+    let name = name.map_or("unknown", |s| s.0);
+    let cell = Cell::a()
+        .m(3.0)
+        .product()
+        .adjust(name, settings)
+        .layouts(20);
+    match loss {
+        Some(loss) => cell.loss(loss).crashes(0).spans(1_500.0, 3_000.0),
+        None => cell,
+    }
+}
+
+fn suspicion(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("", "time with a wrong verdict, %; extra detection time");
+    out.ticks = SUSPICION.iter().map(|s| s.0.into()).collect();
+    for loss in LOSSES {
+        let points = SUSPICION.iter().enumerate();
+        let name = format!("{} % loss", loss * 100.0);
+        out.curve(
+            name,
+            points.map(|(i, s)| {
+                let share = data.one(&accused(s.1, Some(loss)), |v| v.wronged_percent());
+                (i as f64, share)
+            }),
+        );
+    }
+    let detection = SUSPICION.map(|s| accused(s.1, None));
+    let points = detection.iter().enumerate();
+    out.curve(
+        "extra without loss",
+        points.map(|(i, c)| (i as f64, data.one(c, |v| v.extra()))),
+    );
+    for pair in SUSPICION.windows(2) {
+        let cells = [0, 1].map(|i| accused(pair[i].1, Some(0.2)));
+        let fall = data.estimate(&[&cells[0], &cells[1]], |v| {
+            v[0].wronged_percent() - v[1].wronged_percent()
+        });
+        let what = format!("20 % loss, {} less {}, points", pair[0].0, pair[1].0);
+        out.checks.push(Check::at_least(what, "", fall, 0.0));
+    }
+    for i in [0, 1, 2, 4, 5] {
+        let slower = data.estimate(&[&detection[3], &detection[i]], |v| {
+            v[0].extra() - v[1].extra()
+        });
+        let what = format!("extra, stretch alone less {}", SUSPICION[i].0);
+        out.checks.push(Check::at_least(what, "", slower, 0.0));
+    }
+    let ratio = data.estimate(&[&detection[5], &detection[1]], |v| {
+        v[0].extra() / v[1].extra()
+    });
+    out.checks.push(Check::at_most(
+        "extra, all on stride over plain",
+        "0.98",
+        ratio,
+        1.0,
+    ));
+    out
+}
+
+fn lossy(m: f64, loss: f64) -> Cell {
+    let cell = Cell::a().m(m).product().loss(loss);
+    cell.crashes(0).spans(1_500.0, 3_000.0)
+}
+
+fn loss(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("exponent m", "time with a wrong verdict, %");
+    for (loss, most) in [(0.1, 1.0), (0.2, 3.0)] {
+        let ours = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+            .map(|m| (m, data.one(&lossy(m, loss), |v| v.wronged_percent())));
+        out.curve(format!("{} % loss", loss * 100.0), ours);
+        for (m, share) in ours {
+            let what = format!("{} % loss, m={m}, %", loss * 100.0);
+            out.checks.push(Check::at_most(what, "", share, most));
+        }
+    }
+    out
+}

@@ -1,0 +1,310 @@
+//! The papers' deployments on Raspberry Pis, emulated: seven nodes in a row, sixteen in a lab.
+//!
+//! The true positions of the seven are not in the text. A row with links a to f of 3, 2, 2, 3, 2, 3
+//! metres has what the text describes: hot links in the middle, cold ones outside, isolated nodes.
+
+use super::{Statistic, each};
+use crate::cell::{ACTIVE, BOTH, Cell, Data, NONE, mode_name};
+use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::sample::{Sample, View};
+use crate::stat::mean;
+use consort_proto::membership::TargetPolicy;
+use consort_sim::membership::Feedback;
+use consort_sim::topology::{Point, Topology};
+
+/// The claims of this source.
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "medley.fig11",
+        source: "Medley, Fig. 11",
+        title: "Seven devices: detection is flat, dissemination suffers from a high m",
+        metric: "time to the first verdict and from the first to the last, by two distance metrics",
+        configuration: "emulated: seven nodes in a row, one crash; setup A's suspicion, independent \
+            draws; not the papers' positions",
+        published: "detection flat in m; dissemination up beyond m=3.5 with hop distance only",
+        rule: "detection: largest over smallest at most 1.10 for both metrics; dissemination with hop \
+            distance rises from m=3 to m=5, and by more than with hop number",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let cells =
+                    (0..=5).flat_map(|m| [false, true].map(|hops| row_crash(f64::from(m), hops)));
+                each(cells, budget.pick(400, 2000))
+            },
+            judge: fig11,
+        }),
+    },
+    Claim {
+        id: "medley.fig12",
+        source: "Medley, Fig. 12",
+        title: "Seven devices: bandwidth of a hot and a cold link",
+        metric: "bytes per period on links d and b before the crash; most in ten periods after it",
+        configuration: "emulated: seven nodes in a row, hop number, m=0 and 3, one random crash after \
+            1200 tu; not the papers' positions",
+        published: "m=3 against m=0: -61.8 % (d), -52.9 % (b); peak after a crash below SWIM's",
+        rule: "at least 50 % less on d and 45 % on b; lower peak on d",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| each([0.0, 3.0].map(row_flows), budget.pick(100, 1000)),
+            judge: fig12,
+        }),
+    },
+    Claim {
+        id: "medley.fig13",
+        source: "Medley, Fig. 13",
+        title: "Passes make bandwidth oscillate with the super-round",
+        metric: "bytes on link b in windows of ten periods: mean and standard deviation",
+        configuration: "emulated: seven nodes in a row, hop number, m=3, nobody crashes, 2580 periods \
+            (ten super-rounds of the end nodes)",
+        published: "same mean; passes oscillate, random draws from the bag do not",
+        rule: "means within 10 %; deviation with passes above that of random draws; stride at most \
+            1.3 times random draws",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| each(POLICIES.map(|p| row_policy(p.1)), budget.pick(20, 100)),
+            judge: fig13,
+        }),
+    },
+    Claim {
+        id: "medley-f.fig4.9",
+        source: "Medley-F, Fig. 4.9",
+        title: "Sixteen devices: detection and dissemination grow with m, feedback helps",
+        metric: "time to the first verdict, and from the first to the last",
+        configuration: "emulated: 16 nodes at random in 6 m, range 2 m, a layout per run, one crash",
+        published: "both grow with m; active and both help; passive disseminates poorly at high m",
+        rule: "detection and dissemination larger at m=5 than at m=0; with active and with both, both \
+            are smaller at m=5 than without; passive is not asserted",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let plain = (0..=5).map(|m| lab(f64::from(m), NONE));
+                let helped = [4.0, 5.0].map(|m| [ACTIVE, BOTH].map(|mode| lab(m, mode)));
+                each(
+                    plain.chain(helped.into_iter().flatten()),
+                    budget.pick(400, 2000),
+                )
+            },
+            judge: fig4_9,
+        }),
+    },
+];
+
+const POLICIES: [(&str, TargetPolicy); 3] = [
+    ("passes", TargetPolicy::BagPass),
+    ("random draws", TargetPolicy::BagRandom),
+    ("stride", TargetPolicy::Stride),
+];
+
+/// Lengths of links a to f, in metres.
+const LINKS: [f64; 6] = [3.0, 2.0, 2.0, 3.0, 2.0, 3.0];
+/// Which of them are b and d.
+const B: usize = 1;
+const D: usize = 3;
+const NODES: usize = 7;
+/// Length of a span of recorded flows: a period.
+const SPAN: f64 = 20.0;
+const CRASH: f64 = 1_200.0;
+
+fn row() -> Cell {
+    let mut points = vec![Point { x: 0.0, y: 0.0 }];
+    for link in LINKS {
+        let x = points[points.len() - 1].x + link;
+        points.push(Point { x, y: 0.0 });
+    }
+    let cell = Cell::a().nodes(NODES).area(15.0, 3.5);
+    cell.topology("row", Topology::Positions(points))
+}
+
+fn row_crash(m: f64, hops: bool) -> Cell {
+    let cell = row().m(m).spans(2_000.0, 4_000.0);
+    if hops { cell.hop_number() } else { cell }
+}
+
+fn row_flows(m: f64) -> Cell {
+    row().m(m).hop_number().spans(CRASH, 2_400.0).flows(SPAN)
+}
+
+fn row_policy(policy: TargetPolicy) -> Cell {
+    let cell = row().m(3.0).hop_number().policy(policy).crashes(0);
+    cell.spans(1_000.0, 2_580.0 * SPAN).flows(SPAN)
+}
+
+fn lab(m: f64, mode: Feedback) -> Cell {
+    Cell::b().nodes(16).area(6.0, 2.0).m(m).feedback(mode)
+}
+
+fn fig11(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("exponent m", "time units");
+    for (hops, name) in [(false, "hop distance"), (true, "hop number")] {
+        let cells: Vec<Cell> = (0..=5).map(|m| row_crash(f64::from(m), hops)).collect();
+        for (what, f) in [
+            ("detection", (|v| v.detection()) as Statistic),
+            ("dissemination", |v| v.dissemination()),
+        ] {
+            let points = cells.iter().enumerate();
+            let points = points.map(|(m, cell)| (m as f64, data.one(cell, f)));
+            out.curve(format!("{what}, {name}"), points);
+        }
+        let cells: Vec<&Cell> = cells.iter().collect();
+        let flat = data.estimate(&cells, |v| {
+            let all = v.iter().map(|v| v.detection());
+            let (low, high) = all.fold((f64::INFINITY, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
+            high / low
+        });
+        let what = format!("detection, {name}, largest over smallest");
+        out.checks.push(Check::at_most(what, "flat", flat, 1.10));
+    }
+    let [far, near] = [false, true].map(|hops| {
+        data.estimate(&[&row_crash(5.0, hops), &row_crash(3.0, hops)], |v| {
+            v[0].dissemination() / v[1].dissemination()
+        })
+    });
+    let what = "dissemination, hop distance, m=5 over m=3";
+    out.checks.push(Check::at_least(what, "up", far, 1.0));
+    let what = "dissemination, hop number, m=5 over m=3";
+    out.checks
+        .push(Check::at_most(what, "stable", near, far.value));
+    out
+}
+
+/// Bytes on a link of the row in each span of time.
+fn on_link(sample: &Sample, link: usize) -> Vec<f64> {
+    let crosses = |pair: usize| {
+        let (from, to) = (pair / NODES, pair % NODES);
+        from.min(to) <= link && link < from.max(to)
+    };
+    let sum = |flows: &Vec<u64>| {
+        let pairs = flows.iter().enumerate();
+        let bytes: u64 = pairs.filter(|(p, _)| crosses(*p)).map(|(_, b)| *b).sum();
+        bytes as f64
+    };
+    sample.flows.iter().map(sum).collect()
+}
+
+fn fig12(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("period", "bytes on the link, mean over the runs");
+    let before = (CRASH / SPAN) as usize;
+    for m in [0.0, 3.0] {
+        for (name, link) in [("b", B), ("d", D)] {
+            let points = (0..12).map(|window| {
+                let at = window * 10;
+                let bytes = data.one(&row_flows(m), |v| {
+                    mean(
+                        v.runs()
+                            .map(|s| mean(on_link(s, link)[at..at + 10].iter().copied())),
+                    )
+                });
+                (at as f64, bytes)
+            });
+            out.curve(format!("m={m}, link {name}"), points);
+        }
+    }
+    let cells = [&row_flows(3.0), &row_flows(0.0)];
+    for (name, link, published, least) in [("d", D, "61.8", 50.0), ("b", B, "52.9", 45.0)] {
+        let less = data.estimate(&cells, |v| {
+            let bytes = |v: &View<'_>| {
+                let quiet = v.runs().flat_map(|s| {
+                    let mut all = on_link(s, link);
+                    all.truncate(before);
+                    all
+                });
+                mean(quiet)
+            };
+            100.0 * (1.0 - bytes(&v[0]) / bytes(&v[1]))
+        });
+        let what = format!("link {name}, % less");
+        out.checks
+            .push(Check::at_least(what, published, less, least));
+    }
+    let peak = data.estimate(&cells, |v| {
+        let peak = |s: &Sample| {
+            let after = &on_link(s, D)[before..];
+            let windows = after.chunks_exact(10).map(|w| w.iter().sum::<f64>());
+            windows.fold(0.0, f64::max)
+        };
+        let peak = |v: &View<'_>| mean(v.runs().map(peak));
+        peak(&v[0]) / peak(&v[1])
+    });
+    let what = "peak on d after a crash, m=3 over m=0";
+    out.checks.push(Check::at_most(what, "below 1", peak, 1.0));
+    out
+}
+
+/// Mean and standard deviation of the bytes on link b in windows of ten periods, over the runs.
+fn windows(view: &View<'_>) -> (f64, f64) {
+    let windows = |s: &Sample| -> Vec<f64> {
+        let bytes = on_link(s, B);
+        bytes.chunks_exact(10).map(|w| w.iter().sum()).collect()
+    };
+    let level = mean(view.runs().flat_map(windows));
+    let deviation = mean(view.runs().map(|s| {
+        let windows = windows(s);
+        let centre = mean(windows.iter().copied());
+        mean(windows.iter().map(|w| (w - centre) * (w - centre))).sqrt()
+    }));
+    (level, deviation)
+}
+
+fn fig13(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("period", "bytes on link b in ten periods, first run");
+    for (name, policy) in POLICIES {
+        let points = (0..70).map(|window| {
+            let at = window * 10;
+            let bytes = data.one(&row_policy(policy), |v| {
+                let first = v.runs().next().map(|s| on_link(s, B));
+                first.map_or(f64::NAN, |b| b[at..at + 10].iter().sum())
+            });
+            let first = crate::stat::Estimate::exact(bytes.value);
+            (at as f64, first)
+        });
+        out.curve(name, points);
+    }
+    let [passes, random, stride] = POLICIES.map(|p| row_policy(p.1));
+    let level = data.estimate(&[&passes, &random], |v| windows(&v[0]).0 / windows(&v[1]).0);
+    let what = "mean, passes over random draws";
+    out.checks
+        .push(Check::within(what, "same", level, (0.9, 1.1)));
+    let swing = data.estimate(&[&passes, &random], |v| windows(&v[0]).1 / windows(&v[1]).1);
+    let what = "deviation, passes over random draws";
+    out.checks
+        .push(Check::at_least(what, "oscillates", swing, 1.0));
+    let swing = data.estimate(&[&stride, &random], |v| windows(&v[0]).1 / windows(&v[1]).1);
+    let what = "deviation, stride over random draws";
+    out.checks.push(Check::at_most(what, "", swing, 1.3));
+    out
+}
+
+fn fig4_9(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("exponent m", "time units");
+    let statistics = [
+        ("detection", (|v| v.detection()) as Statistic),
+        ("dissemination", |v| v.dissemination()),
+    ];
+    for mode in [NONE, ACTIVE, BOTH] {
+        for (what, f) in statistics {
+            let from = if mode == NONE { 0 } else { 4 };
+            let points = (from..=5).map(|m| {
+                let m = f64::from(m);
+                (m, data.one(&lab(m, mode), f))
+            });
+            out.curve(format!("{what}, {}", mode_name(mode)), points);
+        }
+    }
+    for (what, f) in statistics {
+        let ratio = data.estimate(&[&lab(5.0, NONE), &lab(0.0, NONE)], |v| f(&v[0]) / f(&v[1]));
+        let what = format!("{what}, m=5 over m=0");
+        out.checks.push(Check::at_least(what, "grows", ratio, 1.0));
+    }
+    for (what, f) in statistics {
+        for mode in [ACTIVE, BOTH] {
+            let ratio = data.estimate(&[&lab(5.0, mode), &lab(5.0, NONE)], |v| f(&v[0]) / f(&v[1]));
+            let what = format!("{what}, m=5, {} over none", mode_name(mode));
+            out.checks.push(Check::at_most(what, "helps", ratio, 1.0));
+        }
+    }
+    out
+}

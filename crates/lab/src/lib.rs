@@ -1,0 +1,69 @@
+//! The laboratory: every figure and table as an executable claim.
+//!
+//! A [`Claim`] names what was published, the configuration, the rule by which it counts as reproduced,
+//! and the verdict on record. A [`Plan`] turns claims into independent units of work, runs all or a
+//! share of them, and judges the result. Same seed, same result: for any number of threads or shards,
+//! and whichever other claims run beside.
+
+extern crate alloc;
+
+pub mod budget;
+pub mod cell;
+pub mod claim;
+pub mod claims;
+pub mod output;
+pub mod plan;
+pub mod registry;
+pub mod sample;
+pub mod stat;
+
+pub use budget::Budget;
+pub use claim::{Claim, Judged, Verdict};
+pub use plan::{Partial, Plan, Shard};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Choose one of the ids that `--list` prints.
+    #[error("there is no claim `{id}`; near: {near}. `consort reproduce --list` prints all")]
+    Unknown {
+        /// As asked for.
+        id: String,
+        /// Some that look like it.
+        near: String,
+    },
+    /// Write `I/N` with I from 1 to N.
+    #[error("a shard is `I/N` with I from 1 to N, not `{0}`")]
+    Shard(String),
+    /// A simulation could not run: a mistake in a claim.
+    #[error("cell {key}: {error}")]
+    Cell {
+        /// Which.
+        key: String,
+        /// Why.
+        error: String,
+    },
+    /// Merge shares of one version, seed, budget and list of claims.
+    #[error("these shares do not belong together: version, seed, budget or claims differ")]
+    OtherOrder,
+    /// Give every share once.
+    #[error("unit {0} is there twice: is a share given twice?")]
+    Twice(usize),
+    /// Run the missing shares.
+    #[error("{missing} of {total} units are missing: is a share not there?")]
+    Missing {
+        /// How many are not there.
+        missing: usize,
+        /// Of how many.
+        total: usize,
+    },
+    /// A file could not be written or read.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        error: String,
+    },
+}

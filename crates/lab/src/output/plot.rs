@@ -1,0 +1,117 @@
+//! A plot for each figure.
+
+use crate::claim::{Claim, Outcome};
+use plotters::prelude::*;
+
+const COLORS: [RGBColor; 8] = [
+    RGBColor(0x1f, 0x5f, 0xa8),
+    RGBColor(0xc2, 0x52, 0x1c),
+    RGBColor(0x2b, 0x8a, 0x4b),
+    RGBColor(0x8a, 0x4f, 0xb0),
+    RGBColor(0xb0, 0x8a, 0x00),
+    RGBColor(0x00, 0x8a, 0x93),
+    RGBColor(0xb8, 0x30, 0x6a),
+    RGBColor(0x55, 0x55, 0x55),
+];
+
+/// The plot as SVG; `None` when there is nothing to draw.
+pub(super) fn svg(claim: &Claim, outcome: &Outcome) -> Option<String> {
+    let values = || {
+        let all = outcome.series.iter().flat_map(|s| &s.points);
+        all.filter(|(x, e)| x.is_finite() && e.value.is_finite())
+    };
+    let bounds = |items: &mut dyn Iterator<Item = f64>| {
+        items.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+            (l.min(v), h.max(v))
+        })
+    };
+    let (left, right) = bounds(&mut values().map(|p| p.0));
+    let (low, high) = bounds(&mut values().map(|p| p.1.value));
+    if left > right {
+        return None;
+    }
+    let (low, high) = (
+        low.min(0.0),
+        if high > low { high * 1.08 } else { low + 1.0 },
+    );
+    let pad = ((right - left) * 0.04).max(0.25);
+    let mut text = String::new();
+    let drawn = draw(
+        claim,
+        outcome,
+        &mut text,
+        (left - pad, right + pad, low, high),
+    );
+    // Drawing to memory fails only by a mistake in the numbers; then there is no plot.
+    drawn.ok().map(|()| text)
+}
+
+fn draw(
+    claim: &Claim,
+    outcome: &Outcome,
+    text: &mut String,
+    (left, right, low, high): (f64, f64, f64, f64),
+) -> Result<(), Box<dyn core::error::Error>> {
+    let area = SVGBackend::with_string(text, (760, 420)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(format!("{}: {}", claim.id, claim.title), ("sans-serif", 15))
+        .margin(10)
+        .x_label_area_size(38)
+        .y_label_area_size(56)
+        .build_cartesian_2d(left..right, low..high)?;
+    let ticks = &outcome.ticks;
+    let tick = |x: &f64| match ticks.is_empty() {
+        true => format!("{x:.1}").trim_end_matches(".0").to_owned(),
+        false if (x - x.round()).abs() < 1e-6 && *x > -0.5 => {
+            ticks.get(x.round() as usize).cloned().unwrap_or_default()
+        }
+        false => String::new(),
+    };
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(WHITE.mix(0.0))
+        .bold_line_style(BLACK.mix(0.12))
+        .x_label_formatter(&tick)
+        .x_desc(outcome.axes.0.as_str())
+        .y_desc(outcome.axes.1.as_str())
+        .label_style(("sans-serif", 12));
+    mesh.draw()?;
+    for (number, series) in outcome.series.iter().enumerate() {
+        let color = COLORS[number % COLORS.len()];
+        let points: Vec<(f64, f64)> = series
+            .points
+            .iter()
+            .map(|(x, e)| (*x, e.value))
+            .filter(|p| p.1.is_finite())
+            .collect();
+        chart
+            .draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?
+            .label(series.name.clone())
+            .legend(move |(x, y)| {
+                PathElement::new(vec![(x, y), (x + 18, y)], color.stroke_width(2))
+            });
+        if points.len() <= 30 {
+            chart.draw_series(points.iter().map(|p| Circle::new(*p, 3, color.filled())))?;
+        }
+        // Two standard errors either way.
+        let spread = series
+            .points
+            .iter()
+            .filter(|(_, e)| e.se.is_finite() && e.se > 0.0);
+        chart.draw_series(spread.map(|(x, e)| {
+            let ends = [e.value - 2.0 * e.se, e.value + 2.0 * e.se];
+            PathElement::new(
+                ends.map(|y| (*x, y.clamp(low, high))),
+                color.stroke_width(1),
+            )
+        }))?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE.mix(0.85))
+        .label_font(("sans-serif", 12))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}

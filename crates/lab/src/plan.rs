@@ -1,0 +1,200 @@
+//! From claims to units of work and back: one unit is one run of one cell.
+
+use crate::LabError;
+use crate::budget::Budget;
+use crate::cell::{Cell, Data};
+use crate::claim::{Claim, Judged, Outcome};
+use crate::sample::Sample;
+use alloc::collections::BTreeMap;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// A share of the units: number `index` of `count`, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Which, from 1.
+    pub index: usize,
+    /// Of how many.
+    pub count: usize,
+}
+
+impl Shard {
+    /// Everything.
+    pub const ALL: Shard = Shard { index: 1, count: 1 };
+}
+
+impl core::str::FromStr for Shard {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<Shard, LabError> {
+        let parts = text.split_once('/');
+        let parsed = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((index, count)) if index >= 1 && index <= count => Ok(Shard { index, count }),
+            _ => Err(LabError::Shard(text.into())),
+        }
+    }
+}
+
+/// What determines every result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Version of the program.
+    pub version: String,
+    /// The seed all seeds derive from.
+    pub seed: u64,
+    /// How much work to spend.
+    pub budget: Budget,
+    /// Which claims, in order of the registry.
+    pub claims: Vec<String>,
+}
+
+/// The work for some claims.
+pub struct Plan<'a> {
+    order: Order,
+    claims: Vec<&'a Claim>,
+    cells: Vec<Cell>,
+}
+
+/// Samples of a share of the units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Partial {
+    /// What was asked for.
+    pub order: Order,
+    /// Which share this is.
+    pub shard: Shard,
+    /// By unit: its number and what it showed.
+    pub units: Vec<(usize, Sample)>,
+}
+
+impl<'a> Plan<'a> {
+    /// The work for `claims`; cells that several of them need are run once.
+    pub fn new(claims: Vec<&'a Claim>, budget: Budget, seed: u64) -> Plan<'a> {
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        for experiment in claims.iter().filter_map(|c| c.experiment) {
+            for cell in (experiment.cells)(budget) {
+                match known.get(cell.key()) {
+                    Some(&at) => cells[at].extend(cell.run_count()),
+                    None => {
+                        known.insert(cell.key().into(), cells.len());
+                        cells.push(cell);
+                    }
+                }
+            }
+        }
+        let order = Order {
+            version: env!("CARGO_PKG_VERSION").into(),
+            seed,
+            budget,
+            claims: claims.iter().map(|c| c.id.into()).collect(),
+        };
+        Plan {
+            order,
+            claims,
+            cells,
+        }
+    }
+
+    /// What is asked for.
+    pub fn order(&self) -> &Order {
+        &self.order
+    }
+
+    /// All units in order: the cell and the number of the run.
+    fn units(&self) -> impl Iterator<Item = (&Cell, usize)> {
+        let cells = self.cells.iter();
+        cells.flat_map(|cell| (0..cell.run_count()).map(move |run| (cell, run)))
+    }
+
+    fn mine(&self, shard: Shard) -> Vec<(usize, (&Cell, usize))> {
+        let all = self.units().enumerate();
+        all.filter(|(unit, _)| unit % shard.count == shard.index - 1)
+            .collect()
+    }
+
+    /// How many units a share has, and how heavy they are together.
+    pub fn size(&self, shard: Shard) -> (usize, u64) {
+        let mine = self.mine(shard);
+        let weight = mine.iter().map(|(_, (cell, _))| cell.weight()).sum();
+        (mine.len(), weight)
+    }
+
+    /// Runs a share of the units on the current thread pool; tells the weight of each finished one.
+    pub fn run(&self, shard: Shard, done: &(dyn Fn(u64) + Sync)) -> Result<Partial, LabError> {
+        let mine = self.mine(shard);
+        let units: Result<Vec<_>, LabError> = mine
+            .par_iter()
+            .with_max_len(1)
+            .map(|&(unit, (cell, run))| {
+                let sample = cell.run(self.order.seed, run)?;
+                done(cell.weight());
+                Ok((unit, sample))
+            })
+            .collect();
+        Ok(Partial {
+            order: self.order.clone(),
+            shard,
+            units: units?,
+        })
+    }
+
+    /// Judges the claims by the samples of all shares.
+    pub fn judge(&self, partials: Vec<Partial>) -> Result<Vec<Judged>, LabError> {
+        let total = self.units().count();
+        let mut samples: Vec<Option<Sample>> = vec![None; total];
+        for partial in partials {
+            if partial.order != self.order {
+                return Err(LabError::OtherOrder);
+            }
+            for (unit, sample) in partial.units {
+                match samples.get_mut(unit) {
+                    Some(slot) if slot.is_none() => *slot = Some(sample),
+                    Some(_) => return Err(LabError::Twice(unit)),
+                    None => return Err(LabError::OtherOrder),
+                }
+            }
+        }
+        let missing = samples.iter().filter(|s| s.is_none()).count();
+        if missing > 0 {
+            return Err(LabError::Missing { missing, total });
+        }
+        let samples: Vec<Sample> = samples.into_iter().flatten().collect();
+        let mut by_key: BTreeMap<&str, &[Sample]> = BTreeMap::new();
+        let mut rest = &samples[..];
+        for cell in &self.cells {
+            let (mine, after) = rest.split_at(cell.run_count());
+            by_key.insert(cell.key(), mine);
+            rest = after;
+        }
+        Ok(self
+            .claims
+            .iter()
+            .map(|c| self.judged(c, &by_key))
+            .collect())
+    }
+
+    /// One claim sees only the runs that it asked for, whatever else was run.
+    fn judged(&self, claim: &Claim, by_key: &BTreeMap<&str, &[Sample]>) -> Judged {
+        let outcome = match claim.experiment {
+            None => Outcome::default(),
+            Some(experiment) => {
+                let cells = (experiment.cells)(self.order.budget);
+                let cells = cells.into_iter().map(|cell| {
+                    let samples = by_key[cell.key()];
+                    (cell.key().to_owned(), &samples[..cell.run_count()])
+                });
+                (experiment.judge)(&Data {
+                    budget: self.order.budget,
+                    cells: cells.collect(),
+                })
+            }
+        };
+        Judged {
+            id: claim.id.into(),
+            verdict: outcome.verdict(),
+            expected: claim.expected,
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What one run showed, and statistics over runs.
+
+use crate::stat::{mean, quantile};
+use consort_sim::membership::{Params, Report};
+use consort_sim::units::PERIOD_TU;
+use serde::{Deserialize, Serialize};
+
+/// What one run showed. Times are in the papers' time units.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// For each crashed node: from the crash to the first verdict. One that nobody noticed counts as
+    /// noticed at the end of the run.
+    pub detection: Vec<f64>,
+    /// From the first verdict to the last.
+    pub dissemination: Vec<f64>,
+    /// From the first verdict to that of half of the correct nodes.
+    pub half: Vec<f64>,
+    /// Distance of the first to notice, in metres.
+    pub detector: Vec<f64>,
+    /// Share of pairs of a correct and a crashed node without a verdict at the end.
+    pub unheard: f64,
+    /// Transmissions per node and period.
+    pub hops: f64,
+    /// Metres travelled per node and period.
+    pub metres: f64,
+    /// Datagrams by hops.
+    pub by_hops: Vec<u64>,
+    /// Datagrams by metres.
+    pub by_metres: Vec<u64>,
+    /// Share of the time in which some running node was held down by another.
+    pub wronged: f64,
+    /// By span of time and pair of nodes: bytes sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Vec<u64>>,
+}
+
+/// Takes from a report what claims are about.
+pub(crate) fn of(params: &Params, report: &Report) -> Sample {
+    let node_periods = params.nodes as f64 * params.duration / PERIOD_TU;
+    let crashed = report.crashed.len();
+    let pairs = crashed * (params.nodes - crashed);
+    let mut detection = report.first_detection.clone();
+    detection.resize(crashed, params.duration - params.warmup);
+    Sample {
+        detection,
+        dissemination: report.dissemination.clone(),
+        half: report.dissemination_half.clone(),
+        detector: report.detector_distance.clone(),
+        unheard: report.undetected as f64 / pairs.max(1) as f64,
+        hops: report.counts.hop_messages as f64 / node_periods,
+        metres: report.counts.millimetres as f64 / 1000.0 / node_periods,
+        by_hops: report.traffic.by_hops.clone(),
+        by_metres: report.traffic.by_metres.clone(),
+        wronged: report.wronged / params.duration,
+        flows: report.flows.clone(),
+    }
+}
+
+/// Some of the runs of a cell.
+pub struct View<'a> {
+    samples: &'a [Sample],
+    floor: f64,
+    keep: &'a dyn Fn(usize) -> bool,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(
+        samples: &'a [Sample],
+        floor: f64,
+        keep: &'a dyn Fn(usize) -> bool,
+    ) -> View<'a> {
+        View {
+            samples,
+            floor,
+            keep,
+        }
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> impl Iterator<Item = &'a Sample> {
+        let keep = self.keep;
+        let all = self.samples.iter().enumerate();
+        all.filter(move |(run, _)| keep(*run)).map(|(_, s)| s)
+    }
+
+    fn detections(&self) -> impl Iterator<Item = f64> {
+        self.runs().flat_map(|s| s.detection.iter().copied())
+    }
+
+    /// Mean time to the first verdict, over all crashed nodes.
+    pub fn detection(&self) -> f64 {
+        mean(self.detections())
+    }
+
+    /// Mean time to the first verdict beyond the shortest possible.
+    pub fn extra(&self) -> f64 {
+        self.detection() - self.floor
+    }
+
+    /// Quantile of the time beyond the shortest possible.
+    pub fn extra_quantile(&self, share: f64) -> f64 {
+        quantile(self.detections(), share) - self.floor
+    }
+
+    /// Mean over the runs of the latest first verdict.
+    pub fn detection_last(&self) -> f64 {
+        let last = |s: &Sample| s.detection.iter().copied().fold(f64::NAN, f64::max);
+        mean(self.runs().map(last).filter(|x| x.is_finite()))
+    }
+
+    /// The same, beyond the shortest possible.
+    pub fn extra_last(&self) -> f64 {
+        self.detection_last() - self.floor
+    }
+
+    /// Mean over the runs of the earliest first verdict.
+    pub fn detection_first(&self) -> f64 {
+        let first = |s: &Sample| s.detection.iter().copied().fold(f64::NAN, f64::min);
+        mean(self.runs().map(first).filter(|x| x.is_finite()))
+    }
+
+    /// Median over layouts of the mean time to the first verdict; run `n` is on layout `n % layouts`.
+    pub fn detection_by_layout(&self, layouts: usize) -> f64 {
+        let mut by_layout = vec![Vec::new(); layouts];
+        let all = self.samples.iter().enumerate();
+        for (run, sample) in all.filter(|(run, _)| (self.keep)(*run)) {
+            by_layout[run % layouts].extend_from_slice(&sample.detection);
+        }
+        let means = by_layout.iter().filter(|l| !l.is_empty());
+        let mut means: Vec<f64> = means.map(|l| mean(l.iter().copied())).collect();
+        means.sort_by(f64::total_cmp);
+        let half = means.len() / 2;
+        match means.len() {
+            0 => f64::NAN,
+            n if n % 2 == 0 => (means[half - 1] + means[half]) / 2.0,
+            _ => means[half],
+        }
+    }
+
+    /// Mean time from the first verdict to the last.
+    pub fn dissemination(&self) -> f64 {
+        mean(self.runs().flat_map(|s| s.dissemination.iter().copied()))
+    }
+
+    /// Median time from the first verdict to that of half of the nodes.
+    pub fn half(&self) -> f64 {
+        quantile(self.runs().flat_map(|s| s.half.iter().copied()), 0.5)
+    }
+
+    /// Quantile of the distance of the first to notice.
+    pub fn detector(&self, share: f64) -> f64 {
+        quantile(self.runs().flat_map(|s| s.detector.iter().copied()), share)
+    }
+
+    /// Transmissions per node and period.
+    pub fn hops(&self) -> f64 {
+        mean(self.runs().map(|s| s.hops))
+    }
+
+    /// Metres per node and period.
+    pub fn metres(&self) -> f64 {
+        mean(self.runs().map(|s| s.metres))
+    }
+
+    /// Root of mean detection time times transmissions.
+    pub fn product_hops(&self) -> f64 {
+        (self.detection() * self.hops()).sqrt()
+    }
+
+    /// Root of mean detection time times metres.
+    pub fn product_metres(&self) -> f64 {
+        (self.detection() * self.metres()).sqrt()
+    }
+
+    /// Share of the time in which some running node was held down, in percent.
+    pub fn wronged_percent(&self) -> f64 {
+        100.0 * mean(self.runs().map(|s| s.wronged))
+    }
+
+    /// Share of correct nodes that never heard of a crash, in percent.
+    pub fn unheard_percent(&self) -> f64 {
+        100.0 * mean(self.runs().map(|s| s.unheard))
+    }
+
+    /// Mean hops of a datagram.
+    pub fn hops_per_message(&self) -> f64 {
+        let (mut hops, mut count) = (0.0, 0.0);
+        for sample in self.runs() {
+            for (h, &n) in sample.by_hops.iter().enumerate() {
+                hops += h as f64 * n as f64;
+                count += n as f64;
+            }
+        }
+        hops / count
+    }
+
+    /// Share of datagrams that went at most `limit` hops or metres.
+    pub fn share_up_to(&self, of: impl Fn(&Sample) -> &Vec<u64>, limit: usize) -> f64 {
+        let (mut below, mut count) = (0, 0);
+        for sample in self.runs() {
+            let counts = of(sample);
+            below += counts.iter().take(limit + 1).sum::<u64>();
+            count += counts.iter().sum::<u64>();
+        }
+        below as f64 / count as f64
+    }
+}

@@ -1,0 +1,116 @@
+//! Estimates with their spread.
+//!
+//! Spread comes from a grouped jackknife over run numbers: the statistic is computed again without
+//! each of [`GROUPS`] groups of runs. It serves means, quantiles and ratios between cells alike, and
+//! because cells share their seeds, a ratio is compared on the same layouts and crashes.
+
+use serde::{Deserialize, Serialize};
+
+/// How many groups runs are split into for the spread.
+pub const GROUPS: usize = 20;
+
+/// A number and how well it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The statistic over all runs.
+    pub value: f64,
+    /// Its standard error; 0 when it is exact.
+    pub se: f64,
+    /// How many runs it comes from.
+    pub n: usize,
+}
+
+impl Estimate {
+    /// A value without spread.
+    pub fn exact(value: f64) -> Estimate {
+        Estimate {
+            value,
+            se: 0.0,
+            n: 1,
+        }
+    }
+
+    /// The statistic `f` of runs `0..n`; `f` gets the runs to use. Not a number when no run gives one.
+    pub fn jackknife(n: usize, f: impl Fn(&dyn Fn(usize) -> bool) -> f64) -> Estimate {
+        let value = f(&|_| true);
+        let groups = GROUPS.min(n);
+        if groups < 2 {
+            let se = f64::INFINITY;
+            return Estimate { value, se, n };
+        }
+        let parts: Vec<f64> = (0..groups)
+            .map(|g| f(&|run| run % groups != g))
+            .filter(|x| x.is_finite())
+            .collect();
+        let count = parts.len() as f64;
+        let mean = parts.iter().sum::<f64>() / count;
+        let square = parts.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+        let se = ((count - 1.0) / count * square).sqrt();
+        Estimate { value, se, n }
+    }
+}
+
+impl core::fmt::Display for Estimate {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.se == 0.0 {
+            return write!(f, "{}", number(self.value));
+        }
+        write!(f, "{} ±{}", number(self.value), number(self.se))
+    }
+}
+
+/// Three digits or so: enough to compare, few enough to read.
+pub fn number(x: f64) -> String {
+    match x.abs() {
+        a if a == 0.0 || !a.is_finite() => format!("{x}"),
+        a if a >= 100.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        a if a >= 1e-2 => format!("{x:.2}"),
+        _ => format!("{x:.1e}"),
+    }
+}
+
+/// Arithmetic mean; not a number without samples.
+pub fn mean(samples: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) = samples
+        .into_iter()
+        .fold((0.0, 0_u64), |(s, n), x| (s + x, n + 1));
+    sum / count as f64
+}
+
+/// The sample at rank `ceil(share n)`; not a number without samples.
+pub fn quantile(samples: impl IntoIterator<Item = f64>, share: f64) -> f64 {
+    let mut sorted: Vec<f64> = samples.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    let at = rank.clamp(1, sorted.len().max(1)) - 1;
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jackknife_of_a_mean_is_the_textbook_standard_error() {
+        let samples: Vec<f64> = (0..20).map(|i| f64::from(i * i)).collect();
+        let e = Estimate::jackknife(20, |keep| {
+            mean((0..20).filter(|&i| keep(i)).map(|i| samples[i]))
+        });
+        let variance = samples
+            .iter()
+            .map(|x| (x - e.value) * (x - e.value))
+            .sum::<f64>()
+            / 19.0;
+        assert!((e.se - (variance / 20.0).sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quantiles_are_nearest_ranks_and_few_runs_say_nothing() {
+        let samples = || (1..=100).rev().map(f64::from);
+        assert_eq!(quantile(samples(), 0.99), 99.0);
+        assert_eq!(quantile(samples(), 0.5), 50.0);
+        assert!(quantile([], 0.5).is_nan());
+        assert_eq!(Estimate::jackknife(1, |_| 3.0).se, f64::INFINITY);
+    }
+}
