@@ -64,7 +64,10 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
+    use crate::cell::Data;
     use crate::claim::Verdict;
+    use crate::sample::Sample;
     use alloc::collections::BTreeSet;
 
     #[test]
@@ -90,6 +93,35 @@ mod tests {
             let measured = claim.experiment.is_some();
             assert_eq!(measured, claim.expected != Verdict::NotYet, "{}", claim.id);
             assert_ne!(claim.expected, Verdict::Undecided, "{}", claim.id);
+        }
+    }
+
+    /// Judges look only at cells that their claim asks for, and nothing measured proves nothing.
+    #[test]
+    fn no_claim_holds_without_data() {
+        let nothing = Sample {
+            flows: vec![vec![0; 49]; 2_580],
+            wronged: f64::NAN,
+            ..Sample::default()
+        };
+        for claim in all() {
+            for budget in [Budget::Quick, Budget::Full] {
+                let Some(experiment) = claim.experiment else {
+                    continue;
+                };
+                let cells = (experiment.cells)(budget);
+                if cells.is_empty() {
+                    continue;
+                }
+                let samples = vec![nothing.clone(); 2];
+                let cells = cells.iter().map(|c| (c.key().to_owned(), &samples[..]));
+                let data = Data {
+                    budget,
+                    cells: cells.collect(),
+                };
+                let verdict = (experiment.judge)(&data).verdict();
+                assert_ne!(verdict, Verdict::Reproduced, "{}", claim.id);
+            }
         }
     }
 

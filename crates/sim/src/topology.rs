@@ -213,8 +213,8 @@ impl Layout {
         }
     }
 
-    /// The same nodes after a share of them moved by up to `up_to` metres along each axis, within the
-    /// area; a connected layout, or an error.
+    /// The same nodes after a share of them moved in a random direction, by a uniform distance up to
+    /// `up_to` metres or the edge of the area; a connected layout, or an error.
     pub fn with_moves(
         &self,
         share: f64,
@@ -229,10 +229,12 @@ impl Layout {
             rng.shuffle(&mut order);
             let mut points = self.points.clone();
             for &i in &order[..movers] {
-                let mut step = |x: f64| (x + (2.0 * rng.unit() - 1.0) * up_to).clamp(0.0, side);
+                let (dx, dy) = direction(&mut rng);
+                let room = room(points[i].x, dx, side).min(room(points[i].y, dy, side));
+                let by = rng.unit() * up_to.min(room);
                 points[i] = Point {
-                    x: step(points[i].x),
-                    y: step(points[i].y),
+                    x: (points[i].x + by * dx).clamp(0.0, side),
+                    y: (points[i].y + by * dy).clamp(0.0, side),
                 };
             }
             points
@@ -303,6 +305,27 @@ fn redraw(
         range,
         attempts,
     })
+}
+
+/// A unit vector, without trigonometry: that need not round alike on every machine.
+fn direction(rng: &mut Rng) -> (f64, f64) {
+    loop {
+        let (x, y) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);
+        let square = x * x + y * y;
+        if square > 1e-6 && square <= 1.0 {
+            let length = square.sqrt();
+            return (x / length, y / length);
+        }
+    }
+}
+
+/// How far it is to the edge from `at` along one axis, going at `pace`.
+fn room(at: f64, pace: f64, side: f64) -> f64 {
+    match pace {
+        p if p > 0.0 => (side - at) / p,
+        p if p < 0.0 => at / -p,
+        _ => f64::INFINITY,
+    }
 }
 
 /// Distance of lattice neighbours when `nodes` fill a square of `side`.

@@ -4,14 +4,16 @@ use super::{Statistic, bag, each};
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::View;
+use crate::stat::GROUPS;
 use consort_sim::topology::Topology;
 
 /// What these figures have in common.
-const SETUP_A: &str = "Setup A: 25 nodes in 50 m, range 20 m, 20 layouts, one crash after 4000 tu, \
+const SETUP_A: &str = "Setup A: 25 nodes in 50 m, range 20 m, 40 layouts, one crash after 4000 tu, \
     4000 tu to notice; period 20 tu, suspicion 80 tu, independent draws, no loss";
 
 /// How many layouts the runs of a cell share.
-const LAYOUTS: usize = 20;
+/// A multiple of the groups of the jackknife, so that leaving out a group leaves out whole layouts.
+const LAYOUTS: usize = 2 * GROUPS;
 
 /// The claims of this source.
 pub const CLAIMS: &[Claim] = &[
@@ -28,7 +30,7 @@ pub const CLAIMS: &[Claim] = &[
         configuration: SETUP_A,
         published: "floor 100; grid and hop number flat; random and cluster low to m=3.5, then steep",
         rule: "grid and hop number: largest over smallest at most 1.10; random 120, 130, 141, 162 at \
-            m=0, 3, 4, 5 (15 % either way), steeper from 4 to 5 than from 3 to 4",
+            m=0, 3, 4, 5 (15 % either way); the mean over all runs is steeper from 4 to 5 than from 3 to 4",
         expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
@@ -38,7 +40,7 @@ pub const CLAIMS: &[Claim] = &[
                     .into_iter()
                     .flat_map(|kind| (0..=5).map(move |m| kind(f64::from(m))));
                 let mut cells = each(others, runs);
-                cells.extend(random_cells(budget.pick(500, 1000)));
+                cells.extend(random_cells(budget.pick(600, 2000)));
                 cells
             },
             judge: fig4,
@@ -97,7 +99,7 @@ pub const CLAIMS: &[Claim] = &[
         expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
-            cells: |budget| random_cells(budget.pick(500, 1000)),
+            cells: |budget| random_cells(budget.pick(600, 2000)),
             judge: fig7,
         }),
     },
@@ -108,12 +110,12 @@ pub const CLAIMS: &[Claim] = &[
         metric: "length of a message's route",
         configuration: SETUP_A,
         published: "a higher m shifts the distribution to the left",
-        rule: "each of m=1, 2, 3, 5 dominates the one before: at every distance at least as many \
-            messages went no farther",
+        rule: "each of m=1, 2, 3, 5 dominates the one before: at every distance, up to that of \
+            99.9 % of the messages, at least as many went no farther",
         expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
-            cells: |budget| random_cells(budget.pick(500, 1000)),
+            cells: |budget| random_cells(budget.pick(600, 2000)),
             judge: fig8,
         }),
     },
@@ -128,7 +130,7 @@ pub const CLAIMS: &[Claim] = &[
         expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
-            cells: |budget| random_cells(budget.pick(500, 1000)),
+            cells: |budget| random_cells(budget.pick(600, 2000)),
             judge: fig9,
         }),
     },
@@ -141,10 +143,17 @@ pub const CLAIMS: &[Claim] = &[
             rides on every message",
         published: "10 %: 1.07 .43 .69 .08 .08 .00; 20 %: 2.32 2.35 2.05 1.49 1.36 1.39 % at m=0..5",
         rule: "all at most 1.5 % (10 % loss) and 4 % (20 %); no trend in m is asked for",
-        expected: Verdict::Reproduced,
-        cause: None,
+        expected: Verdict::Differs,
+        cause: Some(
+            "Medley lets any node that reaches a suspect clear it for everybody, ordering news by the \
+             timestamps of different nodes: that needs synchronised clocks, which the paper itself does \
+             not assume. Here only the accused node clears itself, by a higher incarnation, so a far \
+             suspect must first hear of the suspicion within 80 tu. At m=0 and 1, where news is fast, \
+             the shares are within the published range; from m=2 on news is slower and they are two to \
+             five times higher. The default settings close the gap by other means: see product.loss.",
+        ),
         experiment: Some(Experiment {
-            cells: |budget| each(tab2_cells(), budget.pick(60, 200)),
+            cells: |budget| each(tab2_cells(), budget.pick(30, 200)),
             judge: tab2,
         }),
     },
@@ -187,7 +196,7 @@ fn lossy(m: f64, loss: f64) -> Cell {
     let cell = Cell::a().m(m).loss(loss).crashes(0).spans(1_500.0, 3_000.0);
     cell.adjust("whole-list", |c| {
         c.rumors_max = 64;
-        c.rumor_factor = 10_000;
+        c.rumor_factor = 100;
     })
 }
 
@@ -236,7 +245,7 @@ fn fig4(data: &Data<'_>) -> Outcome {
         out.checks.push(Check::within(what, "", ours, bounds));
     }
     let bend = data.estimate(&[&random(3.0), &random(4.0), &random(5.0)], |v| {
-        by_layout(&v[2]) - 2.0 * by_layout(&v[1]) + by_layout(&v[0])
+        v[2].detection() - 2.0 * v[1].detection() + v[0].detection()
     });
     let what = "random, rise from 4 to 5 less that from 3 to 4";
     out.checks.push(Check::at_least(what, "steep", bend, 0.0));
@@ -351,11 +360,11 @@ fn fig8(data: &Data<'_>) -> Outcome {
     }
     for pair in SHOWN.windows(2) {
         let least = data.estimate(&[&random(pair[0]), &random(pair[1])], |v| {
-            let gap = |x: usize| {
-                let share = |v: &View<'_>| v.share_up_to(|s| &s.by_metres, x);
-                share(&v[1]) - share(&v[0])
-            };
-            (0..=150).map(gap).fold(f64::INFINITY, f64::min)
+            let share = |v: &View<'_>, x| v.share_up_to(|s| &s.by_metres, x);
+            // Of the last in a thousand there are too few to compare: there the gap is noise.
+            let body = (0..=150).take_while(|x| share(&v[0], *x) < 0.999);
+            let gaps = body.map(|x| share(&v[1], x) - share(&v[0], x));
+            gaps.fold(f64::NAN, f64::min)
         });
         let what = format!("m={} over m={}, least gap", pair[1], pair[0]);
         out.checks.push(Check::at_least(what, "left", least, 0.0));

@@ -65,7 +65,7 @@ pub enum Failures {
 pub struct Moved {
     /// Share of the nodes.
     pub share: f64,
-    /// How far at most, in metres, along each axis.
+    /// How far at most, in metres.
     pub up_to: f64,
     /// Whether distances were taken again afterwards.
     pub fresh: bool,

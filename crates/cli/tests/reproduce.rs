@@ -1,0 +1,141 @@
+//! `consort reproduce` as a user meets it: output, errors, exit codes.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn consort(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.arg("reproduce").args(args);
+    command.output().expect("the binary runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A directory of its own; gone when dropped.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        Dir(std::env::temp_dir().join(format!("consort-{}-{name}", std::process::id())))
+    }
+
+    fn path(&self, part: &str) -> String {
+        self.0.join(part).to_str().expect("the path is text").into()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_list_is_json_with_a_rule_for_every_claim() {
+    let output = consort(&["--list", "--format", "json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let list: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("json");
+    let claims = list.as_array().expect("an array");
+    assert!(claims.len() >= 20);
+    for claim in claims {
+        for key in [
+            "id",
+            "source",
+            "title",
+            "metric",
+            "published",
+            "rule",
+            "recorded",
+        ] {
+            assert!(
+                claim[key].as_str().is_some_and(|s| !s.is_empty()),
+                "{claim}"
+            );
+        }
+        assert_eq!(claim["recorded"] == "differs", claim["cause"].is_string());
+    }
+    let table = stdout(&consort(&["--list"]));
+    assert_eq!(table.lines().count(), claims.len() + 1);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let dir = Dir::new("errors");
+    let out = dir.path("out");
+    for (args, expected) in [
+        (vec!["medley.fig44"], "near: medley.fig4"),
+        (vec!["fig9"], "medley.fig9"),
+        (vec![], "--all"),
+        (vec!["medley.fig3", "--shard", "1/2"], "--out"),
+        (vec!["medley.fig3", "--shard", "3/2", "--out", &out], "I/N"),
+        (vec!["medley.fig3", "--shard", "x", "--out", &out], "I/N"),
+        (vec!["medley.fig3", "--threads", "0"], "--threads"),
+        (vec!["medley.fig3", "--quick", "--full"], "cannot be used"),
+        (vec!["medley.fig3", "--all"], "cannot be used"),
+        (vec!["merge"], "<DIR>"),
+        (vec!["merge", "/nonexistent"], "partial.json"),
+    ] {
+        let output = consort(&args);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(text.contains(expected), "{args:?}: {text}");
+        assert!(!text.contains("panicked"), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn shares_merge_to_the_whole_and_leave_a_report() {
+    let dir = Dir::new("shares");
+    let ids = ["medley.fig3", "medley.thm1", "medley.fig12"];
+    let whole = consort(&[&ids[..], &["--out", &dir.path("whole")]].concat());
+    assert_eq!(whole.status.code(), Some(0), "{}", stderr(&whole));
+    assert!(stdout(&whole).contains("medley.fig3        reproduced"));
+    assert!(stdout(&whole).contains("medley.thm1        differs"));
+    assert_eq!(stderr(&whole), "", "no progress bar where nobody looks");
+    for share in ["1/2", "2/2"] {
+        let to = dir.path(&share.replace('/', "-"));
+        let output = consort(&[&ids[..], &["--shard", share, "--out", &to]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let parts = [dir.path("1-2"), dir.path("2-2")];
+    let merged = consort(&["merge", &parts[0], &parts[1], "--out", &dir.path("merged")]);
+    assert!(merged.status.success(), "{}", stderr(&merged));
+    assert_eq!(stdout(&merged), stdout(&whole));
+    for file in [
+        "results.json",
+        "report.html",
+        "medley.fig12.csv",
+        "medley.fig12.svg",
+    ] {
+        let read = |part: &str| std::fs::read_to_string(dir.path(part)).expect(file);
+        let (a, b) = (
+            read(&format!("whole/{file}")),
+            read(&format!("merged/{file}")),
+        );
+        assert_eq!(a, b, "{file}");
+        assert!(!a.contains("http://") || file.ends_with("svg") || a.contains("www.w3.org"));
+    }
+    let missing = consort(&["merge", &parts[0]]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("missing"), "{}", stderr(&missing));
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_consort"))
+        .args(["reproduce", "--list", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
