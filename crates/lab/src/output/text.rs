@@ -75,10 +75,8 @@ pub fn results_table(claims: &[&Claim], judged: &[Judged]) -> String {
             let text = format!("{}: {}, rule {}", check.what, check.ours(), check.rule);
             out += &format!("  {word:<10} {}\n", wrapped(&text, 13, 100));
         }
-        if result.verdict == Verdict::Differs {
-            if let Some(cause) = claim.cause {
-                out += &format!("  {:<10} {}\n", "cause", wrapped(cause, 13, 100));
-            }
+        if let (Verdict::Differs, Some(cause)) = (result.verdict, claim.cause) {
+            out += &format!("  {:<10} {}\n", "cause", wrapped(cause, 13, 100));
         }
     }
     out
