@@ -1,5 +1,6 @@
 //! `consort reproduce`: the papers' figures and tables as executable claims.
 
+use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_lab::output;
@@ -7,10 +8,9 @@ use consort_lab::{Budget, Claim, Judged, Plan, Shard, registry};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Arguments of `consort reproduce`.
-#[derive(Args)]
+/// Run the papers' figures and tables as executable claims
+#[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ReproduceArgs {
     #[command(subcommand)]
@@ -47,13 +47,13 @@ pub(crate) struct ReproduceArgs {
     format: Format,
 }
 
-#[derive(Subcommand)]
+#[derive(Debug, Subcommand)]
 enum ReproduceCommand {
     /// Put the shares of a run together, and judge
     Merge(MergeArgs),
 }
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 struct MergeArgs {
     /// Directories that shares were written to
     #[arg(value_name = "DIR", required = true)]
@@ -66,7 +66,7 @@ struct MergeArgs {
     format: Format,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Format {
     /// For people
     Table,
@@ -77,7 +77,7 @@ enum Format {
 }
 
 /// Runs `consort reproduce`. Exit code 1: a claim recorded as reproduced no longer is.
-pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     if let Some(ReproduceCommand::Merge(args)) = args.command {
         return merge(&args);
     }
@@ -112,13 +112,13 @@ pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<ExitCode> {
             "share {index} of {count}: {units} runs in {}",
             dir.display()
         )?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Answer::Yes);
     }
     let judged = plan.judge(vec![partial])?;
     report(&plan, &claims, &judged, args.out.as_deref(), args.format)
 }
 
-fn merge(args: &MergeArgs) -> anyhow::Result<ExitCode> {
+fn merge(args: &MergeArgs) -> anyhow::Result<Answer> {
     let mut partials = Vec::new();
     for dir in &args.shares {
         partials.push(output::read_partial(dir)?);
@@ -130,14 +130,14 @@ fn merge(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     report(&plan, &claims, &judged, args.out.as_deref(), args.format)
 }
 
-fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<ExitCode> {
+fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<Answer> {
     let text = match format {
         Format::Table => output::list_table(claims),
         Format::Json => output::list_json(claims) + "\n",
         Format::Markdown => bail!("--format markdown needs results: leave out --list"),
     };
     print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answer::Yes)
 }
 
 fn report(
@@ -146,7 +146,7 @@ fn report(
     judged: &[Judged],
     dir: Option<&Path>,
     format: Format,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<Answer> {
     if let Some(dir) = dir {
         output::write_all(dir, plan.order(), claims, judged)?;
     }
@@ -157,8 +157,8 @@ fn report(
     };
     print(&text)?;
     Ok(match judged.iter().any(Judged::is_regression) {
-        true => ExitCode::from(1),
-        false => ExitCode::SUCCESS,
+        true => Answer::No,
+        false => Answer::Yes,
     })
 }
 
