@@ -1,6 +1,6 @@
 //! Medley-F (doctoral thesis on churn-tolerant coordination, chapter 4): feedback for unlucky nodes.
 
-use super::{Statistic, each};
+use super::{Statistic, each, scale};
 use crate::budget::Budget;
 use crate::cell::{ACTIVE, BOTH, Cell, Data, NONE, PASSIVE, mode_name};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
@@ -112,59 +112,8 @@ pub const CLAIMS: &[Claim] = &[
             judge: fig4_5,
         }),
     },
-    Claim {
-        id: "medley-f.fig4.6",
-        source: "Medley-F, Fig. 4.6",
-        title: "Larger groups",
-        metric: "extra detection time, median time from the first verdict to that of half of the nodes, \
-            share that never heard",
-        configuration: "density of setup B, m=3, suspicion 2 ceil(ln(N+1)) periods; N to 512, in full \
-            runs to 8192",
-        published: "extra constant; median grows with log N; passive fastest with fewest misses",
-        rule: "extra(512)/extra(64) at most 1.5; median 51, 67, 90, 105 at N=49, 128, 256, 512 (30 % \
-            either way); passive lower",
-        expected: Verdict::Reproduced,
-        cause: None,
-        experiment: Some(Experiment {
-            cells: |budget| {
-                let cells = sizes(budget)
-                    .into_iter()
-                    .flat_map(|(n, runs)| [NONE, PASSIVE].map(|mode| sized(n, mode).runs(runs)));
-                cells.collect()
-            },
-            judge: fig4_6,
-        }),
-    },
-    Claim {
-        id: "medley-f.fig4.7",
-        source: "Medley-F, Fig. 4.7",
-        title: "Nodes that moved: stale against fresh distances",
-        metric: "cost product with stale distances over that with fresh ones",
-        configuration: "Setup B, m=3; 10 or 40 % of the nodes moved in random directions by up to X or \
-            the edge before the run; routes are new, distances stale or fresh",
-        published: "X up to 4: no effect; X=16: +7.1 % (10 % moved), +35 % (40 %)",
-        rule: "X=4 at most +6 %; X=16 +3 to 12 % and +12 to 40 %",
-        expected: Verdict::Reproduced,
-        cause: None,
-        experiment: Some(Experiment {
-            cells: |budget| {
-                let cells = MOVES.into_iter().flat_map(|(share, x)| {
-                    [false, true].map(|fresh| b(3.0, NONE).moved(share, x, fresh))
-                });
-                each(cells, budget.pick(150, 1000))
-            },
-            judge: fig4_7,
-        }),
-    },
-];
-
-const MOVES: [(f64, f64); 6] = [
-    (0.1, 1.0),
-    (0.1, 4.0),
-    (0.1, 16.0),
-    (0.4, 1.0),
-    (0.4, 4.0),
-    (0.4, 16.0),
+    scale::FIG4_6,
+    scale::FIG4_7,
 ];
 
 /// Setup B.
@@ -175,26 +124,6 @@ pub(super) fn b(m: f64, mode: Feedback) -> Cell {
 fn domain(m: f64, mode: Feedback) -> Cell {
     let cluster = Cell::b().topology("cluster", Topology::cluster_b());
     cluster.cluster_crash().m(m).feedback(mode)
-}
-
-fn sized(n: usize, mode: Feedback) -> Cell {
-    Cell::b().nodes(n).m(3.0).feedback(mode)
-}
-
-fn sizes(budget: Budget) -> Vec<(usize, usize)> {
-    match budget {
-        Budget::Quick => vec![(49, 200), (64, 100), (128, 80), (256, 40), (512, 30)],
-        Budget::Full => vec![
-            (49, 1000),
-            (64, 1000),
-            (128, 1000),
-            (256, 1000),
-            (512, 1000),
-            (1024, 500),
-            (2048, 200),
-            (8192, 10),
-        ],
-    }
 }
 
 /// Exponents that a check looks at get more runs than those that only complete a curve.
@@ -392,64 +321,5 @@ fn fig4_5(data: &Data<'_>) -> Outcome {
         out.checks
             .push(Check::within(what, published, less, bounds));
     }
-    out
-}
-
-fn fig4_6(data: &Data<'_>) -> Outcome {
-    let mut out = Outcome::new("log2 of N", "time units; percent");
-    let sizes = sizes(data.budget);
-    for mode in [NONE, PASSIVE] {
-        for (name, f) in [
-            ("extra", (|v| v.extra()) as Statistic),
-            ("median spread", |v| v.half()),
-            ("never heard, %", |v| v.unheard_percent()),
-        ] {
-            let points = sizes.iter().map(|&(n, _)| {
-                let estimate = data.one(&sized(n, mode), f);
-                ((n as f64).log2(), estimate)
-            });
-            out.curve(format!("{} {name}", mode_name(mode)), points);
-        }
-    }
-    let ratio = data.estimate(&[&sized(512, NONE), &sized(64, NONE)], |v| {
-        v[0].extra() / v[1].extra()
-    });
-    let what = "extra at 512 over 64";
-    out.checks
-        .push(Check::at_most(what, "constant", ratio, 1.5));
-    for (n, median) in [(49, 51.0), (128, 67.0), (256, 90.0), (512, 105.0)] {
-        let ours = data.one(&sized(n, NONE), |v| v.half());
-        let what = format!("median spread at {n}");
-        let bounds = (median * 0.7, median * 1.3);
-        out.checks.push(Check::within(what, "", ours, bounds));
-    }
-    for n in [128, 256, 512] {
-        let ratio = data.estimate(&[&sized(n, PASSIVE), &sized(n, NONE)], |v| {
-            v[0].half() / v[1].half()
-        });
-        let what = format!("median, passive over none at {n}");
-        out.checks.push(Check::at_most(what, "faster", ratio, 1.0));
-    }
-    out
-}
-
-fn fig4_7(data: &Data<'_>) -> Outcome {
-    let mut out = Outcome::new("X in metres", "cost product, stale over fresh, %");
-    let change = |share: f64, x: f64| {
-        let [stale, fresh] = [false, true].map(|fresh| b(3.0, NONE).moved(share, x, fresh));
-        data.estimate(&[&stale, &fresh], |v| {
-            100.0 * (v[0].product_hops() / v[1].product_hops() - 1.0)
-        })
-    };
-    for share in [0.1, 0.4] {
-        let points = [1.0, 4.0, 16.0].map(|x| (x, change(share, x)));
-        out.curve(format!("{} % moved", share * 100.0), points);
-    }
-    out.checks = vec![
-        Check::at_most("10 % by 4 m, %", "0", change(0.1, 4.0), 6.0),
-        Check::at_most("40 % by 4 m, %", "0", change(0.4, 4.0), 6.0),
-        Check::within("10 % by 16 m, %", "7.1", change(0.1, 16.0), (3.0, 12.0)),
-        Check::within("40 % by 16 m, %", "35", change(0.4, 16.0), (12.0, 40.0)),
-    ];
     out
 }

@@ -1,9 +1,11 @@
 //! The claims, one file for each source. A claim's text and rule are written before it runs.
 
 mod bag;
+mod faults;
 pub mod medley;
 pub mod medley_f;
 pub mod product;
+mod scale;
 pub mod testbed;
 
 use crate::cell::Cell;

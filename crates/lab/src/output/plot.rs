@@ -55,7 +55,7 @@ fn draw(
     let area = SVGBackend::with_string(text, (760, 420)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(format!("{}: {}", claim.id, claim.title), ("sans-serif", 15))
+        .caption(format!("{}: {}", claim.id, claim.title), ("sans-serif", 18))
         .margin(10)
         .x_label_area_size(38)
         .y_label_area_size(56)
@@ -74,7 +74,7 @@ fn draw(
         .x_label_formatter(&tick)
         .x_desc(outcome.axes.0.as_str())
         .y_desc(outcome.axes.1.as_str())
-        .label_style(("sans-serif", 12));
+        .label_style(("sans-serif", 15));
     mesh.draw()?;
     for (number, series) in outcome.series.iter().enumerate() {
         let color = COLORS[number % COLORS.len()];
@@ -110,7 +110,7 @@ fn draw(
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE.mix(0.85))
-        .label_font(("sans-serif", 12))
+        .label_font(("sans-serif", 15))
         .draw()?;
     area.present()?;
     Ok(())
