@@ -67,3 +67,17 @@ fn a_grid_fills_the_area_and_connects_at_its_spacing() {
         assert!(layout.points.iter().all(|p| p.x <= 15.01 && p.y <= 15.01));
     }
 }
+
+#[test]
+fn moves_are_bounded_and_leave_the_others_in_place() {
+    let before = Layout::draw(&Topology::Random, 49, 15.0, 4.0, 3).unwrap();
+    for up_to in [2.0, 16.0] {
+        let after = before.with_moves(0.4, up_to, 15.0, 3).unwrap();
+        let steps = before.points.iter().zip(&after.points);
+        let steps: Vec<f64> = steps.map(|(a, b)| a.distance(*b)).collect();
+        assert!(steps.iter().all(|s| *s <= up_to + 1e-9));
+        assert_eq!(steps.iter().filter(|s| **s > 0.0).count(), 19);
+        let inside = |v: f64| (0.0..=15.0).contains(&v);
+        assert!(after.points.iter().all(|p| inside(p.x) && inside(p.y)));
+    }
+}
