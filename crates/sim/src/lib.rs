@@ -23,7 +23,7 @@ pub mod membership;
 pub mod net;
 pub mod oracle;
 mod pool;
-mod queue;
+pub mod queue;
 pub mod report;
 pub mod routes;
 pub mod topology;

@@ -119,9 +119,11 @@ pub struct Net {
 
 /// What becomes of a datagram: delays of its copies in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fate {
-    pub(crate) first: Option<u64>,
-    pub(crate) copy: Option<u64>,
+pub struct Fate {
+    /// The datagram itself; `None` when it is lost.
+    pub first: Option<u64>,
+    /// A second copy, when it is duplicated.
+    pub copy: Option<u64>,
 }
 
 const LOST: Fate = Fate {
@@ -236,7 +238,7 @@ impl Net {
     }
 
     /// Draws what becomes of a datagram.
-    pub(crate) fn send(&mut self, from: usize, to: usize, bytes: usize) -> Fate {
+    pub fn send(&mut self, from: usize, to: usize, bytes: usize) -> Fate {
         let bytes = bytes as u64;
         self.counts.messages += 1;
         self.counts.bytes += bytes;

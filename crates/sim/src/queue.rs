@@ -10,11 +10,11 @@ const INDEX_BITS: u32 = 22;
 const KIND_BITS: u32 = 2;
 
 /// Most hosts, packets in flight or scripted faults at a time.
-pub(crate) const INDEX_MAX: usize = (1 << INDEX_BITS) - 1;
+pub const INDEX_MAX: usize = (1 << INDEX_BITS) - 1;
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub enum Due {
     /// A host asked to be woken.
     Wake(usize),
     /// A packet arrives.
@@ -28,14 +28,14 @@ pub(crate) enum Due {
 /// The event queue. An entry is one 128-bit number (time, sequence, kind, index), so that comparing
 /// two is comparing numbers and a heap of thousands stays in the cache.
 #[derive(Debug, Default)]
-pub(crate) struct EventQueue {
+pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
     scheduled: u64,
 }
 
 impl EventQueue {
     /// Schedules `due` at `at`.
-    pub(crate) fn push(&mut self, at: Instant, due: Due) {
+    pub fn push(&mut self, at: Instant, due: Due) {
         let (kind, index) = match due {
             Due::Wake(i) => (0, i),
             Due::Deliver(i) => (1, i),
@@ -50,7 +50,7 @@ impl EventQueue {
     }
 
     /// Takes the next event if it is not after `until`.
-    pub(crate) fn pop(&mut self, until: Instant) -> Option<(Instant, Due)> {
+    pub fn pop(&mut self, until: Instant) -> Option<(Instant, Due)> {
         let Reverse(entry) = *self.heap.peek()?;
         let at = Instant::from_micros((entry >> 64) as u64);
         if at > until {

@@ -20,11 +20,11 @@ const PORT: u16 = 7946;
 /// Host 0 is 10.0.0.1.
 const FIRST_IP: u32 = 0x0a00_0001;
 /// Wall-clock seconds at the virtual zero; lives are made from them.
-const BIRTH_SECS: u64 = 1_700_000_000;
+pub const BIRTH_SECS: u64 = 1_700_000_000;
 /// Datagrams that wait for a paused process; more are dropped.
 pub(crate) const BACKLOG_MAX: usize = 64;
 /// Records given to a node at a time, so that its queues stay small.
-pub(crate) const RESTORE_CHUNK: usize = 64;
+pub const RESTORE_CHUNK: usize = 64;
 
 /// How a world starts.
 #[derive(Clone, Debug)]
@@ -349,7 +349,7 @@ pub fn addr_of(index: usize) -> SocketAddr {
 }
 
 /// The host at an address, of `count`.
-pub(crate) fn index_at(addr: SocketAddr, count: usize) -> Option<usize> {
+pub fn index_at(addr: SocketAddr, count: usize) -> Option<usize> {
     let IpAddr::V4(ip) = addr.ip() else {
         return None;
     };
