@@ -2,8 +2,8 @@
 //!
 //!     cargo bench -p consort-sim --bench peers [-- --quick] [--format json] [--runs N] [--seed N]
 //!
-//! `--work KIND --nodes N --periods P [--loss L]` only has nodes of one kind work for a while: for
-//! `benches/instructions`, which counts their instructions.
+//! `--work KIND --nodes N --from A --to B [--loss L]` only has nodes of one kind work for B periods, with a
+//! mark after A of them: for `benches/instructions`, which counts the instructions in between.
 
 extern crate alloc;
 
@@ -14,6 +14,7 @@ mod state;
 use consort_sim::Conditions;
 use consort_sim::membership::{Failures, Params, run_seed};
 use consort_sim::topology::Topology;
+use consort_sim::units::PERIOD_TU;
 use harness::scene::{Kind, Outcome, Scene, run};
 use rayon::prelude::*;
 use report::{Cost, Row};
@@ -29,7 +30,7 @@ usage: cargo bench -p consort-sim --bench peers -- [OPTIONS]
   --seed N               the seed all seeds derive from (default 1)
   --format table|json    (default table)
   --work KIND            only work: no table
-  --nodes N --periods N --loss P   with --work (default 512, 50, 0)";
+  --nodes N --from A --to B --loss P   with --work (default 512, 20, 60, 0)";
 
 /// What the command line asks for.
 struct Options {
@@ -38,7 +39,8 @@ struct Options {
     json: bool,
     work: Option<Kind>,
     nodes: usize,
-    periods: f64,
+    from: f64,
+    to: f64,
     loss: f64,
 }
 
@@ -49,7 +51,8 @@ fn options() -> Result<Options, String> {
         json: false,
         work: None,
         nodes: 512,
-        periods: 50.0,
+        from: 20.0,
+        to: 60.0,
         loss: 0.0,
     };
     let mut args = std::env::args().skip(1);
@@ -62,7 +65,8 @@ fn options() -> Result<Options, String> {
             "--runs" => options.runs = number(&value()?)?,
             "--seed" => options.seed = number(&value()?)?,
             "--nodes" => options.nodes = number(&value()?)?,
-            "--periods" => options.periods = number(&value()?)?,
+            "--from" => options.from = number(&value()?)?,
+            "--to" => options.to = number(&value()?)?,
             "--loss" => options.loss = number(&value()?)?,
             "--format" => {
                 options.json = match value()?.as_str() {
@@ -134,8 +138,8 @@ fn scene(nodes: usize, topology: Topology, crashes: usize, loss: f64, duration: 
 
 fn work(kind: Kind, options: &Options) {
     let Options { nodes, loss, .. } = *options;
-    let mut scene = scene(nodes, Topology::Random, 0, loss, options.periods * 20.0);
-    scene.settle = 0.0;
+    let mut scene = scene(nodes, Topology::Random, 0, loss, options.to * PERIOD_TU);
+    scene.settle = options.from * PERIOD_TU;
     let outcome = run(kind, &scene, options.seed);
     println!(
         "{} {:.3} messages per node and period",
