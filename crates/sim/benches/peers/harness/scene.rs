@@ -230,9 +230,27 @@ pub(crate) fn finish<P: Peer>(scene: &Scene, seed: u64, mut world: World<P>) -> 
         span,
         ..Outcome::default()
     };
+    // A crash may cut a node off that the crashed one forwarded for: it cannot know better.
+    let running: Vec<usize> = (0..params.nodes)
+        .filter(|&i| !watch.is_crashed(i))
+        .collect();
+    let routes = world.net.routes();
+    let mut reaches = |i: usize| {
+        running
+            .iter()
+            .filter(|&&j| routes.hops(i, j).is_some())
+            .count()
+    };
+    let connected: Vec<usize> = running
+        .iter()
+        .copied()
+        .filter(|&i| 2 * reaches(i) > running.len())
+        .collect();
     for &subject in &crashed {
-        let running = (0..params.nodes).filter(|&i| !watch.is_crashed(i));
-        let seen: Vec<_> = running.map(|i| watch.verdict(subject, i)).collect();
+        let awaited = connected
+            .iter()
+            .filter(|&&i| !watch.is_foretold(subject, i));
+        let seen: Vec<_> = awaited.map(|&i| watch.verdict(subject, i)).collect();
         outcome.undetected += seen.iter().filter(|v| v.is_none()).count() as u64;
         let times = || seen.iter().flatten();
         if let (Some(&first), Some(&last)) = (times().min(), times().max()) {

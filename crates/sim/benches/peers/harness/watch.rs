@@ -11,6 +11,8 @@ pub(crate) struct Watch {
     verdicts: Vec<Option<Instant>>,
     /// By observer and subject: a verdict against a running host stands.
     wronged: Vec<bool>,
+    /// By observer and subject: it stood when the subject crashed, so that no other will come.
+    foretold: Vec<bool>,
     wronged_pairs: u64,
     counted_to: Instant,
     /// Verdicts about running hosts.
@@ -28,6 +30,7 @@ impl Watch {
             crashed: vec![false; hosts],
             verdicts: vec![None; hosts * hosts],
             wronged: vec![false; hosts * hosts],
+            foretold: vec![false; hosts * hosts],
             wronged_pairs: 0,
             counted_to: Instant::ZERO,
             false_positives: 0,
@@ -43,6 +46,11 @@ impl Watch {
     /// When `observer` declared the crashed `subject` down.
     pub(crate) fn verdict(&self, subject: usize, observer: usize) -> Option<Instant> {
         self.verdicts[subject * self.hosts + observer]
+    }
+
+    /// Whether `observer` held `subject` down when it crashed.
+    pub(crate) fn is_foretold(&self, subject: usize, observer: usize) -> bool {
+        self.foretold[observer * self.hosts + subject]
     }
 
     /// Takes the time up to `now` into account.
@@ -65,6 +73,8 @@ impl Watch {
         self.count_to(now);
         self.crashed[host] = true;
         for other in 0..self.hosts {
+            let pair = other * self.hosts + host;
+            self.foretold[pair] = self.wronged[pair];
             self.set_wronged(host, other, false);
             self.set_wronged(other, host, false);
         }
