@@ -91,6 +91,7 @@ fn record(index: usize, life: Life) -> Record {
         addr: addr_of(index),
         meta: Arc::new(Meta::default()),
         coordinate: None,
+        nap_ms: 0,
         current: true,
     }
 }
