@@ -17,9 +17,15 @@ async fn five_nodes_agree_within_five_seconds() {
     assert_eq!(own.len(), 1);
     assert_eq!(own[0].id, nodes[3].id());
     assert_eq!(own[0].name(), "node-4");
-    let mut names: Vec<&str> = members.iter().map(|m| m.name()).collect();
-    names.sort_unstable();
-    assert_eq!(names, ["node-1", "node-2", "node-3", "node-4", "node-5"]);
+    // Names follow one round trip after the members.
+    let expected = ["node-1", "node-2", "node-3", "node-4", "node-5"];
+    eventually(Duration::from_secs(5), "all names are known", async || {
+        let members = nodes[3].members().await.unwrap();
+        let mut names: Vec<&str> = members.iter().map(|m| m.name()).collect();
+        names.sort_unstable();
+        names == expected
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -36,23 +36,35 @@ impl Membership {
         }
     }
 
-    /// Every datagram, after its frames: a sender that does not know what is said of it is told.
-    /// The answer already does when there is one.
+    /// Every datagram, after its frames: a sender that does not know what is said of it is told, and
+    /// one whose record is missing is asked for it. An answer already tells.
     pub(crate) fn after_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender, answered: bool) {
         let claim = Precedence::alive(from.life, from.incarnation);
-        let Some(member) = self.table.get(from.id).filter(|m| m.precedence > claim) else {
+        let Some(member) = self.table.get(from.id) else {
             return;
         };
-        if from.leaving {
+        let known = member.precedence;
+        if from.leaving || known == claim && member.current {
             return;
         }
-        if member.precedence.life > from.life {
+        if known == claim && self.may_pursue(cx, from.id) {
+            let (seq, target) = (self.probes.next_seq(), from.id);
+            let want_record = true;
+            cx.send(
+                from.reply_to(),
+                super::Msg::Ping {
+                    seq,
+                    target,
+                    want_record,
+                },
+            );
+        } else if known.life > from.life {
             // A process of an earlier life, or one whose clock went backwards: it must know.
-            let record = member.record(cx.now);
-            if self.may_pursue(cx, from.id) {
+            let record = self.table.get(from.id).map(|m| m.record(cx.now));
+            if let Some(record) = record.filter(|_| self.may_pursue(cx, from.id)) {
                 cx.send(from.reply_to(), super::Msg::Record(record));
             }
-        } else if !answered {
+        } else if known > claim && !answered {
             self.pursue(cx, from.id);
         }
     }

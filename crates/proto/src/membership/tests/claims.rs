@@ -216,3 +216,31 @@ fn old_attributes_never_travel_as_those_of_a_new_claim() {
     assert_eq!(events(&effects), [Event::Updated { id: NodeId(3) }]);
     assert_eq!(other.member(3).addr, addr(77));
 }
+
+#[test]
+fn a_member_known_by_its_header_only_is_asked_for_its_record() {
+    let mut b = Bench::new(3);
+    let heard = |b: &mut Bench, msg: Option<Msg>| {
+        b.step(|m, cx| {
+            m.on_sender(cx, sender(9, 0));
+            if let Some(msg) = msg {
+                m.on_msg(cx, (), sender(9, 0), msg);
+            }
+            m.after_sender(cx, sender(9, 0), false);
+        })
+    };
+    let effects = heard(&mut b, None);
+    let ping = Msg::Ping {
+        seq: 1,
+        target: NodeId(9),
+        want_record: true,
+    };
+    assert_eq!(
+        effects.last(),
+        Some(&Effect::Send(sender(9, 0).reply_to(), ping))
+    );
+    assert_eq!(heard(&mut b, None), [], "once a period");
+    heard(&mut b, Some(Msg::Record(alive(9, 0))));
+    b.now = b.now + T;
+    assert_eq!(heard(&mut b, None), [], "and not when it is known");
+}
