@@ -28,9 +28,10 @@ pub const CLAIMS: &[Claim] = &[
         cause: Some(
             "The positions of the seven devices are not published, and flatness depends on them. On \
              our row every end node hangs on one link of 3 m whose other end has a neighbour at 2 m: at \
-             m=5 that neighbour is 7.6 times as likely to be probed, so crashes of end nodes are noticed \
-             late and the mean rises by a third. With hop number, which makes all links equal, detection \
-             is flat as published (within 2 %), and dissemination follows both published trends.",
+             m=5 that neighbour gets 7.6 times \
+             the share, so by the shares crashes of end nodes wait longest (not measured node by node). \
+             With hop number, which makes all links equal, detection is flat as published (within 2 %), \
+             and dissemination follows both published trends.",
         ),
         experiment: Some(Experiment {
             cells: |budget| {
