@@ -10,6 +10,9 @@ use core::cmp::Reverse;
 /// One round of virtual time of a member with count 1.
 const STRIDE: u64 = 1 << 40;
 
+/// Virtual time, salt against ties, position in the plan; the earliest first.
+type Queue = BinaryHeap<Reverse<(u64, u32, u32)>>;
+
 /// What a policy remembers besides the plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -21,8 +24,9 @@ pub(super) struct State {
     passes: u64,
     /// Bags: the plan's counts are for the next super-round.
     next_counts: Vec<u64>,
-    /// Stride: members by virtual time.
-    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Stride: members by virtual time; those never probed wait apart.
+    heap: Queue,
+    newcomers: Queue,
     /// Stride: virtual time of the last one served.
     served: u64,
     /// Stride: the last one served was new.
@@ -95,11 +99,15 @@ impl Selector {
             let step = STRIDE / entry.count;
             entry.due = 1 + rng.below64(step / 2);
         }
-        let key = |(at, e): (usize, &Entry)| Reverse((e.due, e.salt, at as u32));
         self.state.heap.clear();
-        self.state
-            .heap
-            .extend(self.entries.iter().enumerate().map(key));
+        self.state.newcomers.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let queue = match entry.fresh {
+                true => &mut self.state.newcomers,
+                false => &mut self.state.heap,
+            };
+            queue.push(Reverse((entry.due, entry.salt, at as u32)));
+        }
     }
 
     pub(super) fn pick(&mut self, rng: &mut Rng) -> Option<NodeId> {
@@ -170,26 +178,15 @@ impl Selector {
     }
 
     fn pick_stride(&mut self, rng: &mut Rng) -> Option<NodeId> {
-        let Reverse((mut due, mut salt, mut at)) = self.state.heap.pop()?;
         // Newcomers are served at most every other tick, so that a flood of them starves nobody.
-        if self.entries[at as usize].fresh && self.state.served_fresh {
-            let mut held = Vec::new();
-            while self.entries[at as usize].fresh {
-                held.push(Reverse((due, salt, at)));
-                match self.state.heap.pop() {
-                    Some(Reverse(next)) => (due, salt, at) = next,
-                    None => {
-                        let Some(Reverse(first)) = held.first().copied() else {
-                            break;
-                        };
-                        held.remove(0);
-                        (due, salt, at) = first;
-                        break;
-                    }
-                }
-            }
-            self.state.heap.extend(held);
-        }
+        // `Reverse` orders the earliest last, and nobody before anybody.
+        let known_first = self.state.heap.peek() > self.state.newcomers.peek();
+        let their_turn = !self.state.served_fresh || self.state.heap.is_empty();
+        let queue = match known_first || !their_turn {
+            true => &mut self.state.heap,
+            false => &mut self.state.newcomers,
+        };
+        let Reverse((due, salt, at)) = queue.pop()?;
         let entry = &mut self.entries[at as usize];
         self.state.served = self.state.served.max(due);
         self.state.served_fresh = entry.fresh;
