@@ -21,9 +21,10 @@ impl Membership {
         if !self.config.isolation || self.is_isolated() || self.table.live() < 2 {
             return;
         }
-        let patience =
-            (self.config.probe_period * 4).max(self.config.suspicion_min(self.size()) / 2);
-        if cx.now.since(self.last_heard) > patience {
+        let silence = cx.now.since(self.last_heard);
+        if silence > self.config.probe_period * 4
+            && silence > self.config.suspicion_min(self.size()) / 2
+        {
             self.isolated_since = Some(cx.now);
             self.stats.isolations += 1;
         }

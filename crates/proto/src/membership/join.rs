@@ -193,13 +193,17 @@ impl Membership {
 
     /// Compares member lists with the sender when their digests differ and no news is under way.
     pub(super) fn consider_sync(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
-        let every = self.config.probe_period * self.config.sync_periods;
-        let quiet = self.rumors.len() == 0;
-        let recently = |at: Instant| cx.now.since(at) < every;
         if self.config.sync_periods == 0
+            || self.rumors.len() > 0
             || from.digest == self.digest(cx.me)
-            || !quiet
-            || self.joining.last_sync.is_some_and(recently)
+        {
+            return;
+        }
+        let every = self.config.probe_period * self.config.sync_periods;
+        if self
+            .joining
+            .last_sync
+            .is_some_and(|at| cx.now.since(at) < every)
         {
             return;
         }

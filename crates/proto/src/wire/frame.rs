@@ -63,20 +63,20 @@ fn length_len(len: usize) -> usize {
 }
 
 fn encode_body<T: Serialize>(layer: u8, msg: &T, out: &mut Vec<u8>) {
-    let len = body_len(msg);
-    out.push(layer);
-    if length_len(len) == 1 {
-        out.push(len as u8);
-    } else {
-        out.push(len as u8 | 0x80);
-        out.push((len >> 7) as u8);
-    }
+    // The length is filled in when it is known: most take one byte.
+    out.extend_from_slice(&[layer, 0]);
     let start = out.len();
     // Writing to a growing vector cannot fail.
     if let Ok(longer) = postcard::to_extend(msg, core::mem::take(out)) {
         *out = longer;
     }
-    debug_assert_eq!(out.len() - start, len, "sizing and writing agree");
+    let len = out.len() - start;
+    if length_len(len) == 1 {
+        out[start - 1] = len as u8;
+    } else {
+        out[start - 1] = len as u8 | 0x80;
+        out.insert(start, (len >> 7) as u8);
+    }
 }
 
 fn decode_length(bytes: &[u8]) -> Result<(usize, &[u8]), WireError> {
