@@ -67,6 +67,9 @@ fn a_verdict_heard_leaves_time_to_object() {
             Effect::SetTimer(Timer::Suspicion(NodeId(3)), b.now + T * 2),
         ]
     );
+    // The same verdict again is no news, and is not told afresh.
+    let again = Msg::Accusation(claim(3, 0, Status::Dead, 4));
+    assert_eq!(b.msg(sender(4, 0), again), []);
     b.now = b.now + T;
     let effects = b.msg(sender(3, 1), Msg::Ack { seq: 0 });
     let refuted = Event::Up {
