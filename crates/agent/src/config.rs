@@ -229,6 +229,7 @@ impl TryFrom<RawConfig> for Config {
         let meta = Meta {
             name: config.name.clone(),
             tags: config.tags.clone(),
+            ..Meta::default()
         };
         meta.check(usize::from(config.protocol.membership.meta_max))?;
         Ok(config)

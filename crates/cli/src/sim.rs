@@ -118,6 +118,9 @@ struct ChaosArgs {
     /// How long faults strike, in seconds
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     storm: u64,
+    /// Hold elections too, in groups of up to 50, with quorums too small on purpose
+    #[arg(long)]
+    elections: bool,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -414,9 +417,14 @@ fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
 
 fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
     let seeds = parse_seeds(&args.seeds)?;
+    let base = if args.elections {
+        ChaosParams::elections()
+    } else {
+        ChaosParams::default()
+    };
     let params = ChaosParams {
         storm: core::time::Duration::from_secs(args.storm),
-        ..ChaosParams::default()
+        ..base
     };
     let pool = pool(args.threads)?;
     let mut out = std::io::stdout().lock();

@@ -227,8 +227,10 @@ pub(crate) async fn store(
     let Some(state) = state.map(Arc::clone) else {
         return Ok(());
     };
-    let Fact::Life(life) = fact;
-    blocking(move || state.store(Remembered { id, life })).await
+    match fact {
+        Fact::Life(life) => blocking(move || state.store(Remembered { id, life })).await,
+        Fact::Term(..) => Ok(()),
+    }
 }
 
 /// Stores where members listen, off the runtime's own threads.

@@ -300,6 +300,7 @@ impl Driver {
         }
         while let Some(event) = self.node.poll_event() {
             let event = Event::from_core(event, &self.node, self.clock.now());
+            let Some(event) = event else { continue };
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             // Nobody may be listening.

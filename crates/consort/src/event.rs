@@ -73,8 +73,10 @@ impl Event {
         event: consort_proto::Event,
         node: &consort_proto::Node,
         now: Instant,
-    ) -> Event {
-        let consort_proto::Event::Membership(event) = event;
+    ) -> Option<Event> {
+        let consort_proto::Event::Membership(event) = event else {
+            return None;
+        };
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
             Some(member) => Member::new(node, member, now),
             // Forgotten in the very step that reported it.
@@ -88,7 +90,7 @@ impl Event {
                 ..member::itself(node)
             },
         };
-        match event {
+        Some(match event {
             membership::Event::Up { id, life, how } => Event::Up {
                 member: look_up(id, life),
                 life,
@@ -113,7 +115,7 @@ impl Event {
             membership::Event::Departed => Event::Departed,
             membership::Event::IdentityConflict => Event::IdentityConflict,
             membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
-        }
+        })
     }
 }
 

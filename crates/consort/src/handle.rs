@@ -91,7 +91,11 @@ impl Node {
     /// Announces other tags in place of the present ones.
     pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
         let name = self.inner.name.clone();
-        let meta = Meta { name, tags };
+        let meta = Meta {
+            name,
+            tags,
+            ..Meta::default()
+        };
         meta.check(self.inner.meta_max)?;
         Ok(self.carry(Command::SetMeta(meta)).await?)
     }

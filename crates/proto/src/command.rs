@@ -1,5 +1,6 @@
 //! What an application orders a node to do.
 
+use crate::election::Order;
 use crate::membership::{Meta, Proximity, Record};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -26,4 +27,6 @@ pub enum Command {
     /// Announce that this node will be silent for so long, as when a device sleeps to save its
     /// battery: nobody probes or accuses it meanwhile. Zero, or a nap longer than `nap_max`, ends it.
     Nap(Duration),
+    /// About an election.
+    Election(Order),
 }

@@ -1,6 +1,7 @@
 //! Settings of a node. `Config` is checked once, by [`Config::check`]; code behind that door relies
 //! on it.
 
+use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
@@ -21,6 +22,8 @@ pub struct Config {
     pub timers_per_call: u16,
     /// Who is here.
     pub membership: membership::Config,
+    /// Who leads.
+    pub election: election::Config,
 }
 
 impl Default for Config {
@@ -30,6 +33,7 @@ impl Default for Config {
             datagram_max: 1200,
             timers_per_call: 256,
             membership: membership::Config::default(),
+            election: election::Config::default(),
         }
     }
 }
@@ -157,6 +161,15 @@ pub enum ConfigError {
     /// Weights need a number.
     #[error("distance_exponent must be 0 or more; infinity probes the nearest only")]
     DistanceExponent,
+    /// Chances lie between 0 and 1.
+    #[error("election.quorum must have an epsilon between 0 and 1, both excluded")]
+    Epsilon,
+    /// Nothing can be asked, told or kept with none of them.
+    #[error("election: best_max, rounds_max, notify_max and elections_max must be at least 1")]
+    ElectionLimits,
+    /// A share of all is at most all.
+    #[error("election.reach_min_percent must be at most 100")]
+    ReachMin,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -165,6 +178,7 @@ pub enum ConfigError {
 impl Config {
     /// Whether a node can run with these settings.
     pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_election()?;
         let m = &self.membership;
         let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
         let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
@@ -203,6 +217,22 @@ impl Config {
         )?;
         ensure(m.distance_exponent >= 0.0, ConfigError::DistanceExponent)?;
         ensure(m.health_max <= 63, ConfigError::HealthMax)
+    }
+
+    fn check_election(&self) -> Result<(), ConfigError> {
+        let e = &self.election;
+        if let Quorum::Posterior { epsilon } = e.quorum
+            && !(epsilon > 0.0 && epsilon < 1.0)
+        {
+            return Err(ConfigError::Epsilon);
+        }
+        if [e.best_max, e.rounds_max, e.notify_max].contains(&0) || e.elections_max == 0 {
+            return Err(ConfigError::ElectionLimits);
+        }
+        if e.reach_min_percent > 100 {
+            return Err(ConfigError::ReachMin);
+        }
+        Ok(())
     }
 
     /// The tag of the group that every datagram carries.

@@ -1,10 +1,12 @@
 //! What a node tells its application.
 
-use crate::membership;
+use crate::{election, membership};
 
 /// A fact for the application, in the order it became true at this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The member list changed.
     Membership(membership::Event),
+    /// An election changed.
+    Election(election::Event),
 }

@@ -1,5 +1,6 @@
 //! Who a node is, which life it is in, and how often it had to defend that life.
 
+use crate::hash::hash_bytes;
 use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,29 @@ pub struct Life(#[serde(with = "postcard::fixint::le")] pub u64);
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Incarnation(pub u32);
+
+/// An election by its name: what members call it on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ElectionId(#[serde(with = "postcard::fixint::le")] pub u32);
+
+/// Number of an election round; every later leader has a larger one.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Term(pub u64);
+
+impl ElectionId {
+    /// The election called `name`.
+    pub const fn of(name: &str) -> ElectionId {
+        ElectionId(hash_bytes(name.as_bytes()) as u32)
+    }
+}
+
+impl fmt::Debug for ElectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
 
 impl Life {
     /// A life that starts at `unix_secs`, told apart from others of that second by `random`.

@@ -10,8 +10,10 @@
 
 extern crate alloc;
 
+pub mod churn;
 mod command;
 mod config;
+pub mod election;
 mod event;
 mod hash;
 mod id;
@@ -28,7 +30,7 @@ pub use command::Command;
 pub use config::{Config, ConfigError, ParseProfileError, Profile};
 pub use event::Event;
 pub use hash::{hash_bytes, hash_pair, mix};
-pub use id::{Incarnation, Life, NodeId, ParseIdError};
+pub use id::{ElectionId, Incarnation, Life, NodeId, ParseIdError, Term};
 pub use node::{Identity, Node};
 pub use protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
 pub use rng::Rng;

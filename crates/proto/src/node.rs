@@ -5,8 +5,9 @@
 
 use crate::command::Command;
 use crate::config::{Config, ConfigError};
+use crate::election::{self, Election, Report, Standing, View};
 use crate::event::Event;
-use crate::id::{Life, NodeId};
+use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{self, Coordinate, Membership, Meta};
 use crate::protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
 use crate::rng::Rng;
@@ -36,6 +37,7 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Node {
     membership: Layer<Membership>,
+    election: Layer<Election>,
     io: Io,
 }
 
@@ -61,6 +63,10 @@ struct Io {
     /// Emptied frame lists, to be used again.
     spare: Vec<Vec<Frame>>,
     events: VecDeque<Event>,
+    /// Changes of the member list that elections have not seen.
+    changes: VecDeque<membership::Event>,
+    /// What elections want of membership.
+    wishes: VecDeque<Report>,
     facts: VecDeque<Fact>,
     inbox: Datagram,
     stats: Stats,
@@ -78,6 +84,7 @@ struct Outgoing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Membership(membership::Timer),
+    Election(election::Timer),
 }
 
 impl Node {
@@ -102,6 +109,11 @@ impl Node {
                 rng: membership::stream(seed, id),
                 effects: Vec::new(),
             },
+            election: Layer {
+                state: Election::new(config.election, group, frames_max, now),
+                rng: election::stream(seed, id),
+                effects: Vec::new(),
+            },
             io: Io {
                 me: id,
                 group,
@@ -112,6 +124,8 @@ impl Node {
                 outbox: VecDeque::new(),
                 spare: Vec::new(),
                 events: VecDeque::new(),
+                changes: VecDeque::new(),
+                wishes: VecDeque::new(),
                 facts: VecDeque::new(),
                 inbox: Datagram::default(),
                 stats: Stats::default(),
@@ -132,10 +146,32 @@ impl Node {
         &self.membership.state
     }
 
+    /// Who leads, as this node sees it.
+    pub fn election(&self) -> &Election {
+        &self.election.state
+    }
+
+    /// How an election stands at this node.
+    pub fn standing(&self, now: Instant, election: ElectionId) -> Option<Standing> {
+        let membership = &self.membership.state;
+        self.election
+            .state
+            .standing(self.io.me, now, membership, election)
+    }
+
+    /// All candidates of an election as this node lists them, the best first.
+    pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
+        let membership = &self.membership.state;
+        self.election
+            .state
+            .candidates(self.io.me, now, membership, election)
+    }
+
     /// Counts since start.
     pub fn stats(&self) -> Stats {
         Stats {
             membership: *self.membership.state.stats(),
+            election: *self.election.state.stats(),
             ..self.io.stats
         }
     }
@@ -185,6 +221,10 @@ impl Node {
                 Frame::Membership(msg) => {
                     self.step_membership(now, |m, cx| m.on_msg(cx, (), from, msg));
                 }
+                Frame::Election(msg) => {
+                    self.relay(now);
+                    self.step_election(now, |e, cx, view| e.on_msg(cx, view, from, msg));
+                }
             }
         }
         let to = from.reply_to();
@@ -203,6 +243,10 @@ impl Node {
                 Key::Membership(timer) => {
                     self.step_membership(now, |m, cx| m.on_timer(cx, (), timer));
                 }
+                Key::Election(timer) => {
+                    self.relay(now);
+                    self.step_election(now, |e, cx, view| e.on_timer(cx, view, timer));
+                }
             }
         }
         self.flush(now);
@@ -214,7 +258,16 @@ impl Node {
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),
             Command::Restore(records) => Input::Restore(records),
-            Command::Leave => Input::Leave,
+            Command::Leave => {
+                let goodbye = election::Input::Leave;
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, goodbye));
+                Input::Leave
+            }
+            Command::Election(order) => {
+                let order = election::Input::Order(order);
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, order));
+                return self.flush(now);
+            }
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),
@@ -275,12 +328,63 @@ impl Node {
             Frame::Membership,
             Key::Membership,
             f,
-            |io, event| io.events.push_back(Event::Membership(event)),
+            |io, event| {
+                io.events.push_back(Event::Membership(event));
+                io.changes.push_back(event);
+            },
         );
+    }
+
+    fn step_election(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
+    ) {
+        let view = View {
+            membership: &self.membership.state,
+        };
+        self.election.step(
+            &mut self.io,
+            now,
+            Frame::Election,
+            Key::Election,
+            |e, cx| f(e, cx, view),
+            |io, report| match report {
+                Report::Event(event) => io.events.push_back(Event::Election(event)),
+                wish => io.wishes.push_back(wish),
+            },
+        );
+    }
+
+    /// Tells elections what changed below, and membership what they want of it, until both are done.
+    /// It ends: no wish changes the member list, other than by what others answer later.
+    fn relay(&mut self, now: Instant) {
+        loop {
+            if let Some(change) = self.io.changes.pop_front() {
+                let input = election::Input::Member(change);
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+            } else if let Some(wish) = self.io.wishes.pop_front() {
+                let input = match wish {
+                    Report::Probe(id) => membership::Input::Probe(id),
+                    _ => {
+                        let below = &self.membership.state;
+                        membership::Input::SetCampaigns(self.election.state.campaigns(now, below))
+                    }
+                };
+                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+                if self.io.wishes.is_empty() {
+                    let input = election::Input::Stands;
+                    self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+                }
+            } else {
+                return;
+            }
+        }
     }
 
     /// Ends a step: packs its frames into datagrams and fills these up.
     fn flush(&mut self, now: Instant) {
+        self.relay(now);
         if self.io.sends.is_empty() {
             return;
         }
@@ -290,9 +394,22 @@ impl Node {
             self.pack(first, to, frame);
         }
         self.io.sends = sends;
-        let Node { membership, io } = self;
+        let Node {
+            membership,
+            election,
+            io,
+        } = self;
+        let beacon = election.state.beacon().map(Frame::Election);
         for outgoing in io.outbox.range_mut(first..) {
-            // The order of priority: what a layer sends itself, then rumors of membership.
+            // The order of priority: what a layer sends itself, then which claims this node holds, then
+            // rumors of membership.
+            if let Some(beacon) = &beacon
+                && outgoing.frames.iter().any(is_ping_or_ack)
+                && outgoing.len + beacon.encoded_len() <= io.frames_max
+            {
+                outgoing.len += beacon.encoded_len();
+                outgoing.frames.push(beacon.clone());
+            }
             let room = io.frames_max - outgoing.len;
             let Outgoing {
                 to, len, frames, ..
@@ -337,6 +454,11 @@ impl Node {
             frames,
         });
     }
+}
+
+fn is_ping_or_ack(frame: &Frame) -> bool {
+    use membership::Msg;
+    matches!(frame, Frame::Membership(Msg::Ping { .. } | Msg::Ack { .. }))
 }
 
 impl<P: Protocol> Layer<P> {

@@ -1,6 +1,6 @@
 //! The shape of every protocol: handlers that read their input and write effects.
 
-use crate::id::{Incarnation, Life, NodeId};
+use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
 use crate::membership::Coordinate;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -76,6 +76,8 @@ pub enum To {
 pub enum Fact {
     /// The life this node is in: the floor of its next one.
     Life(Life),
+    /// The greatest term of an election that this node has seen: later ones are greater.
+    Term(ElectionId, Term),
 }
 
 /// What a handler wants done, as plain data.

@@ -23,4 +23,6 @@ pub struct Stats {
     pub messages_undeliverable: u64,
     /// Of membership.
     pub membership: crate::membership::Stats,
+    /// Of elections.
+    pub election: crate::election::Stats,
 }

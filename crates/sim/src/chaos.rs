@@ -4,13 +4,14 @@
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
 use crate::net::{Conditions, Counts};
-use crate::oracle::{Detection, Panel, Violation, converged};
+use crate::oracle::{Claims, Detection, Leadership, Panel, Violation, agreed, converged};
 use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
-use crate::world::{HostState, Start, WorldConfig};
+use crate::world::{HostState, Start, World, WorldConfig};
+use consort_proto::election::{Policy, Preempt, Quorum};
 use consort_proto::membership::JoinState;
-use consort_proto::{Config, Rng};
+use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
 
 /// Limits of a scenario; what lies between is drawn from the seed.
@@ -24,6 +25,19 @@ pub struct ChaosParams {
     pub storm: Duration,
     /// How long the group may take to agree afterwards.
     pub calm: Duration,
+    /// Elections are held as well, with quorums that are too small on purpose.
+    pub elections: bool,
+}
+
+impl ChaosParams {
+    /// Storms over groups of up to 50 that hold elections.
+    pub fn elections() -> ChaosParams {
+        ChaosParams {
+            nodes_max: 50,
+            elections: true,
+            ..ChaosParams::default()
+        }
+    }
 }
 
 impl Default for ChaosParams {
@@ -33,6 +47,7 @@ impl Default for ChaosParams {
             nodes_max: 16,
             storm: Duration::from_secs(120),
             calm: Duration::from_secs(900),
+            elections: false,
         }
     }
 }
@@ -55,7 +70,8 @@ pub struct ChaosReport {
 /// The command that runs one seed again.
 pub fn rerun(seed: u64, params: &ChaosParams) -> String {
     let storm = params.storm.as_secs();
-    format!("consort sim chaos --seeds {seed} --storm {storm}")
+    let what = if params.elections { " --elections" } else { "" };
+    format!("consort sim chaos{what} --seeds {seed} --storm {storm}")
 }
 
 /// Runs the scenario of `seed`.
@@ -82,8 +98,9 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         0 => Start::Warm { seeds },
         _ => Start::Cold { seeds },
     };
+    let elections = Elections::draw(seed, params.elections);
     let config = WorldConfig {
-        node: Config::default(),
+        node: elections.config(),
         layout,
         conditions: Conditions::default(),
         seed,
@@ -91,8 +108,14 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         sample_every: Some(Duration::from_secs(1)),
         trace: Trace::default(),
     };
-    let oracle = Panel::safety().with(Detection { bound: params.calm });
+    let mut oracle = Panel::safety().with(Detection { bound: params.calm });
+    if params.elections {
+        oracle = oracle.with(Claims::default()).with(Leadership);
+    }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
+    for &(election, policy) in &elections.held {
+        engine.open_election(election, policy)?;
+    }
     engine.run_for(Duration::from_secs(20))?;
     let faults = storm(&mut engine, params.storm)?;
     settle(&mut engine, seed, seeds)?;
@@ -100,7 +123,8 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     loop {
         engine.run_for(Duration::from_secs(1))?;
         let after = engine.world().now().since(calm_at);
-        match converged(engine.world()) {
+        let calm = converged(engine.world()).map_err(|(host, text)| ("I9", host, text));
+        match calm.and_then(|()| elections.settled(engine.world())) {
             Ok(()) => {
                 engine.finish()?;
                 return Ok(ChaosReport {
@@ -111,9 +135,9 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
                     trace_hash: engine.world().trace().hash(),
                 });
             }
-            Err((host, text)) if after >= params.calm => {
+            Err((invariant, host, text)) if after >= params.calm => {
                 return Err(Violation {
-                    invariant: "I9",
+                    invariant,
                     at: engine.world().now(),
                     host: Some(host),
                     text: format!("{text}, {after:?} after the last fault"),
@@ -131,13 +155,100 @@ fn storm(engine: &mut Engine<Panel>, span: Duration) -> Result<usize, Violation>
     let end = engine.world().now() + span;
     let mut faults = 0;
     while engine.world().now() < end {
-        let fault = draw(engine, &mut rng);
+        let fault = kill_leader(engine, &mut rng).unwrap_or_else(|| draw(engine, &mut rng));
         engine.strike(fault)?;
         faults += 1;
         let wait = rng.below64(8_000_000);
         engine.run_for(Duration::from_micros(wait))?;
     }
     Ok(faults)
+}
+
+/// In a group with elections every eighth fault hits a leader.
+fn kill_leader(engine: &Engine<Panel>, rng: &mut Rng) -> Option<Fault> {
+    let world = engine.world();
+    let (election, _) = *world.elections().first()?;
+    if rng.below(8) > 0 {
+        return None;
+    }
+    let leads = |&host: &usize| {
+        world
+            .host(host)
+            .node()
+            .election()
+            .acting(election)
+            .is_some()
+    };
+    let leader = world.up().find(leads)?;
+    let keep = Keep::Life;
+    Some(match rng.below(3) {
+        0 => Fault::Crash(leader),
+        1 => Fault::Pause(leader),
+        _ => Fault::Restart { host: leader, keep },
+    })
+}
+
+/// The elections of a scenario.
+struct Elections {
+    quorum: Quorum,
+    held: Vec<(ElectionId, Policy)>,
+}
+
+impl Elections {
+    fn draw(seed: u64, any: bool) -> Elections {
+        let mut rng = Rng::seed(seed, stream::ELECTIONS);
+        // Too small on purpose: whoever wins, everybody has to agree.
+        let quorum = match rng.below(4) {
+            3 => Quorum::Posterior { epsilon: 1e-6 },
+            c => Quorum::Deterministic { c: c as u16 },
+        };
+        let held = ["one", "two"].map(|name| {
+            let hold = Duration::from_secs(5);
+            let preempt = match rng.below(4) {
+                0 => Preempt::Strict { hold },
+                1 => Preempt::Margin { delta: 1, hold },
+                _ => Preempt::Never,
+            };
+            let policy = Policy {
+                stream: rng.below(2) == 0,
+                health: rng.below(2) == 0,
+                replace_unhealthy: rng.below(4) == 0,
+                preempt,
+            };
+            (ElectionId::of(name), policy)
+        });
+        let count = if any { 1 + rng.below(2) as usize } else { 0 };
+        let held = held.into_iter().take(count).collect();
+        Elections { quorum, held }
+    }
+
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        if !self.held.is_empty() {
+            config.election.quorum = self.quorum;
+        }
+        config
+    }
+
+    /// L1, and L4 where the policy is strict: then the best candidate leads.
+    fn settled(&self, world: &World) -> Result<(), (&'static str, usize, String)> {
+        for &(election, policy) in &self.held {
+            let claim = agreed(world, election).map_err(|(host, text)| ("L1", host, text))?;
+            let strict = matches!(policy.preempt, Preempt::Strict { .. });
+            if strict
+                && !policy.health
+                && let Some(host) = world.up().next()
+            {
+                let best = world.host(host).node().candidates(world.now(), election);
+                let best = best.first().map(|e| e.id);
+                if best != Some(claim.leader) {
+                    let text = format!("{} leads, {best:?} is better", claim.leader);
+                    return Err(("L4", host, text));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {

@@ -8,9 +8,10 @@ use crate::trace::Happening;
 use crate::world::{
     BACKLOG_MAX, HostState, RESTORE_CHUNK, Start, World, WorldConfig, addr_of, index_at,
 };
+use consort_proto::election::{Candidacy, Order, Policy};
 use consort_proto::membership::Record;
 use consort_proto::wire::Datagram;
-use consort_proto::{Command, ConfigError, Event, Instant, membership};
+use consort_proto::{Command, ConfigError, ElectionId, Event, Instant, membership};
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -52,6 +53,32 @@ impl<O: Oracle> Engine<O> {
             }
         }
         Ok(engine)
+    }
+
+    /// Has every host stand in an election, now and after every restart.
+    pub fn open_election(&mut self, election: ElectionId, policy: Policy) -> Result<(), Violation> {
+        self.start()?;
+        self.world.elections.push((election, policy));
+        for index in 0..self.world.hosts.len() {
+            self.stand(index, election, policy)?;
+        }
+        Ok(())
+    }
+
+    fn stand(
+        &mut self,
+        index: usize,
+        election: ElectionId,
+        policy: Policy,
+    ) -> Result<(), Violation> {
+        let stored = self.world.hosts[index].stored_terms.get(&election);
+        let restore = stored.map(|&term| Order::RestoreTerm(election, term));
+        let open = Order::Open(election, policy);
+        let campaign = Order::Campaign(election, Candidacy::default());
+        for order in restore.into_iter().chain([open, campaign]) {
+            self.command(index, Command::Election(order))?;
+        }
+        Ok(())
     }
 
     /// Plants a bug in the network.
@@ -205,7 +232,12 @@ impl<O: Oracle> Engine<O> {
         self.world.respawn(index, keep != Keep::Nothing);
         self.oracle.on_restart(&self.world, index)?;
         self.restore(index, &known);
-        self.seek(index)
+        self.seek(index)?;
+        for n in 0..self.world.elections.len() {
+            let (election, policy) = self.world.elections[n];
+            self.stand(index, election, policy)?;
+        }
+        Ok(())
     }
 
     /// Gives a stored list to a node; the events of it are no news.

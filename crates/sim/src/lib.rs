@@ -54,6 +54,8 @@ pub mod stream {
     pub const HOSTS: u64 = 105;
     /// Who moves, and where to.
     pub const MOVES: u64 = 107;
+    /// Which elections a chaos scenario holds.
+    pub const ELECTIONS: u64 = 108;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

@@ -1,7 +1,7 @@
 //! The history of a run: a hash of every event, and on request the events themselves.
 
 use consort_proto::membership::{self, Arrival, Departure};
-use consort_proto::{Event, Instant, mix};
+use consort_proto::{Event, Instant, election, mix};
 
 /// What happened at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,10 @@ impl Trace {
 /// An event as a kind and two words.
 fn words(event: &Event) -> (u64, u64, u64) {
     use membership::Event as E;
-    let Event::Membership(event) = event;
+    let event = match event {
+        Event::Membership(event) => event,
+        Event::Election(event) => return election_words(event),
+    };
     let (kind, a, b) = match *event {
         E::Up { id, life, how } => {
             let how = match how {
@@ -122,6 +125,21 @@ fn words(event: &Event) -> (u64, u64, u64) {
         E::OptionsDiffer { id } => (12, id.0, 0),
     };
     (4, a ^ kind << 60, b)
+}
+
+fn election_words(event: &election::Event) -> (u64, u64, u64) {
+    use election::Event as E;
+    let (kind, token, who) = match *event {
+        E::Changed { claim, .. } => (0, Some(claim.key.token), claim.leader.0),
+        E::Vacant { .. } => (1, None, 0),
+        E::BecameLeader { token, .. } => (2, Some(token), 0),
+        E::SteppedDown { token, .. } => (3, Some(token), 0),
+    };
+    let token = token.map_or(0, |t| {
+        t.term.0 ^ t.initiator.0.rotate_left(20) ^ u64::from(t.revision) << 48
+    });
+    let election = u64::from(event.election().0);
+    (6, token ^ kind << 60, election << 32 ^ who)
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@ use crate::queue::{Due, EventQueue};
 use crate::stream;
 use crate::topology::Layout;
 use crate::trace::Trace;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
+use consort_proto::election::Policy;
 use consort_proto::membership::{Meta, Precedence, Record};
 use consort_proto::{
-    Config, ConfigError, Fact, Identity, Incarnation, Instant, Life, Node, NodeId, Rng, hash_pair,
+    Config, ConfigError, ElectionId, Fact, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
+    Term, hash_pair,
 };
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -95,6 +97,8 @@ pub struct Host {
     pub(crate) backlog: VecDeque<u32>,
     /// The last life on stable storage.
     pub(crate) stored_life: Option<Life>,
+    /// The greatest term of each election on stable storage.
+    pub(crate) stored_terms: BTreeMap<ElectionId, Term>,
     /// The life the process started with: its own repairs may raise it.
     pub(crate) born: Life,
 }
@@ -154,6 +158,8 @@ pub struct World {
     pub(crate) pool: Pool,
     pub(crate) trace: Trace,
     pub(crate) rng: Rng,
+    /// Elections in which every host stands, also after a restart.
+    pub(crate) elections: Vec<(ElectionId, Policy)>,
     pub(crate) steps: u64,
     /// When a fault last struck or ended.
     pub(crate) disturbed_at: Instant,
@@ -175,6 +181,7 @@ impl World {
                 started: Instant::ZERO,
                 backlog: VecDeque::new(),
                 stored_life: Some(life),
+                stored_terms: BTreeMap::new(),
                 born: life,
             });
         }
@@ -193,6 +200,7 @@ impl World {
             net,
             pool: Pool::default(),
             rng,
+            elections: Vec::new(),
             steps: 0,
             disturbed_at: Instant::ZERO,
         })
@@ -231,6 +239,11 @@ impl World {
     /// Settings of every node.
     pub fn node_config(&self) -> &Config {
         &self.config.node
+    }
+
+    /// The elections in which every host stands.
+    pub fn elections(&self) -> &[(ElectionId, Policy)] {
+        &self.elections
     }
 
     /// The seed that decides everything random.
@@ -279,6 +292,9 @@ impl World {
         host.started = self.now;
         host.stored_life = Some(life);
         host.born = life;
+        if !keep_life {
+            host.stored_terms.clear();
+        }
         self.alarms[index] = SILENT;
         self.net.routes().set_alive(index, true);
     }
@@ -296,6 +312,9 @@ impl World {
         while let Some(fact) = host.node.poll_fact() {
             match fact {
                 Fact::Life(life) => host.stored_life = Some(life),
+                Fact::Term(election, term) => {
+                    host.stored_terms.insert(election, term);
+                }
             }
         }
     }

@@ -28,3 +28,15 @@ fn a_scenario_is_the_same_every_time() {
     let params = ChaosParams::default();
     assert_eq!(chaos(42, &params), chaos(42, &params));
 }
+
+/// Two to fifty nodes, quorums too small on purpose: nobody disagrees in the end, and no claim is
+/// ever taken back. `consort sim chaos --elections --seeds 0..10000` runs more.
+#[test]
+fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
+    let params = ChaosParams::elections();
+    (0..100_u64).into_par_iter().for_each(|seed| {
+        if let Err(violation) = chaos(seed, &params) {
+            panic!("{violation}");
+        }
+    });
+}

@@ -66,7 +66,9 @@ struct Flaps {
 
 impl Oracle for Flaps {
     fn on_event(&mut self, world: &World, host: usize, event: &consort_proto::Event) -> Verdict {
-        let consort_proto::Event::Membership(event) = event;
+        let consort_proto::Event::Membership(event) = event else {
+            return Ok(());
+        };
         let healthy = |i: usize| i < self.healthy;
         match event {
             Event::Down {

@@ -35,7 +35,7 @@ pub use event::{Arrival, Departure, Event};
 pub use feedback::ActiveFeedback;
 pub use join::JoinState;
 pub use msg::{BUCKETS, Msg};
-pub use record::{Accusation, Meta, MetaError, Precedence, Record, Status};
+pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, Status};
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
 pub use table::{Member, Phase, Rtt, Table};
 
@@ -74,6 +74,10 @@ pub enum Input {
     Leave,
     /// Announce another name or other tags.
     SetMeta(Meta),
+    /// Announce in which elections this node stands.
+    SetCampaigns(Vec<Campaign>),
+    /// A layer above doubts this member: probe it.
+    Probe(NodeId),
     /// Announce another address.
     SetAddr(SocketAddr),
     /// How far members are.
@@ -273,6 +277,22 @@ impl Membership {
         self.selector.gap_bound(id)
     }
 
+    /// Settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The least time a suspect has to defend itself, in a group of this size: nobody is declared
+    /// down sooner after its last answer.
+    pub fn suspicion_min(&self) -> Duration {
+        self.config.suspicion_min(self.size())
+    }
+
+    /// When this node last heard from anybody.
+    pub fn last_heard(&self) -> Instant {
+        self.last_heard
+    }
+
     /// Digest of the list, this node included; equal lists have equal digests.
     pub fn digest(&self, me: NodeId) -> u32 {
         (self.table.digest() ^ digest_key(me, self.life, self.incarnation)) as u32
@@ -303,6 +323,15 @@ impl Membership {
 
     fn lower_health(&mut self) {
         self.health = self.health.saturating_sub(1);
+    }
+
+    fn set_meta(&mut self, cx: &mut MembershipCx<'_>, meta: Meta) {
+        if meta.check(usize::from(self.config.meta_max)).is_err() {
+            self.stats.meta_refused += 1;
+        } else if *self.meta != meta {
+            self.meta = Arc::new(meta);
+            self.announce(cx);
+        }
     }
 
     fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
@@ -484,6 +513,24 @@ impl Membership {
     }
 }
 
+#[cfg(test)]
+impl Membership {
+    /// Sets what this node holds of a member, for tests of layers above.
+    pub(crate) fn pretend(&mut self, id: NodeId, change: impl FnOnce(&mut Member)) {
+        self.table.update(id, change);
+    }
+
+    /// Forgets a member, for tests of layers above.
+    pub(crate) fn pretend_unknown(&mut self, id: NodeId) {
+        self.pretend(id, |m| {
+            m.phase = Phase::Down;
+            m.precedence.status = Status::Dead;
+        });
+        self.table.bury(id, Instant::ZERO, usize::MAX);
+        self.table.expire(Instant::MAX);
+    }
+}
+
 impl Protocol for Membership {
     type Input = Input;
     type Msg = Msg;
@@ -507,13 +554,17 @@ impl Protocol for Membership {
             Input::Restore(records) => self.restore(cx, records),
             Input::Leave => self.leave(cx),
             Input::SetMeta(meta) => {
-                if meta.check(usize::from(self.config.meta_max)).is_err() {
-                    self.stats.meta_refused += 1;
-                } else if *self.meta != meta {
-                    self.meta = Arc::new(meta);
-                    self.announce(cx);
-                }
+                let campaigns = self.meta.campaigns.clone();
+                self.set_meta(cx, Meta { campaigns, ..meta });
             }
+            Input::SetCampaigns(campaigns) => {
+                let meta = Meta {
+                    campaigns,
+                    ..(*self.meta).clone()
+                };
+                self.set_meta(cx, meta);
+            }
+            Input::Probe(id) => self.probe_on_request(cx, id),
             Input::SetAddr(addr) => {
                 if self.addr != addr {
                     self.addr = addr;

@@ -91,6 +91,15 @@ impl Membership {
         }
     }
 
+    /// Checks a member that a layer above doubts.
+    pub(super) fn probe_on_request(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let here = self.table.get(id).is_some_and(|m| m.phase != Phase::Down);
+        let busy = self.probes.own.iter().any(|p| p.target == id);
+        if here && !busy && self.probes.own.len() <= EXTRA_PROBES {
+            self.probe(cx, id, cx.now + self.period(), false);
+        }
+    }
+
     /// Checks a silent member near a suspect.
     pub(super) fn on_sweep_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
         let quiet = self.config.probe_period * 2;

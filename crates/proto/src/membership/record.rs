@@ -1,10 +1,11 @@
 //! What is said of a member, and which of two sayings wins.
 
 use super::distance::Coordinate;
-use crate::id::{Incarnation, Life, NodeId};
+use crate::id::{ElectionId, Incarnation, Life, NodeId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,27 @@ pub struct Meta {
     pub name: String,
     /// For programs.
     pub tags: BTreeMap<String, String>,
+    /// It takes no part in elections: it neither leads nor is asked.
+    pub observer: bool,
+    /// The elections it stands in, in order of id. Set by the election layer, not by applications.
+    pub campaigns: Vec<Campaign>,
 }
+
+/// A member stands in an election, and says how it should be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// In which.
+    pub election: ElectionId,
+    /// Operators' preference: the smallest wins, 255 never.
+    pub class: u8,
+    /// The smallest wins among equals in class.
+    pub attribute: u32,
+    /// It has been here for long enough that most members list it. Others come after those.
+    pub settled: bool,
+}
+
+/// Encoded size of a [`Campaign`], at most.
+const CAMPAIGN_LEN: usize = 11;
 
 /// Why a [`Meta`] is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,8 +111,13 @@ impl Meta {
     pub fn named(name: impl Into<String>) -> Meta {
         Meta {
             name: name.into(),
-            tags: BTreeMap::new(),
+            ..Meta::default()
         }
+    }
+
+    /// What it says of its candidacy in `election`.
+    pub fn campaign(&self, election: ElectionId) -> Option<&Campaign> {
+        self.campaigns.iter().find(|c| c.election == election)
     }
 
     /// Whether this may be announced under a limit of `max` encoded bytes.
@@ -108,8 +134,9 @@ impl Meta {
         if self.tags.contains_key("") {
             return Err(MetaError::EmptyKey);
         }
-        // Each text costs its bytes and a length of at most two bytes; the map one more length.
-        let len = texts().map(|t| t.len() + 2).sum::<usize>() + 2;
+        // Each text costs its bytes and a length of at most two bytes; lists and flag three bytes more.
+        let len =
+            texts().map(|t| t.len() + 2).sum::<usize>() + 4 + self.campaigns.len() * CAMPAIGN_LEN;
         if len > max {
             return Err(MetaError::TooLong { len, max });
         }
@@ -196,7 +223,7 @@ mod tests {
         let long = Meta::named("x".repeat(100));
         assert_eq!(
             long.check(64),
-            Err(MetaError::TooLong { len: 104, max: 64 })
+            Err(MetaError::TooLong { len: 106, max: 64 })
         );
         let mut keyless = Meta::named("a");
         keyless.tags.insert(String::new(), "v".into());

@@ -1,7 +1,7 @@
 //! One frame: a layer, a length, a body.
 
 use super::WireError;
-use crate::membership;
+use crate::{election, membership};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
 use serde::Serialize;
@@ -12,9 +12,12 @@ use serde::de::DeserializeOwned;
 pub enum Frame {
     /// Of membership.
     Membership(membership::Msg),
+    /// Of elections.
+    Election(election::Msg),
 }
 
 const MEMBERSHIP: u8 = 0;
+const ELECTION: u8 = 1;
 
 /// Longest body: lengths are one or two bytes of varint.
 const BODY_MAX: usize = (1 << 14) - 1;
@@ -24,12 +27,14 @@ impl Frame {
     pub fn encoded_len(&self) -> usize {
         match self {
             Frame::Membership(msg) => frame_len(msg),
+            Frame::Election(msg) => frame_len(msg),
         }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Frame::Membership(msg) => encode_body(MEMBERSHIP, msg, out),
+            Frame::Election(msg) => encode_body(ELECTION, msg, out),
         }
     }
 
@@ -41,6 +46,7 @@ impl Frame {
         let (body, after) = rest.split_at_checked(len).ok_or(WireError::Torn)?;
         let frame = match layer {
             MEMBERSHIP => decode_body(body).map(Frame::Membership),
+            ELECTION => decode_body(body).map(Frame::Election),
             _ => None,
         };
         Ok((frame, after))

@@ -59,7 +59,9 @@ impl Watch {
 
 impl Oracle for Watch {
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
-        let Event::Membership(event) = event;
+        let Event::Membership(event) = event else {
+            return Ok(());
+        };
         let (id, down) = match event {
             membership::Event::Down {
                 id,

@@ -10,7 +10,9 @@ pub struct Accuracy;
 
 impl Oracle for Accuracy {
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
-        let Event::Membership(event) = event;
+        let Event::Membership(event) = event else {
+            return Ok(());
+        };
         if let membership::Event::Suspected { id, by, .. } = event {
             let text = format!("suspects {id}, accused by {by}, and nothing is wrong");
             return violated("I11", world, host, text);

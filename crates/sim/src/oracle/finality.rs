@@ -15,7 +15,9 @@ pub struct Finality {
 impl Oracle for Finality {
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
         let over = slot(&mut self.over, host);
-        let Event::Membership(event) = event;
+        let Event::Membership(event) = event else {
+            return Ok(());
+        };
         match *event {
             membership::Event::Down { id, life, why, .. } if why != Departure::Failed => {
                 let last = over.entry(id).or_insert(life);

@@ -34,7 +34,10 @@ impl Oracle for Messages {
     fn on_deliver(&mut self, _: &World, _: usize, to: usize, datagram: &Datagram) -> Verdict {
         let count = slot(&mut self.counts, to);
         count.datagrams_in += 1;
-        for Frame::Membership(msg) in &datagram.frames {
+        for frame in &datagram.frames {
+            let Frame::Membership(msg) = frame else {
+                continue;
+            };
             match msg {
                 Msg::Ping { .. } => count.pings_in += 1,
                 Msg::PingReq { .. } => count.requests_in += 1,
@@ -59,7 +62,10 @@ impl Oracle for Messages {
         // A step may lose members after it asked them.
         let live = live.max(count.live);
         count.datagrams_out += 1;
-        for Frame::Membership(msg) in &d.frames {
+        for frame in &d.frames {
+            let Frame::Membership(msg) = frame else {
+                continue;
+            };
             match msg {
                 Msg::Ack { .. } => count.acks_out += 1,
                 Msg::IndirectAck { .. } | Msg::Nack { .. } => count.answers_out += 1,

@@ -2,18 +2,24 @@
 //! event, datagram and step), not only at the end.
 
 mod accuracy;
+mod claims;
 mod convergence;
 mod detection;
+mod exclusive;
 mod finality;
+mod leadership;
 mod limits;
 mod messages;
 mod ownership;
 mod precedence;
 
 pub use accuracy::Accuracy;
+pub use claims::Claims;
 pub use convergence::{Convergence, converged};
 pub use detection::Detection;
+pub use exclusive::Exclusive;
 pub use finality::Finality;
+pub use leadership::{Leadership, agreed};
 pub use limits::Limits;
 pub use messages::Messages;
 pub use ownership::Ownership;

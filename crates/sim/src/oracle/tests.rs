@@ -177,8 +177,8 @@ fn i9_bites_when_refutations_are_dropped() {
     // A bug: nobody passes on, or announces, a raised incarnation.
     engine.set_tamper(|_, _, datagram| {
         datagram.header.incarnation.0 = 0;
-        datagram.frames.retain(|Frame::Membership(msg)| {
-            !matches!(msg, Msg::Record(r) if r.precedence.incarnation.0 > 0)
+        datagram.frames.retain(|frame| {
+            !matches!(frame, Frame::Membership(Msg::Record(r)) if r.precedence.incarnation.0 > 0)
         });
         true
     });
@@ -210,8 +210,11 @@ fn i10_bites_on_long_datagrams_and_on_answers_nobody_asked_for() {
 fn i11_bites_when_acks_get_lost_by_a_bug() {
     let mut engine = world(4, Panel::safety().with(Accuracy));
     engine.set_tamper(|_, from, datagram| {
-        let is_ack = |Frame::Membership(msg): &Frame| {
-            matches!(msg, Msg::Ack { .. } | Msg::IndirectAck { .. })
+        let is_ack = |frame: &Frame| {
+            matches!(
+                frame,
+                Frame::Membership(Msg::Ack { .. } | Msg::IndirectAck { .. })
+            )
         };
         from != 2 || !datagram.frames.iter().any(is_ack)
     });

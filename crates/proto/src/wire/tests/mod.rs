@@ -1,5 +1,7 @@
 //! Golden bytes, lossless round trips, and arbitrary bytes.
 
+mod election;
+
 use super::*;
 use crate::command::Command;
 use crate::config::Config;
@@ -55,7 +57,13 @@ fn meta() -> impl Strategy<Value = Arc<Meta>> {
         ".{0,20}",
         proptest::collection::btree_map(".{1,8}", ".{0,8}", 0..4),
     )
-        .prop_map(|(name, tags)| Arc::new(Meta { name, tags }))
+        .prop_map(|(name, tags)| {
+            Arc::new(Meta {
+                name,
+                tags,
+                ..Meta::default()
+            })
+        })
 }
 
 fn msg() -> impl Strategy<Value = Msg> {
@@ -116,11 +124,15 @@ fn msg() -> impl Strategy<Value = Msg> {
     ]
 }
 
+fn frame() -> impl Strategy<Value = Frame> {
+    prop_oneof![
+        msg().prop_map(Frame::Membership),
+        election::msg().prop_map(Frame::Election),
+    ]
+}
+
 fn datagram() -> impl Strategy<Value = Datagram> {
-    (
-        header(),
-        proptest::collection::vec(msg().prop_map(Frame::Membership), 0..8),
-    )
+    (header(), proptest::collection::vec(frame(), 0..8))
         .prop_map(|(header, frames)| Datagram { header, frames })
 }
 
@@ -133,6 +145,9 @@ fn node() -> Node {
     };
     let mut node = Node::new(Config::default(), identity, 7, Instant::ZERO).unwrap();
     node.handle_command(Instant::ZERO, Command::Restore(vec![record(2)]));
+    for order in election::orders() {
+        node.handle_command(Instant::ZERO, Command::Election(order));
+    }
     node
 }
 
@@ -210,14 +225,14 @@ proptest! {
     /// Any sequence of well-formed messages keeps the bounds and the invariants of one node.
     #[test]
     fn any_messages_keep_a_node_within_its_bounds(
-        msgs in proptest::collection::vec((msg(), 0..2_000_000_u64), 0..60),
+        msgs in proptest::collection::vec((frame(), 0..2_000_000_u64), 0..60),
     ) {
         let mut node = node();
         let mut now = Instant::ZERO;
-        for (msg, wait_us) in msgs {
+        for (frame, wait_us) in msgs {
             now = now + core::time::Duration::from_micros(wait_us);
             let mut dg = Datagram::default();
-            dg.decode(&from_two(vec![Frame::Membership(msg)])).unwrap();
+            dg.decode(&from_two(vec![frame])).unwrap();
             node.handle_datagram(now, SocketAddr::from(([10, 0, 0, 2], 7000)), &mut dg);
             node.handle_timeout(now);
             let mut out = Datagram::default();
@@ -254,7 +269,7 @@ fn the_bytes_on_the_wire_are_pinned() {
     assert_eq!(
         hex,
         concat!(
-            "0100",
+            "0200",
             "5ad02303",
             "0200000000000000",
             "0a00000000000000",
@@ -272,7 +287,7 @@ fn the_bytes_on_the_wire_are_pinned() {
             "ac02",
             "01",
             "0400000000000000",
-            "002c",
+            "002e",
             "0a",
             "0200000000000000",
             "0a00000000000000",
@@ -281,6 +296,8 @@ fn the_bytes_on_the_wire_are_pinned() {
             "0200000000000000",
             "000a000002d836",
             "05726f626f74",
+            "00",
+            "00",
             "00",
             "00",
             "00",

@@ -1,0 +1,140 @@
+//! What elections learn about member lists while they run, and how many lists they read for it.
+
+use super::config::Quorum;
+use super::msg::Response;
+use super::score::Score;
+use super::view::Env;
+use crate::churn::{Beta, hedge};
+use crate::id::{ElectionId, Life, NodeId};
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+/// Candidates that are watched (K).
+const TRACKED: usize = 5;
+/// Share of members that did not answer, to start with, in thousandths.
+const SILENT: u16 = 100;
+/// Most members asked beyond the quorum.
+const HEDGE_MAX: usize = 16;
+
+/// One candidate that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracked {
+    /// Who.
+    pub id: NodeId,
+    /// In which life.
+    pub life: Life,
+    /// How often lists miss it.
+    pub beta: Beta,
+}
+
+/// How inconsistent member lists are about the best candidates of an election.
+#[derive(Clone, Debug)]
+pub(super) struct Estimate {
+    pub(super) tracked: Vec<Tracked>,
+    /// Members asked that did not answer in time, smoothed, in thousandths.
+    pub(super) silent_per_mille: u16,
+    pub(super) last_trial: Instant,
+}
+
+impl Estimate {
+    pub(super) fn new(now: Instant) -> Estimate {
+        Estimate {
+            tracked: Vec::new(),
+            silent_per_mille: SILENT,
+            last_trial: now,
+        }
+    }
+
+    /// A new election or sample: old trials fade, and the best settled candidates are watched. Whoever
+    /// is not confirmed alive, or ruled out by `skip`, is no trial for anybody (ER-25).
+    pub(super) fn renew(&mut self, env: Env<'_>, election: ElectionId, skip: &[(NodeId, Life)]) {
+        let watch = |e: &super::Entry| e.settled && !e.suspect && !skip.contains(&(e.id, e.life));
+        let (best, _) = env.best(election, TRACKED, watch);
+        let old = core::mem::take(&mut self.tracked);
+        self.tracked.extend(best.iter().map(|e| {
+            let known = old.iter().find(|t| t.id == e.id && t.life == e.life);
+            let mut beta = known.map_or(Beta::PRIOR, |t| t.beta);
+            beta.fade();
+            Tracked {
+                id: e.id,
+                life: e.life,
+                beta,
+            }
+        }));
+    }
+
+    /// Every answer tells of every watched candidate whether that member lists it.
+    pub(super) fn note_answer(&mut self, env: Env<'_>, election: ElectionId, answer: &Response) {
+        let own = |id| {
+            let listed = env.view.membership.table().get(id);
+            let listed = listed.and_then(|m| env.entry(election, m));
+            listed.or_else(|| env.own_entry(election).filter(|e| e.id == id))
+        };
+        let last: Option<Score> = answer.best.last().map(|e| env.score(election, e));
+        for tracked in &mut self.tracked {
+            let listed = answer.best.iter().any(|e| e.id == tracked.id);
+            let Some(entry) = own(tracked.id) else {
+                continue;
+            };
+            let would_show = !answer.truncated || last > Some(env.score(election, &entry));
+            if listed || would_show {
+                tracked.beta.add(u16::from(!listed), u16::from(listed));
+            }
+        }
+        self.last_trial = env.now;
+    }
+
+    /// An answer to a sample: a bit for each candidate that is missing.
+    pub(super) fn note_sample(&mut self, now: Instant, asked: &[(NodeId, Life)], missing: u32) {
+        for (n, &(id, life)) in asked.iter().enumerate() {
+            let tracked = self
+                .tracked
+                .iter_mut()
+                .find(|t| t.id == id && t.life == life);
+            if let Some(tracked) = tracked {
+                let miss = u16::from(missing >> n & 1 == 1);
+                tracked.beta.add(miss, 1 - miss);
+            }
+        }
+        self.last_trial = now;
+    }
+
+    pub(super) fn note_silence(&mut self, asked: usize, answered: usize) {
+        let silent = asked.saturating_sub(answered) * 1000;
+        if let Some(silent) = silent.checked_div(asked) {
+            let smoothed = (u32::from(self.silent_per_mille) * 4 + silent as u32) / 5;
+            self.silent_per_mille = smoothed.min(1000) as u16;
+        }
+    }
+
+    /// The candidate about which lists disagree most, with what the claim brought along.
+    pub(super) fn summary(&self, quorum: Quorum, inherited: Option<Beta>) -> Beta {
+        let epsilon = epsilon(quorum);
+        let own = self.tracked.iter().map(|t| t.beta);
+        own.chain(inherited)
+            .reduce(|a, b| a.worse(b, epsilon))
+            .unwrap_or_default()
+    }
+
+    /// How many lists to read of `known`, this node's own included.
+    pub(super) fn quorum(&self, quorum: Quorum, inherited: Option<Beta>, known: usize) -> usize {
+        match quorum {
+            Quorum::Deterministic { c } => usize::from(c) + 1,
+            Quorum::Posterior { epsilon } => self
+                .summary(quorum, inherited)
+                .quorum(epsilon, known.max(1)),
+        }
+    }
+
+    /// How many more to ask than `needed`.
+    pub(super) fn hedge(&self, needed: usize) -> usize {
+        hedge(needed, self.silent_per_mille, HEDGE_MAX)
+    }
+}
+
+fn epsilon(quorum: Quorum) -> f64 {
+    match quorum {
+        Quorum::Posterior { epsilon } => epsilon,
+        Quorum::Deterministic { .. } => 1e-6,
+    }
+}

@@ -1,0 +1,542 @@
+//! Elections: who leads, by any number of names, on member lists that disagree.
+//!
+//! A node that misses its leader asks a few members whom they find best, tells the winner, and the
+//! winner tells everybody. The outcome is a [`Claim`]; members keep the greatest one they hear of, so
+//! that any order of messages, any number of initiators and any partition end in one leader.
+//!
+//! Kept here: the claim held never goes back (S1); one (term, initiator, life, revision) names one
+//! leader (S2); only who is named leads (S3); the order of messages does not matter (S4); an answer
+//! counts once, for its attempt (S5); with fewer lists than the quorum a claim says so (S6); retries do
+//! not raise the term (S7); a leader that its challenger can reach is not deposed (T1). How many lists
+//! have to be read follows from what earlier answers said ([`crate::churn`]).
+//!
+//! Left out: exclusive leadership at every instant, which takes a majority. The [`Token`] orders
+//! leaders: whatever must not be done twice checks it.
+
+mod answer;
+mod claim;
+mod config;
+mod estimate;
+mod event;
+mod lead;
+mod msg;
+mod race;
+mod run;
+mod score;
+mod select;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
+pub use config::{Candidacy, Config, Policy, Preempt, Quorum};
+pub use estimate::Tracked;
+pub use event::{Event, Report};
+pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
+pub use score::{CLASS_NEVER, Entry, Score};
+pub use view::View;
+
+use crate::churn::Beta;
+use crate::id::{ElectionId, NodeId, Term};
+use crate::membership::{self, Campaign, JoinState, Membership};
+use crate::protocol::{Cx, Protocol, Sender};
+use crate::rng::Rng;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::time::Duration;
+use race::Race;
+use serde::Serialize;
+use view::Env;
+
+type ElectionCx<'a> = Cx<'a, Election>;
+
+/// Claims sent at a time to one that holds others.
+const CLAIMS_PER_STEP: usize = 8;
+
+/// Orders to elections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Take part in an election: watch it, and hold it that way when it is due.
+    Open(ElectionId, Policy),
+    /// Stand in it.
+    Campaign(ElectionId, Candidacy),
+    /// Stand in it no more; a leader resigns.
+    Withdraw(ElectionId),
+    /// Stop leading; stand again when somebody else leads. With a successor named, it is told to lead.
+    Resign(ElectionId, Option<NodeId>),
+    /// Hold an election now, whoever leads.
+    Hold(ElectionId),
+    /// What was stored of earlier lives: no later leader gets a smaller term.
+    RestoreTerm(ElectionId, Term),
+}
+
+/// Inputs of elections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// An order of the application.
+    Order(Order),
+    /// The member list changed.
+    Member(membership::Event),
+    /// Membership announced how this node stands.
+    Stands,
+    /// This node is about to leave its group.
+    Leave,
+}
+
+/// A deadline of one election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    election: ElectionId,
+    kind: TimerKind,
+}
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimerKind {
+    /// An election.
+    Start,
+    /// The question under way.
+    Step,
+    /// The answer of the chosen one.
+    Notify,
+    /// The leader before has had its time.
+    Act,
+    /// Those who do not know yet.
+    Push,
+    /// An objection.
+    Object,
+    /// A look at the leader's health.
+    Health,
+    /// A question about candidates.
+    Sample,
+    /// This node has been here for long enough.
+    Settle,
+}
+
+/// Counts since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Elections started here.
+    pub elections: u64,
+    /// Claims that say that fewer lists were read than the quorum asks for.
+    pub degraded: u64,
+    /// Elections stopped because others see the leader.
+    pub vetoes: u64,
+    /// Initiators told that their round is over.
+    pub stale: u64,
+    /// Answers to another attempt, or to none.
+    pub answers_stale: u64,
+    /// Chosen ones that were silent or declined.
+    pub passed_over: u64,
+    /// Objections of this node.
+    pub objections: u64,
+    /// Messages with lists that are too long, and claims of more elections than are kept.
+    pub dropped: u64,
+}
+
+/// How an election stands at a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// The claim held.
+    pub claim: Option<Claim>,
+    /// Whether its leader is there, as far as this node knows.
+    pub has_leader: bool,
+    /// This node leads, and may act on it, by this token.
+    pub acting: Option<Token>,
+    /// Until when it may act without hearing from anybody. Nobody else leads sooner, as long as the
+    /// members that declare it down are of the part of the group that it hears.
+    pub valid_until: Instant,
+    /// Whether this node stands in the election.
+    pub campaigns: bool,
+    /// Whether this node holds an election just now.
+    pub electing: bool,
+    /// How many lists the next election reads.
+    pub quorum: usize,
+    /// How many more members it asks than that.
+    pub hedge: usize,
+    /// The worst of what is known about how often lists miss a good candidate.
+    pub churn: Beta,
+    /// Members asked that did not answer, smoothed, in thousandths.
+    pub silent_per_mille: u16,
+    /// Members that this node lists, itself included.
+    pub known: usize,
+}
+
+/// All elections at one node.
+#[derive(Clone, Debug)]
+pub struct Election {
+    config: Config,
+    group: u32,
+    frames_max: usize,
+    started: Instant,
+    /// In order of id.
+    races: Vec<Race>,
+    /// Hash of all claims held.
+    digest: u32,
+    /// Where to go on telling claims.
+    cursor: usize,
+    stats: Stats,
+}
+
+impl Election {
+    /// No elections yet. `frames_max` is what a datagram can hold besides its header.
+    pub(crate) fn new(config: Config, group: u32, frames_max: usize, now: Instant) -> Election {
+        Election {
+            config,
+            group,
+            frames_max,
+            started: now,
+            races: Vec::new(),
+            digest: 0,
+            cursor: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Counts since start.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The elections known here, in order of id.
+    pub fn elections(&self) -> impl Iterator<Item = ElectionId> + '_ {
+        self.races.iter().map(|r| r.id)
+    }
+
+    /// The claim held.
+    pub fn claim(&self, election: ElectionId) -> Option<&Claim> {
+        self.race(election).and_then(|r| r.claim.as_ref())
+    }
+
+    /// By which token this node leads and may act.
+    pub fn acting(&self, election: ElectionId) -> Option<Token> {
+        self.race(election).and_then(|r| r.lead.acting)
+    }
+
+    /// How an election stands.
+    pub fn standing(
+        &self,
+        me: NodeId,
+        now: Instant,
+        membership: &Membership,
+        election: ElectionId,
+    ) -> Option<Standing> {
+        let race = self.race(election)?;
+        let env = self.env(me, now, View { membership });
+        let inherited = race.claim.map(|c| c.churn);
+        let quorum = race
+            .estimate
+            .quorum(self.config.quorum, inherited, env.size());
+        Some(Standing {
+            claim: race.claim,
+            has_leader: race.has_leader(env),
+            acting: race.lead.acting,
+            valid_until: valid_until(env),
+            campaigns: env.own_entry(election).is_some(),
+            electing: race.run.is_some(),
+            quorum,
+            hedge: race.estimate.hedge(quorum.saturating_sub(1)),
+            churn: race.estimate.summary(self.config.quorum, inherited),
+            silent_per_mille: race.estimate.silent_per_mille,
+            known: env.size(),
+        })
+    }
+
+    /// The candidates that are watched for how many lists miss them.
+    pub fn tracked(&self, election: ElectionId) -> &[Tracked] {
+        self.race(election).map_or(&[], |r| &r.estimate.tracked)
+    }
+
+    /// All candidates of an election as this node lists them, the best first.
+    pub fn candidates(
+        &self,
+        me: NodeId,
+        now: Instant,
+        membership: &Membership,
+        election: ElectionId,
+    ) -> Vec<Entry> {
+        let env = self.env(me, now, View { membership });
+        env.best(election, usize::MAX, |_| true).0
+    }
+
+    /// The elections this node stands in, for membership to announce.
+    pub(crate) fn campaigns(&self, now: Instant, membership: &Membership) -> Vec<Campaign> {
+        let settled = now >= self.settles_at(membership);
+        let standing = |r: &Race| r.candidacy.filter(|_| !r.returning).map(|c| (r.id, c));
+        let campaign = |(election, candidacy): (ElectionId, Candidacy)| Campaign {
+            election,
+            class: candidacy.class,
+            attribute: candidacy.attribute,
+            settled,
+        };
+        self.races
+            .iter()
+            .filter_map(standing)
+            .map(campaign)
+            .collect()
+    }
+
+    /// What rides on pings and acks.
+    pub(crate) fn beacon(&self) -> Option<Msg> {
+        (self.digest != 0).then_some(Msg::Digest(self.digest))
+    }
+
+    fn race(&self, election: ElectionId) -> Option<&Race> {
+        let at = self.races.binary_search_by_key(&election, |r| r.id).ok()?;
+        Some(&self.races[at])
+    }
+
+    fn env<'a>(&'a self, me: NodeId, now: Instant, view: View<'a>) -> Env<'a> {
+        Env {
+            me,
+            now,
+            group: self.group,
+            frames_max: self.frames_max,
+            config: &self.config,
+            view,
+        }
+    }
+
+    /// When this node has been here for so long that most members list it.
+    fn settles_at(&self, membership: &Membership) -> Instant {
+        let periods = membership.config().probe_period * 10;
+        self.started + periods.max(membership.suspicion_min() * 3)
+    }
+
+    /// Runs `f` on one election, which is added if there is room; keeps the digest.
+    fn with_race(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        view: View<'_>,
+        election: ElectionId,
+        f: impl FnOnce(&mut Race, &mut ElectionCx<'_>, Env<'_>, &mut Stats),
+    ) {
+        let at = match self.races.binary_search_by_key(&election, |r| r.id) {
+            Ok(at) => at,
+            Err(_) if self.races.len() >= usize::from(self.config.elections_max) => {
+                self.stats.dropped += 1;
+                return;
+            }
+            Err(at) => {
+                self.races.insert(at, Race::new(election, None, cx.now));
+                at
+            }
+        };
+        let Election {
+            config,
+            group,
+            frames_max,
+            races,
+            digest,
+            stats,
+            ..
+        } = self;
+        let env = Env {
+            me: cx.me,
+            now: cx.now,
+            group: *group,
+            frames_max: *frames_max,
+            config,
+            view,
+        };
+        let race = &mut races[at];
+        *digest ^= race.digest();
+        f(race, cx, env, stats);
+        *digest ^= race.digest();
+    }
+
+    fn on_order(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, order: Order) {
+        let started = self.started;
+        let settles_at = self.settles_at(view.membership);
+        match order {
+            Order::Open(election, policy) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    if race.policy.replace(policy).is_none() {
+                        race.opened_at = if race.claim.is_some() {
+                            started
+                        } else {
+                            env.now
+                        };
+                        cx.set_timer(race.timer(TimerKind::Settle), settles_at);
+                    }
+                    if policy.health && policy.replace_unhealthy {
+                        cx.set_timer(race.timer(TimerKind::Health), env.now + env.fresh());
+                    }
+                    race.review(cx, env);
+                });
+            }
+            Order::Campaign(election, candidacy) => {
+                self.with_race(cx, view, election, |race, cx, _, _| {
+                    race.campaign(cx, candidacy);
+                });
+            }
+            Order::Withdraw(election) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.resign(cx, env);
+                    race.returning = false;
+                    race.candidacy = None;
+                    race.end_run(cx);
+                    cx.emit(Report::Campaigns);
+                });
+            }
+            Order::Resign(election, to) => {
+                self.with_race(cx, view, election, |race, cx, env, stats| {
+                    let leads = race.is_named(env);
+                    let handed = leads && to.is_some_and(|to| race.hand_over(cx, env, stats, to));
+                    if !handed {
+                        race.resign(cx, env);
+                    }
+                });
+            }
+            Order::Hold(election) => {
+                self.with_race(cx, view, election, |race, cx, env, stats| {
+                    if race.policy.is_some() && race.run.is_none() {
+                        race.begin(cx, env, stats, true);
+                    }
+                });
+            }
+            Order::RestoreTerm(election, term) => {
+                self.with_race(cx, view, election, |race, _, _, _| {
+                    race.floor = race.floor.max(Some(term));
+                });
+            }
+        }
+    }
+
+    /// Another member holds other claims: tell it these.
+    fn on_digest(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: &Sender, digest: u32) {
+        if digest == self.digest {
+            let keys: Vec<_> = self.races.iter().map(|r| (r.id, r.claim)).collect();
+            for (election, claim) in keys {
+                if let Some(claim) = claim {
+                    self.with_race(cx, view, election, |race, cx, env, _| {
+                        race.note_heard(cx, env, from.id, claim.key);
+                    });
+                }
+            }
+            return;
+        }
+        let held = self.races.iter().filter_map(|r| r.claim.map(|c| (r.id, c)));
+        let held: Vec<(ElectionId, Claim)> = held.collect();
+        if held.is_empty() {
+            cx.send(from.reply_to(), Msg::Digest(0));
+            return;
+        }
+        let count = held.len().min(CLAIMS_PER_STEP);
+        for n in 0..count {
+            let (election, claim) = held[(self.cursor + n) % held.len()];
+            cx.send(from.reply_to(), Msg::Claim(election, claim));
+        }
+        self.cursor = (self.cursor + count) % held.len();
+    }
+
+    fn on_race_msg(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: Sender, msg: Msg) {
+        let Some(election) = msg.election() else {
+            return;
+        };
+        self.with_race(cx, view, election, |race, cx, env, stats| match msg {
+            Msg::Digest(_) => {}
+            Msg::Claim(_, claim) => race.on_claim(cx, env, &from, claim),
+            Msg::Leader(_, claim) => race.on_leader(cx, env, &from, claim),
+            Msg::Held(_, key) => race.note_heard(cx, env, from.id, key),
+            Msg::Probe(_, nonce) => race.on_probe(cx, env, &from, nonce),
+            Msg::Incumbent { nonce, leads, .. } => race.on_incumbent(cx, env, &from, nonce, leads),
+            Msg::Query(query) => race.on_query(cx, env, stats, &from, &query),
+            Msg::Response(response) => race.on_response(cx, env, stats, from.id, response),
+            Msg::Notify { claim, skip, .. } => race.on_notify(cx, env, &from, claim, &skip),
+            Msg::Accept { key, entry, .. } => {
+                race.note_heard(cx, env, from.id, key);
+                race.on_accept(cx, env, stats, key, entry);
+            }
+            Msg::Decline { key, why, .. } => race.on_decline(cx, env, stats, key, why),
+            Msg::Resign { key, successor, .. } => race.on_resign(cx, env, &from, key, successor),
+            Msg::Sample {
+                nonce, candidates, ..
+            } => race.on_sample_query(cx, env, &from, nonce, &candidates),
+            Msg::Sampled { nonce, missing, .. } => {
+                race.on_sampled(env.now, from.id, nonce, missing);
+            }
+        });
+    }
+
+    fn each_race(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        view: View<'_>,
+        f: impl Fn(&mut Race, &mut ElectionCx<'_>, Env<'_>),
+    ) {
+        for at in 0..self.races.len() {
+            let election = self.races[at].id;
+            self.with_race(cx, view, election, |race, cx, env, _| f(race, cx, env));
+        }
+    }
+}
+
+/// Until when a leader may act without hearing from anybody: half of the time that passes at least
+/// before others declare it down. On its own it is its whole group.
+fn valid_until(env: Env<'_>) -> Instant {
+    let span: Duration = env.fresh() / 2;
+    if env.view.membership.table().live() == 0 {
+        return env.now + span;
+    }
+    env.view.membership.last_heard() + span
+}
+
+impl Protocol for Election {
+    type Input = Input;
+    type Msg = Msg;
+    type Timer = Timer;
+    type Event = Report;
+    type View<'a> = View<'a>;
+
+    fn on_input(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, input: Input) {
+        match input {
+            Input::Order(order) => self.on_order(cx, view, order),
+            // A suspect still leads, and still is a candidate.
+            Input::Member(membership::Event::Suspected { .. }) => {}
+            Input::Member(_) | Input::Stands => self.each_race(cx, view, Race::review),
+            Input::Leave => self.each_race(cx, view, |race, cx, env| {
+                race.end_run(cx);
+                race.resign(cx, env);
+            }),
+        }
+    }
+
+    fn on_msg(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, from: Sender, msg: Msg) {
+        let here = !matches!(
+            view.membership.join_state(),
+            JoinState::Leaving | JoinState::Left
+        );
+        if !msg.is_sane() {
+            self.stats.dropped += 1;
+        } else if let Msg::Digest(digest) = msg {
+            self.on_digest(cx, view, &from, digest);
+        } else if here {
+            self.on_race_msg(cx, view, from, msg);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, timer: Timer) {
+        let settles_at = self.settles_at(view.membership);
+        self.with_race(cx, view, timer.election, |race, cx, env, stats| {
+            match timer.kind {
+                TimerKind::Start => race.on_start(cx, env, stats),
+                TimerKind::Step => race.on_step(cx, env, stats),
+                TimerKind::Notify => race.on_notify_due(cx, env, stats),
+                TimerKind::Act => race.on_act(cx, env),
+                TimerKind::Push => race.on_push(cx, env),
+                TimerKind::Object => race.on_objection(cx, env, stats),
+                TimerKind::Health => race.on_health(cx, env, stats),
+                TimerKind::Sample => race.on_sample(cx, env),
+                // In a group that has grown meanwhile it takes longer.
+                TimerKind::Settle if cx.now < settles_at => cx.set_timer(timer, settles_at),
+                TimerKind::Settle => cx.emit(Report::Campaigns),
+            }
+        });
+    }
+}
+
+/// The random stream of elections.
+pub(crate) fn stream(seed: u64, id: NodeId) -> Rng {
+    Rng::seed(membership::node_seed(seed, id), 2)
+}

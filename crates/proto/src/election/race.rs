@@ -1,0 +1,405 @@
+//! One election at one node: the claim it holds, whether its leader is still there, and when this
+//! node takes it upon itself to hold an election.
+
+use super::claim::{Claim, Key, Token};
+use super::config::{Candidacy, Policy, Preempt};
+use super::estimate::Estimate;
+use super::event::{Event, Report};
+use super::lead::Lead;
+use super::msg::Msg;
+use super::run::Run;
+use super::view::{Env, Fate};
+use super::{ElectionCx, Stats, Timer, TimerKind};
+use crate::id::{ElectionId, NodeId, Term};
+use crate::protocol::Fact;
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Candidates with a worse rank wait no longer than this many answers' time.
+const STAGGER_MAX: u32 = 8;
+
+/// One election at one node.
+#[derive(Clone, Debug)]
+pub(super) struct Race {
+    pub(super) id: ElectionId,
+    /// How this node holds it; `None` when it only carries the claim.
+    pub(super) policy: Option<Policy>,
+    /// How this node stands in it.
+    pub(super) candidacy: Option<Candidacy>,
+    /// It stands again as soon as somebody else leads.
+    pub(super) returning: bool,
+    pub(super) opened_at: Instant,
+    /// The greatest claim seen (S1).
+    pub(super) claim: Option<Claim>,
+    /// The greatest term ever seen, also in earlier lives.
+    pub(super) floor: Option<Term>,
+    pub(super) run: Option<Run>,
+    /// The last proposal of this process: a later attempt in the same term goes on counting (S2).
+    issued: (Term, u16),
+    /// Somebody else holds an election until then.
+    pub(super) busy_until: Instant,
+    start_armed: bool,
+    objection_armed: bool,
+    /// Since when the leader by the claim is not listed.
+    unknown_since: Option<Instant>,
+    /// The application was told that nobody leads.
+    vacant: bool,
+    /// Looks in a row at which the leader was among the unhealthiest.
+    unhealthy_looks: u8,
+    /// The round and initiator whom this node told of better candidates.
+    pub(super) declined: Option<(Term, NodeId)>,
+    pub(super) lead: Lead,
+    pub(super) estimate: Estimate,
+}
+
+impl Race {
+    pub(super) fn new(id: ElectionId, floor: Option<Term>, now: Instant) -> Race {
+        Race {
+            id,
+            policy: None,
+            candidacy: None,
+            returning: false,
+            opened_at: now,
+            claim: None,
+            floor,
+            run: None,
+            issued: (Term(0), 0),
+            busy_until: Instant::ZERO,
+            start_armed: false,
+            objection_armed: false,
+            unknown_since: None,
+            vacant: false,
+            unhealthy_looks: 0,
+            declined: None,
+            lead: Lead::default(),
+            estimate: Estimate::new(now),
+        }
+    }
+
+    pub(super) fn timer(&self, kind: TimerKind) -> Timer {
+        Timer {
+            election: self.id,
+            kind,
+        }
+    }
+
+    /// What this claim adds to the digest of all.
+    pub(super) fn digest(&self) -> u32 {
+        let Some(Claim { key, .. }) = self.claim else {
+            return 0;
+        };
+        let Key { token, stage } = key;
+        let Token {
+            term,
+            initiator,
+            life,
+            revision,
+        } = token;
+        let tail = u64::from(self.id.0) << 32 | u64::from(revision) << 1 | stage as u64;
+        use crate::hash::hash_pair;
+        (hash_pair(hash_pair(term.0, initiator.0), hash_pair(life.0, tail)) as u32).max(1)
+    }
+
+    /// Whether the claim held names this process.
+    pub(super) fn is_named(&self, env: Env<'_>) -> bool {
+        self.claim.is_some_and(|c| c.names(env.me, env.life()))
+    }
+
+    /// Whether a leader by the claim held is there, as far as this node knows.
+    pub(super) fn has_leader(&self, env: Env<'_>) -> bool {
+        let fate = |c: Claim| env.fate(self.id, c.leader, c.leader_life);
+        matches!(self.claim.map(fate), Some(Fate::Here | Fate::Unknown))
+    }
+
+    /// The term of the next election. Retries do not raise it, so that a node on its own cannot
+    /// inflate terms (S7).
+    pub(super) fn next_term(&self, env: Env<'_>) -> Term {
+        let last = match (self.claim, self.floor) {
+            (Some(claim), floor) => claim.term().max(floor.unwrap_or_default()),
+            (None, Some(floor)) => floor,
+            // Nothing is known, perhaps because a disk was lost: start where only time can have come.
+            (None, None) => Term(env.life().0 >> 16),
+        };
+        Term(last.0.saturating_add(1))
+    }
+
+    /// The number of the next proposal in `term`.
+    pub(super) fn next_revision(&mut self, term: Term) -> u16 {
+        let last = if self.issued.0 == term {
+            self.issued.1
+        } else {
+            0
+        };
+        self.issued = (term, last.saturating_add(1));
+        self.issued.1
+    }
+
+    /// Takes a claim if it is greater than the one held.
+    pub(super) fn adopt(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) -> bool {
+        if self.claim.is_some_and(|held| held.key >= claim.key) {
+            return false;
+        }
+        if self.floor.is_none_or(|floor| floor < claim.term()) {
+            self.floor = Some(claim.term());
+            cx.persist(Fact::Term(self.id, claim.term()));
+        }
+        let token = claim.key.token;
+        if token.initiator != env.me || token.life != env.life() {
+            // A finished election beats a running one, whatever the priorities.
+            self.end_run(cx);
+        }
+        let before = self.claim.replace(claim);
+        self.disarm(cx);
+        self.unknown_since = None;
+        self.vacant = false;
+        self.unhealthy_looks = 0;
+        cx.emit(Report::Event(Event::Changed {
+            election: self.id,
+            claim,
+        }));
+        if self.returning && claim.leader != env.me {
+            self.returning = false;
+            cx.emit(Report::Campaigns);
+        }
+        self.note_leadership(cx, env, before);
+        self.review(cx, env);
+        true
+    }
+
+    /// Drops the election this node holds, if any.
+    pub(super) fn end_run(&mut self, cx: &mut ElectionCx<'_>) {
+        if self.run.take().is_some() {
+            cx.cancel_timer(self.timer(TimerKind::Step));
+            cx.cancel_timer(self.timer(TimerKind::Notify));
+        }
+    }
+
+    /// Answers a claim: takes it, or tells the sender the greater one held here.
+    pub(super) fn on_claim(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        from: &crate::protocol::Sender,
+        claim: Claim,
+    ) {
+        match self.claim {
+            Some(held) if held.key > claim.key => {
+                cx.send(from.reply_to(), Msg::Claim(self.id, held));
+            }
+            Some(held) if held.key == claim.key => {}
+            _ => {
+                self.adopt(cx, env, claim);
+            }
+        }
+        self.note_heard(cx, env, from.id, claim.key);
+    }
+
+    /// Whether an election is due: nobody leads, as far as this node knows. A suspect still leads.
+    fn is_leaderless(&mut self, env: Env<'_>) -> bool {
+        let Some(claim) = self.claim else {
+            return env.now >= self.boot_ends(env);
+        };
+        match env.fate(self.id, claim.leader, claim.leader_life) {
+            Fate::Here => {
+                self.unknown_since = None;
+                false
+            }
+            Fate::Failed | Fate::Gone => true,
+            Fate::Unknown => {
+                let since = *self.unknown_since.get_or_insert(env.now);
+                env.now.since(since) >= env.fresh()
+            }
+        }
+    }
+
+    fn boot_ends(&self, env: Env<'_>) -> Instant {
+        self.opened_at + env.period() * env.config.boot_periods
+    }
+
+    /// Looks at the leader again, after anything that may have changed it.
+    pub(super) fn review(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        self.review_lead(cx, env);
+        if self.claim.is_none() {
+            self.arm(cx, env, Duration::ZERO);
+        } else if self.is_leaderless(env) {
+            self.tell_vacancy(cx);
+            self.arm(cx, env, Duration::ZERO);
+        } else {
+            if core::mem::take(&mut self.vacant)
+                && let Some(claim) = self.claim
+            {
+                let election = self.id;
+                cx.emit(Report::Event(Event::Changed { election, claim }));
+            }
+            if self.unknown_since.is_some() {
+                self.arm(cx, env, env.fresh());
+            }
+            self.review_objection(cx, env);
+        }
+    }
+
+    fn tell_vacancy(&mut self, cx: &mut ElectionCx<'_>) {
+        if !core::mem::replace(&mut self.vacant, true) {
+            let election = self.id;
+            cx.emit(Report::Event(Event::Vacant { election }));
+        }
+    }
+
+    /// Whether this node holds elections in this race: only those who stand do.
+    fn holds_elections(&self, env: Env<'_>) -> bool {
+        self.policy.is_some()
+            && env.own_entry(self.id).is_some()
+            && !env.view.membership.meta().observer
+    }
+
+    /// Sets the time of an election, unless it is set. The best candidate goes first: it will most
+    /// likely win, and then nobody has to be told to lead.
+    pub(super) fn arm(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, least: Duration) {
+        if self.start_armed || self.run.is_some() || !self.holds_elections(env) {
+            return;
+        }
+        let mut from = env.now + least;
+        if self.claim.is_none() {
+            from = from.max(self.boot_ends(env));
+        }
+        let rto = env.rto();
+        let delay = rto * self.rank(env).min(STAGGER_MAX) + env.jitter(cx.rng, rto);
+        self.start_armed = true;
+        let start = self.timer(TimerKind::Start);
+        cx.set_timer(start, from.max(self.busy_until) + delay);
+    }
+
+    fn disarm(&mut self, cx: &mut ElectionCx<'_>) {
+        if core::mem::take(&mut self.start_armed) {
+            cx.cancel_timer(self.timer(TimerKind::Start));
+        }
+    }
+
+    /// How many listed candidates are better than this node.
+    fn rank(&self, env: Env<'_>) -> u32 {
+        let Some(own) = env.own_entry(self.id) else {
+            return STAGGER_MAX;
+        };
+        let own = env.score(self.id, &own);
+        let leader = self.claim.map(|c| c.leader);
+        let better = env
+            .candidates(self.id)
+            .filter(|e| Some(e.id) != leader && env.score(self.id, e) < own);
+        better.take(STAGGER_MAX as usize).count() as u32
+    }
+
+    /// The time of an election has come.
+    pub(super) fn on_start(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        self.start_armed = false;
+        if self.run.is_some() || !self.holds_elections(env) {
+            return;
+        }
+        let leaderless = self.is_leaderless(env);
+        if !leaderless || env.now < self.busy_until {
+            if leaderless || self.claim.is_none() || self.unknown_since.is_some() {
+                self.arm(cx, env, Duration::ZERO);
+            } else {
+                self.review_objection(cx, env);
+            }
+            return;
+        }
+        if self.claim.is_none() && env.size() < usize::from(env.config.bootstrap_expect) {
+            self.arm(cx, env, env.period());
+            return;
+        }
+        self.tell_vacancy(cx);
+        self.begin(cx, env, stats, false);
+    }
+
+    /// Somebody else holds an election: wait for its outcome, and no longer.
+    pub(super) fn stand_back(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, span: Duration) {
+        self.busy_until = self.busy_until.max(env.now + span);
+        self.disarm(cx);
+        // The watchdog: should the other fail, this node holds one.
+        self.arm(cx, env, Duration::ZERO);
+    }
+
+    /// How long another initiator may take.
+    pub(super) fn watch_span(&self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> Duration {
+        let rto = env.rto();
+        rto * 4 + env.jitter(cx.rng, rto)
+    }
+
+    /// The named successor of a leader that resigned does not wait.
+    pub(super) fn start_now(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        if self.run.is_none() && self.holds_elections(env) {
+            self.busy_until = Instant::ZERO;
+            self.start_armed = true;
+            cx.set_timer(self.timer(TimerKind::Start), env.now);
+        }
+    }
+
+    /// A better candidate than the leader objects, if the policy lets it (3.6).
+    pub(super) fn review_objection(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        let hold = self.objection_hold(env);
+        if hold.is_none() && core::mem::take(&mut self.objection_armed) {
+            cx.cancel_timer(self.timer(TimerKind::Object));
+        }
+        if let Some(hold) = hold
+            && !core::mem::replace(&mut self.objection_armed, true)
+        {
+            let jitter = env.jitter(cx.rng, env.rto());
+            cx.set_timer(self.timer(TimerKind::Object), env.now + hold + jitter);
+        }
+    }
+
+    /// How long this node has to stay the better candidate before it objects; `None` when it is not.
+    fn objection_hold(&self, env: Env<'_>) -> Option<Duration> {
+        let policy = self.policy?;
+        let claim = self.claim.filter(|c| c.leader != env.me)?;
+        let own = env.own_entry(self.id).filter(|e| e.settled)?;
+        let leader = env.view.membership.table().get(claim.leader)?;
+        let own = env.score(self.id, &own);
+        let leader = env.score(self.id, &env.entry(self.id, leader)?);
+        match policy.preempt {
+            Preempt::Never => None,
+            Preempt::Margin { delta, hold } => own.leads_by(&leader, delta).then_some(hold),
+            Preempt::Strict { hold } => (own < leader).then_some(hold),
+        }
+    }
+
+    /// This node has been the better candidate for long enough.
+    pub(super) fn on_objection(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+    ) {
+        self.objection_armed = false;
+        if self.objection_hold(env).is_none() {
+            return;
+        }
+        if self.run.is_some() || env.now < self.busy_until {
+            return self.review_objection(cx, env);
+        }
+        stats.objections += 1;
+        self.begin(cx, env, stats, true);
+    }
+
+    /// A look at the leader's health, once a suspicion timeout, where the policy asks for it.
+    pub(super) fn on_health(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let Some(policy) = self.policy.filter(|p| p.health && p.replace_unhealthy) else {
+            return;
+        };
+        cx.set_timer(self.timer(TimerKind::Health), env.now + env.fresh());
+        let worst = env.worst(usize::from(env.config.worst_max));
+        let leader = self.claim.map(|c| c.leader);
+        let unhealthy = worst.iter().any(|&(id, _)| Some(id) == leader);
+        self.unhealthy_looks = if unhealthy {
+            self.unhealthy_looks + 1
+        } else {
+            0
+        };
+        let due = self.unhealthy_looks >= 5 && self.run.is_none() && env.now >= self.busy_until;
+        if due && self.holds_elections(env) && policy.health {
+            self.unhealthy_looks = 0;
+            stats.objections += 1;
+            self.begin(cx, env, stats, true);
+        }
+    }
+}

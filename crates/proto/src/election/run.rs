@@ -1,0 +1,617 @@
+//! Holding an election: make sure the leader is gone, ask members whom they find best, tell the
+//! winner.
+
+use super::claim::{Claim, Key, Remarks, Stage, Token};
+use super::msg::{LIST_MAX, Msg, Query, Refusal, Response};
+use super::race::Race;
+use super::score::Entry;
+use super::select::{Choice, select};
+use super::view::{Env, Fate};
+use super::{ElectionCx, Report, Stats, TimerKind};
+use crate::id::{Life, NodeId, Term};
+use crate::protocol::{Sender, To};
+use alloc::vec::Vec;
+
+/// Questions to the incumbent before an election.
+const PROBES: u8 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Does the incumbent still lead?
+    Probe { nonce: u32, sent: u8 },
+    /// Whom do members find best?
+    Query,
+    /// Enough is known; the winner is being told.
+    Notify,
+}
+
+/// An election that this node holds.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) term: Term,
+    pub(super) attempt: u32,
+    pub(super) phase: Phase,
+    /// A better candidate holds it, or a leader that hands over: the incumbent being well is no reason
+    /// to stop.
+    pub(super) objection: bool,
+    /// The claim held when it began: who is to be replaced.
+    base: Option<Claim>,
+    pub(super) skip: Vec<(NodeId, Life)>,
+    pub(super) asked: Vec<NodeId>,
+    pub(super) answers: Vec<(NodeId, Response)>,
+    /// Candidates that somebody declined in favour of.
+    pub(super) extra: Vec<Entry>,
+    pub(super) quorum: usize,
+    round: u8,
+    proposal: Option<Proposal>,
+    /// Better ones than the proposed that were left out for their health.
+    ruled_out: Vec<(NodeId, Life)>,
+    /// The winner turned out worse than it was known to be, and the next was tried: once is enough.
+    corrected: bool,
+    /// Lists that may hide a better candidate were asked for more: once is enough.
+    widened: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Proposal {
+    claim: Claim,
+    tries: u8,
+    accepted: bool,
+}
+
+impl Race {
+    /// Starts an election.
+    pub(super) fn begin(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        objection: bool,
+    ) {
+        stats.elections += 1;
+        let incumbent = self.claim.map(|c| (c.leader, c.leader_life));
+        let fate = incumbent.map(|(id, life)| env.fate(self.id, id, life));
+        let gone = !objection && fate.is_some_and(|f| f != Fate::Here);
+        self.run = Some(Run {
+            term: self.next_term(env),
+            attempt: cx.rng.bits32(),
+            phase: Phase::Query,
+            objection,
+            base: self.claim,
+            skip: incumbent.filter(|_| gone).into_iter().collect(),
+            asked: Vec::new(),
+            answers: Vec::new(),
+            extra: Vec::new(),
+            quorum: 1,
+            round: 0,
+            proposal: None,
+            ruled_out: Vec::new(),
+            corrected: false,
+            widened: false,
+        });
+        // One that said goodbye, restarted or resigned need not be asked.
+        if gone && matches!(fate, Some(Fate::Failed | Fate::Unknown)) {
+            let nonce = cx.rng.bits32();
+            self.probe_incumbent(cx, env, nonce, 0);
+        } else {
+            self.open_query(cx, env, stats);
+        }
+    }
+
+    fn probe_incumbent(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, nonce: u32, sent: u8) {
+        let Some(run) = &mut self.run else { return };
+        let Some(Claim { leader, .. }) = run.base else {
+            return;
+        };
+        run.phase = Phase::Probe {
+            nonce,
+            sent: sent + 1,
+        };
+        cx.send(To::Node(leader), Msg::Probe(self.id, nonce));
+        cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto() / 2);
+    }
+
+    /// The incumbent answers. ★ Only with the number of this question, and in the life of its claim.
+    pub(super) fn on_incumbent(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        from: &Sender,
+        nonce: u32,
+        leads: bool,
+    ) {
+        let Some(run) = &self.run else { return };
+        let asked = matches!(run.phase, Phase::Probe { nonce: n, .. } if n == nonce);
+        if asked && leads && run.base.is_some_and(|c| c.names(from.id, from.life)) {
+            // Membership heard it too, and will list it again.
+            self.end_run(cx);
+            self.stand_back(cx, env, env.fresh());
+        }
+    }
+
+    /// The deadline of the question under way.
+    pub(super) fn on_step(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let Some(run) = &mut self.run else { return };
+        match run.phase {
+            Phase::Probe { nonce, sent } if sent < PROBES => {
+                self.probe_incumbent(cx, env, nonce, sent);
+            }
+            Phase::Probe { .. } => self.open_query(cx, env, stats),
+            Phase::Query => {
+                run.round += 1;
+                let (asked, answered) = (run.asked.len(), run.answers.len());
+                self.estimate
+                    .note_silence(asked, answered.saturating_sub(1));
+                if run.round >= env.config.rounds_max || !self.ask(cx, env) {
+                    self.decide(cx, env, stats);
+                }
+            }
+            Phase::Notify => {}
+        }
+    }
+
+    /// Reads this node's own list, and asks others for theirs.
+    fn open_query(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let Some(run) = &mut self.run else { return };
+        run.phase = Phase::Query;
+        self.estimate.renew(env, self.id, &run.skip);
+        let inherited = self.claim.map(|c| c.churn);
+        let known = env.size();
+        run.quorum = self.estimate.quorum(env.config.quorum, inherited, known);
+        let query = self.query(env, env.config.best_max);
+        let own = self.response_to(env, &query, None);
+        self.estimate.note_answer(env, self.id, &own);
+        let run = self.run.as_mut().expect("just used");
+        run.answers.push((env.me, own));
+        if run.quorum <= 1 || !self.ask(cx, env) {
+            self.decide(cx, env, stats);
+        } else {
+            self.propose_early(cx, env, stats);
+        }
+    }
+
+    fn query(&self, env: Env<'_>, best: u8) -> Query {
+        let run = self.run.as_ref().expect("only while an election is held");
+        let health = self.policy.is_some_and(|p| p.health);
+        Query {
+            election: self.id,
+            term: run.term,
+            attempt: run.attempt,
+            best,
+            worst: if health { env.config.worst_max } else { 0 },
+            objection: run.objection,
+            claim: run.base,
+            skip: run.skip.iter().copied().take(env.skip_most()).collect(),
+        }
+    }
+
+    /// Asks as many as are missing and some more, first those not asked yet. False when there is
+    /// nobody to ask.
+    fn ask(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> bool {
+        let query = self.query(env, env.config.best_max);
+        let run = self.run.as_mut().expect("only while an election is held");
+        let missing = run.quorum.saturating_sub(run.answers.len());
+        let count = missing + self.estimate.hedge(missing);
+        let skipped = |id: NodeId| run.skip.iter().any(|s| s.0 == id);
+        let mut chosen = env.responders(cx.rng, count, |m| {
+            !skipped(m.id) && !run.asked.contains(&m.id)
+        });
+        if chosen.len() < count {
+            let silent = |id: NodeId| {
+                run.asked.contains(&id) && run.answers.iter().all(|(from, _)| *from != id)
+            };
+            let again = count - chosen.len();
+            chosen.extend(env.responders(cx.rng, again, |m| !skipped(m.id) && silent(m.id)));
+        }
+        if chosen.is_empty() {
+            return false;
+        }
+        for &id in &chosen {
+            cx.send(To::Node(id), Msg::Query(query.clone()));
+            if !run.asked.contains(&id) {
+                run.asked.push(id);
+            }
+        }
+        let wait = env.rto() * (1 << run.round.min(2));
+        let wait = wait * 4 / 5 + env.jitter(cx.rng, wait * 2 / 5);
+        cx.set_timer(self.timer(TimerKind::Step), env.now + wait);
+        true
+    }
+
+    /// An answer. Counted once for each member, and only for this attempt (S5).
+    pub(super) fn on_response(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        from: NodeId,
+        response: Response,
+    ) {
+        let Some(run) = &mut self.run else { return };
+        let matches = run.term == response.term && run.attempt == response.attempt;
+        let late = run.phase == Phase::Notify;
+        if !matches || matches!(run.phase, Phase::Probe { .. }) || !run.asked.contains(&from) {
+            stats.answers_stale += 1;
+            return;
+        }
+        if response.best.is_empty() {
+            // It knows no candidate at all: a newcomer, whose list proves nothing.
+            return;
+        }
+        if let Some(counted) = run.answers.iter_mut().find(|(id, _)| *id == from) {
+            if run.widened && response.best.len() > counted.1.best.len() {
+                counted.1 = response;
+            }
+        } else {
+            self.estimate.note_answer(env, self.id, &response);
+            run.answers.push((from, response));
+        }
+        let seen = run.answers.iter().filter(|(_, a)| a.incumbent_seen).count();
+        if !run.objection && run.answers.len() >= 2 && 2 * seen >= run.answers.len() {
+            // The leader is well; it is this node that does not reach it.
+            stats.vetoes += 1;
+            self.end_run(cx);
+            self.stand_back(cx, env, env.fresh());
+            return;
+        }
+        let enough = run.answers.len() >= run.quorum;
+        if late {
+            self.correct(cx, env, stats);
+        } else if enough {
+            self.decide(cx, env, stats);
+        } else {
+            self.propose_early(cx, env, stats);
+        }
+    }
+
+    /// Tells the best so far, where the policy wants it.
+    fn propose_early(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        if !self.policy.is_some_and(|p| p.stream) {
+            return;
+        }
+        if let Some(choice) = self.choose(env) {
+            let run = self.run.as_ref().expect("an answer was counted");
+            let told = run.proposal.map(|p| (p.claim.leader, p.claim.leader_life));
+            if told != Some((choice.entry.id, choice.entry.life)) {
+                self.propose(cx, env, stats, choice, Stage::Tentative);
+            }
+        }
+    }
+
+    fn choose(&self, env: Env<'_>) -> Option<Choice> {
+        let run = self.run.as_ref()?;
+        let lists = run.answers.iter().map(|a| &a.1);
+        let known = lists.clone().map(|a| a.size).max().unwrap_or(1) as usize;
+        let score = |e: &Entry| env.score(self.id, e);
+        let worst_max = if self.policy.is_some_and(|p| p.health) {
+            known / 3
+        } else {
+            0
+        };
+        select(lists, &run.extra, &run.skip, score, worst_max)
+    }
+
+    /// Enough was heard, or no more is to be had.
+    fn decide(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let Some(choice) = self.choose(env) else {
+            // Nobody stands whom this node has not ruled out: look again later.
+            self.end_run(cx);
+            self.stand_back(cx, env, env.period());
+            return;
+        };
+        let run = self.run.as_mut().expect("a choice needs an election");
+        if !choice.certified && !core::mem::replace(&mut run.widened, true) {
+            self.widen(cx, env, &choice);
+            return;
+        }
+        run.phase = Phase::Notify;
+        let incumbent = run.objection
+            && run
+                .base
+                .is_some_and(|c| c.names(choice.entry.id, choice.entry.life));
+        if incumbent {
+            // The objection finds the leader in office the best after all.
+            self.end_run(cx);
+            self.review_objection(cx, env);
+            return;
+        }
+        cx.cancel_timer(self.timer(TimerKind::Step));
+        self.propose(cx, env, stats, choice, Stage::Confirmed);
+    }
+
+    /// Asks those whose lists were too long to name all that are better than the choice (ER-15).
+    fn widen(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, choice: &Choice) {
+        let wider = env.config.best_max.saturating_mul(2).min(LIST_MAX as u8);
+        let query = self.query(env, wider);
+        let run = self.run.as_mut().expect("only while an election is held");
+        let chosen = env.score(self.id, &choice.entry);
+        for (from, answer) in &run.answers {
+            let last = answer.best.last().map(|e| env.score(self.id, e));
+            if answer.truncated && last < Some(chosen) && *from != env.me {
+                cx.send(To::Node(*from), Msg::Query(query.clone()));
+            }
+        }
+        run.round = env.config.rounds_max;
+        cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto());
+    }
+
+    fn propose(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        choice: Choice,
+        stage: Stage,
+    ) {
+        let churn = self
+            .estimate
+            .summary(env.config.quorum, self.claim.map(|c| c.churn));
+        let run = self.run.as_mut().expect("only while an election is held");
+        let Entry { id, life, .. } = choice.entry;
+        // The same leader as told before is confirmed under the same number (S2).
+        let same = run.proposal.filter(|p| p.claim.names(id, life));
+        let (term, few) = (run.term, run.answers.len() < run.quorum);
+        let revision = match same {
+            Some(told) => told.claim.key.token.revision,
+            None => self.next_revision(term),
+        };
+        let remarks = choice
+            .remarks
+            .and(Remarks::DEGRADED.when(stage == Stage::Confirmed && (few || is_remnant(env))));
+        stats.degraded += u64::from(remarks.has(Remarks::DEGRADED));
+        let claim = Claim {
+            key: Key {
+                token: Token {
+                    term,
+                    initiator: env.me,
+                    life: env.life(),
+                    revision,
+                },
+                stage,
+            },
+            leader: id,
+            leader_life: life,
+            churn,
+            remarks,
+        };
+        self.put_forward(cx, env, claim, choice.ruled_out);
+    }
+
+    /// Tells the leader of `claim`; this node itself needs no telling.
+    fn put_forward(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        claim: Claim,
+        ruled_out: Vec<(NodeId, Life)>,
+    ) {
+        let Some(run) = &mut self.run else { return };
+        run.proposal = Some(Proposal {
+            claim,
+            tries: 1,
+            accepted: claim.leader == env.me,
+        });
+        if claim.leader == env.me {
+            cx.cancel_timer(self.timer(TimerKind::Notify));
+            if claim.key.stage == Stage::Confirmed {
+                self.end_run(cx);
+            }
+            self.adopt(cx, env, claim);
+            return;
+        }
+        run.ruled_out = ruled_out;
+        self.notify(cx, env, claim);
+    }
+
+    fn notify(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) {
+        let Some(run) = &self.run else { return };
+        let skip = run.skip.iter().chain(&run.ruled_out).copied();
+        let msg = Msg::Notify {
+            election: self.id,
+            claim,
+            skip: skip.take(env.skip_most()).collect(),
+        };
+        cx.send(To::Node(claim.leader), msg);
+        cx.set_timer(self.timer(TimerKind::Notify), env.now + env.rto());
+    }
+
+    /// The chosen one has not answered in time.
+    pub(super) fn on_notify_due(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+    ) {
+        let Some(run) = &mut self.run else { return };
+        let Some(proposal) = run.proposal.as_mut().filter(|p| !p.accepted) else {
+            return;
+        };
+        let claim = proposal.claim;
+        let doubted = run.answers.iter().flat_map(|a| &a.1.best);
+        let doubted = doubted.clone().any(|e| e.id == claim.leader && e.suspect);
+        let most = if doubted { 2 } else { env.config.notify_max };
+        if proposal.tries < most {
+            proposal.tries += 1;
+            return self.notify(cx, env, claim);
+        }
+        cx.emit(Report::Probe(claim.leader));
+        self.rule_out(cx, env, stats, claim);
+    }
+
+    /// The chosen one is silent or does not want to: the next of the lists in hand.
+    fn rule_out(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats, claim: Claim) {
+        let Some(run) = &mut self.run else { return };
+        stats.passed_over += 1;
+        run.skip.push((claim.leader, claim.leader_life));
+        run.proposal = None;
+        if claim.remarks.has(Remarks::HANDED_OVER) {
+            // The chosen successor does not lead: resign as if nobody had been named.
+            self.end_run(cx);
+            self.resign(cx, env);
+        } else if run.phase == Phase::Notify {
+            self.decide(cx, env, stats);
+        } else {
+            self.propose_early(cx, env, stats);
+        }
+    }
+
+    /// The chosen one leads.
+    pub(super) fn on_accept(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        key: Key,
+        entry: Entry,
+    ) {
+        let notify = self.timer(TimerKind::Notify);
+        let Some(run) = &mut self.run else { return };
+        let Some(proposal) = run.proposal.as_mut().filter(|p| p.claim.key == key) else {
+            // Of an earlier proposal: it has been overtaken (a late ACCEPT after the next revision).
+            return;
+        };
+        proposal.accepted = true;
+        let claim = proposal.claim;
+        let done = key.stage == Stage::Confirmed;
+        cx.cancel_timer(notify);
+        if done && !run.corrected && !claim.remarks.has(Remarks::HANDED_OVER) {
+            run.corrected = true;
+            self.update_entry(entry);
+            let better = self.choose(env).filter(|c| c.entry.id != claim.leader);
+            if let Some(choice) = better {
+                return self.propose(cx, env, stats, choice, Stage::Confirmed);
+            }
+        }
+        if done {
+            self.end_run(cx);
+        }
+        self.adopt(cx, env, claim);
+    }
+
+    /// What a candidate says of itself is newer than what others say of it.
+    fn update_entry(&mut self, entry: Entry) {
+        let Some(run) = &mut self.run else { return };
+        let lists = run.answers.iter_mut().map(|a| &mut a.1);
+        let listed = lists.flat_map(|a| a.best.iter_mut().chain(&mut a.healthy));
+        for known in listed.chain(&mut run.extra).filter(|e| e.id == entry.id) {
+            (known.class, known.attribute) = (entry.class, entry.attribute);
+        }
+    }
+
+    /// The chosen one does not lead.
+    pub(super) fn on_decline(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        key: Key,
+        why: Refusal,
+    ) {
+        let notify = self.timer(TimerKind::Notify);
+        let Some(run) = &mut self.run else { return };
+        let Some(proposal) = run.proposal.filter(|p| p.claim.key == key) else {
+            return;
+        };
+        cx.cancel_timer(notify);
+        let Refusal::Better(list) = why else {
+            return self.rule_out(cx, env, stats, proposal.claim);
+        };
+        // A list more, for free. The decliner stays eligible.
+        let room = LIST_MAX - run.extra.len().min(LIST_MAX);
+        run.extra.extend(list.into_iter().take(room));
+        run.proposal = None;
+        if run.phase == Phase::Notify {
+            self.decide(cx, env, stats);
+        } else {
+            self.propose_early(cx, env, stats);
+        }
+    }
+
+    /// An answer came late and may name a better one, while the winner has not accepted yet.
+    fn correct(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let told = self.run.as_ref().and_then(|r| r.proposal);
+        let Some(told) = told.filter(|p| !p.accepted && !p.claim.remarks.has(Remarks::HANDED_OVER))
+        else {
+            return;
+        };
+        let better = self
+            .choose(env)
+            .filter(|c| c.certified && !told.claim.names(c.entry.id, c.entry.life));
+        if let Some(choice) = better {
+            self.propose(cx, env, stats, choice, Stage::Confirmed);
+        }
+    }
+
+    /// A leader names its successor, who need not be the best.
+    pub(super) fn hand_over(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        to: NodeId,
+    ) -> bool {
+        let listed = env.view.membership.table().get(to);
+        let Some(entry) = listed.and_then(|m| env.entry(self.id, m)) else {
+            return false;
+        };
+        self.end_run(cx);
+        self.begin_hand_over(cx, env, stats, entry);
+        true
+    }
+
+    fn begin_hand_over(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+        entry: Entry,
+    ) {
+        stats.elections += 1;
+        let term = self.next_term(env);
+        let revision = self.next_revision(term);
+        let token = Token {
+            term,
+            initiator: env.me,
+            life: env.life(),
+            revision,
+        };
+        self.run = Some(Run {
+            term,
+            attempt: cx.rng.bits32(),
+            phase: Phase::Notify,
+            objection: true,
+            base: self.claim,
+            skip: Vec::new(),
+            asked: Vec::new(),
+            answers: Vec::new(),
+            extra: Vec::new(),
+            quorum: 1,
+            round: 0,
+            proposal: None,
+            ruled_out: Vec::new(),
+            corrected: true,
+            widened: true,
+        });
+        let claim = Claim {
+            key: Key {
+                token,
+                stage: Stage::Confirmed,
+            },
+            leader: entry.id,
+            leader_life: entry.life,
+            churn: self.claim.map_or_else(Default::default, |c| c.churn),
+            remarks: Remarks::HANDED_OVER,
+        };
+        self.put_forward(cx, env, claim, Vec::new());
+    }
+}
+
+/// Whether most of the group failed of late: what is left of it may be the smaller part of a
+/// partition, and its lists prove little.
+fn is_remnant(env: Env<'_>) -> bool {
+    let table = env.view.membership.table();
+    let failed = table
+        .iter()
+        .filter(|m| m.precedence.status == crate::membership::Status::Dead);
+    failed.count() > table.live() + 1
+}

@@ -1,0 +1,221 @@
+//! Leading: when a leader may act, and how it gives up.
+
+use super::*;
+
+fn notify(claim: Claim) -> Msg {
+    let all = (1..=9).map(|id| (NodeId(id), LIFE)).collect();
+    Msg::Notify {
+        election: E,
+        claim,
+        skip: all,
+    }
+}
+
+fn became(effects: &Effects) -> bool {
+    events(effects)
+        .iter()
+        .any(|e| matches!(e, Event::BecameLeader { .. }))
+}
+
+/// Node 1 held a claim that names node 2, then is chosen itself.
+fn succeed(prepare: impl FnOnce(&mut Bench)) -> (Bench, Effects) {
+    let mut bench = Bench::new(1, 3, 1);
+    bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
+    prepare(&mut bench);
+    let effects = bench.msg(3, notify(claim(2, 3, 1, 1)));
+    (bench, effects)
+}
+
+#[test]
+fn after_a_leader_that_is_gone_a_new_one_acts_at_once() {
+    assert!(became(&succeed(|b| b.fail(2)).1));
+}
+
+#[test]
+fn after_a_leader_that_may_not_know_a_new_one_waits_for_its_word_or_its_time() {
+    let (mut bench, effects) = succeed(|_| {});
+    assert!(!became(&effects));
+    assert_eq!(bench.e.acting(E), None);
+    let wait = |effects: &Effects| {
+        effects.iter().find_map(|e| match e {
+            Effect::SetTimer(t, at) if t.kind == TimerKind::Act => Some(*at),
+            _ => None,
+        })
+    };
+    let least = bench.m.suspicion_min();
+    assert_eq!(wait(&effects), Some(bench.now + least));
+    // It says that it knows: then the time its work takes to stop.
+    let effects = bench.msg(2, Msg::Held(E, claim(2, 3, 1, 1).key));
+    assert_eq!(wait(&effects), Some(bench.now + least / 4));
+    assert!(became(&bench.timer(TimerKind::Act)));
+    assert!(!became(&bench.timer(TimerKind::Act)), "once");
+}
+
+#[test]
+fn a_new_leader_stops_waiting_when_the_former_one_is_declared_down() {
+    let (mut bench, _) = succeed(|_| {});
+    bench.fail(2);
+    assert!(became(&bench.look()));
+}
+
+#[test]
+fn a_leader_tells_members_until_each_has_heard() {
+    let (mut bench, effects) = succeed(|b| b.fail(2));
+    let mine = claim(2, 3, 1, 1);
+    let told = |effects: &Effects| {
+        sends(effects)
+            .iter()
+            .filter(|s| *s.1 == Msg::Leader(E, mine))
+            .count()
+    };
+    assert_eq!(told(&effects), 1, "node 3; node 2 is gone");
+    assert_eq!(told(&bench.timer(TimerKind::Push)), 1);
+    bench.msg(3, Msg::Held(E, mine.key));
+    assert_eq!(bench.timer(TimerKind::Push), []);
+}
+
+#[test]
+fn a_resigning_leader_names_the_best_other_to_hold_the_election() {
+    let best = ranking(4);
+    let mut bench = Bench::new(best[0], 4, 1);
+    let mine = claim(1, best[1], 1, best[0]);
+    bench.msg(best[1], notify(mine));
+    let effects = bench.order(Order::Resign(E, None));
+    let token = mine.key.token;
+    assert!(events(&effects).contains(&Event::SteppedDown { election: E, token }));
+    assert!(effects.contains(&Effect::Emit(Report::Campaigns)));
+    let resign = Msg::Resign {
+        election: E,
+        key: mine.key,
+        successor: Some(NodeId(best[1])),
+    };
+    let told = sends(&effects).iter().filter(|s| *s.1 == resign).count();
+    assert_eq!(told, 3);
+    assert_eq!(bench.e.campaigns(bench.now, &bench.m), []);
+    // The named one holds it at once.
+    let mut other = Bench::new(best[1], 4, 1);
+    other.msg(best[0], Msg::Claim(E, mine));
+    other.m.pretend(NodeId(best[0]), |m| m.meta = meta(&[]));
+    let effects = other.msg(best[0], resign);
+    let at_once = Effect::SetTimer(
+        Timer {
+            election: E,
+            kind: TimerKind::Start,
+        },
+        other.now,
+    );
+    assert!(effects.contains(&at_once), "{effects:?}");
+    // Somebody else leads: it stands again.
+    bench.msg(best[1], Msg::Claim(E, claim(2, best[1], 1, best[1])));
+    assert_eq!(bench.e.campaigns(bench.now, &bench.m).len(), 1);
+}
+
+#[test]
+fn a_leader_can_hand_over_to_one_it_names() {
+    let best = ranking(4);
+    let mut bench = Bench::new(best[0], 4, 1);
+    let mine = claim(1, best[1], 1, best[0]);
+    bench.msg(best[1], notify(mine));
+    let effects = bench.order(Order::Resign(E, Some(NodeId(best[3]))));
+    let (to, told) = notifies(&effects)[0];
+    assert_eq!((to, told.term()), (best[3], Term(2)));
+    assert_eq!(
+        bench.e.acting(E),
+        Some(mine.key.token),
+        "until the other has accepted"
+    );
+    // The worst candidate accepts: it was chosen, not found.
+    let mut other = Bench::new(best[3], 4, 1);
+    other.hear(best[1]);
+    let msg = Msg::Notify {
+        election: E,
+        claim: told,
+        skip: vec![],
+    };
+    let effects = other.msg(best[0], msg);
+    assert!(sends(&effects).contains(&(NodeId(best[0]), &accept(&told))));
+    let effects = bench.msg(best[3], accept(&told));
+    assert!(matches!(
+        events(&effects)[..],
+        [Event::Changed { .. }, Event::SteppedDown { .. }]
+    ));
+}
+
+#[test]
+fn a_strict_policy_lets_the_better_candidate_object_after_its_hold() {
+    let best = ranking(3);
+    let hold = Duration::from_secs(5);
+    for (preempt, objects) in [
+        (Preempt::Never, false),
+        (Preempt::Strict { hold }, true),
+        (Preempt::Margin { delta: 1, hold }, false),
+    ] {
+        let policy = Policy {
+            preempt,
+            ..Policy::default()
+        };
+        let mut bench = Bench::with(best[0], 3, Quorum::Deterministic { c: 1 }, policy);
+        let effects = bench.msg(best[1], Msg::Claim(E, claim(1, best[1], 1, best[1])));
+        let armed = effects.iter().find_map(|e| match e {
+            Effect::SetTimer(t, at) if t.kind == TimerKind::Object => Some(*at),
+            _ => None,
+        });
+        assert_eq!(armed.is_some(), objects, "{preempt:?}");
+        if let Some(at) = armed {
+            assert!(at >= bench.now + hold);
+            let asked = queries(&bench.timer(TimerKind::Object));
+            assert!(asked.iter().all(|(_, q)| q.objection && q.term == Term(2)));
+            // That others see the leader is no reason to stop.
+            let (from, query) = asked[0].clone();
+            let mut seen = response(&query, &best);
+            seen.incumbent_seen = true;
+            bench.msg(from, Msg::Response(seen));
+            assert_eq!(bench.held().unwrap().leader.0, best[0]);
+        }
+    }
+}
+
+/// All restart with their disks, or without: later leaders have greater terms.
+#[test]
+fn terms_go_on_after_everybody_restarted() {
+    let mut bench = Bench::new(1, 1, 0);
+    bench.order(Order::RestoreTerm(E, Term(41)));
+    bench.wait(Duration::from_secs(6));
+    bench.timer(TimerKind::Start);
+    assert_eq!(bench.held().unwrap().term(), Term(42));
+    // Without a stored term the clock at the start of the life is the floor.
+    let mut bench = Bench::new(1, 1, 0);
+    bench.e.races[0].floor = None;
+    bench.m = Membership::new(
+        membership::Config::default(),
+        1150,
+        Life::starting(1_700_000_000, 3, None),
+        addr(1),
+        (*meta(&[campaign()])).clone(),
+    );
+    bench.wait(Duration::from_secs(6));
+    bench.timer(TimerKind::Start);
+    assert_eq!(bench.held().unwrap().term(), Term(1_700_000_001));
+}
+
+#[test]
+fn a_sample_counts_each_member_once() {
+    let (mut bench, _) = succeed(|b| b.fail(2));
+    bench.wait(Duration::from_secs(60));
+    let effects = bench.timer(TimerKind::Sample);
+    let (to, nonce) = match sends(&effects).as_slice() {
+        [(to, Msg::Sample { nonce, .. })] => (to.0, *nonce),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(to, 3);
+    let before = bench.e.tracked(E)[0].beta.weight();
+    let sampled = Msg::Sampled {
+        election: E,
+        nonce,
+        missing: 1,
+    };
+    for _ in 0..2 {
+        bench.msg(3, sampled.clone());
+    }
+    assert_eq!(bench.e.tracked(E)[0].beta.weight(), before + 1.0);
+}

@@ -1,0 +1,292 @@
+//! Handler tests: this input gives exactly these effects. One node and its member list, stepped by
+//! hand; the other members are what the test says they send.
+
+mod answering;
+mod electing;
+mod leading;
+mod order;
+
+use super::*;
+use crate::id::{Incarnation, Life};
+use crate::membership::{Meta, Phase, Precedence, Record, Status};
+use crate::protocol::{Effect, EffectOf, Fact, To};
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec;
+use core::net::SocketAddr;
+
+const E: ElectionId = ElectionId(7);
+const LIFE: Life = Life(10);
+const GROUP: u32 = 1;
+
+type Effects = Vec<EffectOf<Election>>;
+
+fn addr(id: u64) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, id as u8], 7000))
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn campaign() -> Campaign {
+    Campaign {
+        election: E,
+        class: 0,
+        attribute: 0,
+        settled: true,
+    }
+}
+
+fn meta(campaigns: &[Campaign]) -> Arc<Meta> {
+    Arc::new(Meta {
+        campaigns: campaigns.to_vec(),
+        ..Meta::default()
+    })
+}
+
+fn record(id: u64) -> Record {
+    Record {
+        id: NodeId(id),
+        precedence: Precedence::alive(LIFE, Incarnation(0)),
+        accuser: NodeId(id),
+        addr: addr(id),
+        meta: meta(&[campaign()]),
+        coordinate: None,
+        nap_ms: 0,
+        current: true,
+    }
+}
+
+fn entry(id: u64) -> Entry {
+    Entry::new(NodeId(id), LIFE, &campaign())
+}
+
+/// Nodes 1 to `n`, the best candidate first.
+fn ranking(n: u64) -> Vec<u64> {
+    let mut ids: Vec<u64> = (1..=n).collect();
+    ids.sort_by_key(|&id| Score::of(GROUP, E, &entry(id)));
+    ids
+}
+
+fn sender(id: u64, life: Life) -> Sender {
+    Sender {
+        id: NodeId(id),
+        life,
+        incarnation: Incarnation(0),
+        addr: addr(id),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
+
+fn claim(term: u64, initiator: u64, revision: u16, leader: u64) -> Claim {
+    Claim {
+        key: Key {
+            token: Token {
+                term: Term(term),
+                initiator: NodeId(initiator),
+                life: LIFE,
+                revision,
+            },
+            stage: Stage::Confirmed,
+        },
+        leader: NodeId(leader),
+        leader_life: LIFE,
+        churn: Beta::PRIOR,
+        remarks: Remarks::default(),
+    }
+}
+
+/// One node: its elections, its member list, its clock.
+struct Bench {
+    me: NodeId,
+    e: Election,
+    m: Membership,
+    rng: Rng,
+    now: Instant,
+}
+
+impl Bench {
+    /// Node `me` in a group of nodes 1 to `n` in which all stand; quorum `c + 1`.
+    fn new(me: u64, n: u64, c: u16) -> Bench {
+        Bench::with(me, n, Quorum::Deterministic { c }, Policy::default())
+    }
+
+    fn with(me: u64, n: u64, quorum: Quorum, policy: Policy) -> Bench {
+        let own = (*meta(&[campaign()])).clone();
+        let config = membership::Config::default();
+        let mut bench = Bench {
+            me: NodeId(me),
+            e: Election::new(
+                Config {
+                    quorum,
+                    ..Config::default()
+                },
+                GROUP,
+                1150,
+                Instant::ZERO,
+            ),
+            m: Membership::new(config, 1150, LIFE, addr(me), own),
+            rng: Rng::seed(1, 1),
+            now: Instant::ZERO,
+        };
+        let others = (1..=n).filter(|&id| id != me).map(record).collect();
+        let mut effects = Vec::new();
+        let mut cx = Cx {
+            me: bench.me,
+            now: bench.now,
+            rng: &mut bench.rng,
+            effects: &mut effects,
+        };
+        bench
+            .m
+            .on_input(&mut cx, (), membership::Input::Restore(others));
+        // Everybody has been here for long, and nobody has been heard of late.
+        bench.now = Instant::ZERO + Duration::from_secs(100);
+        bench.order(Order::RestoreTerm(E, Term(0)));
+        bench.order(Order::Open(E, policy));
+        bench.order(Order::Campaign(E, Candidacy::default()));
+        bench.look();
+        bench.wait(Duration::from_secs(10));
+        bench
+    }
+
+    fn step(&mut self, f: impl FnOnce(&mut Election, &mut ElectionCx<'_>, View<'_>)) -> Effects {
+        let mut effects = Vec::new();
+        let mut cx = Cx {
+            me: self.me,
+            now: self.now,
+            rng: &mut self.rng,
+            effects: &mut effects,
+        };
+        f(
+            &mut self.e,
+            &mut cx,
+            View {
+                membership: &self.m,
+            },
+        );
+        effects
+    }
+
+    fn order(&mut self, order: Order) -> Effects {
+        self.step(|e, cx, view| e.on_input(cx, view, Input::Order(order)))
+    }
+
+    /// Has elections look at the member list again.
+    fn look(&mut self) -> Effects {
+        self.step(|e, cx, view| e.on_input(cx, view, Input::Stands))
+    }
+
+    fn msg(&mut self, from: u64, msg: Msg) -> Effects {
+        self.msg_in(from, LIFE, msg)
+    }
+
+    fn msg_in(&mut self, from: u64, life: Life, msg: Msg) -> Effects {
+        self.step(|e, cx, view| e.on_msg(cx, view, sender(from, life), msg))
+    }
+
+    fn timer(&mut self, kind: TimerKind) -> Effects {
+        self.step(|e, cx, view| e.on_timer(cx, view, Timer { election: E, kind }))
+    }
+
+    fn wait(&mut self, span: Duration) {
+        self.now = self.now + span;
+    }
+
+    fn fail(&mut self, id: u64) {
+        self.m.pretend(NodeId(id), |m| {
+            m.phase = Phase::Down;
+            m.precedence.status = Status::Dead;
+        });
+    }
+
+    /// Direct contact a moment ago.
+    fn hear(&mut self, id: u64) {
+        let now = self.now;
+        self.m.pretend(NodeId(id), |m| m.last_contact = now);
+    }
+
+    fn held(&self) -> Option<Claim> {
+        self.e.claim(E).copied()
+    }
+
+    /// Holds an election in which the leader before, if any, is known to be gone: past the probe.
+    fn elect(&mut self) -> Effects {
+        self.look();
+        let mut effects = self.timer(TimerKind::Start);
+        for _ in 0..3 {
+            if queries(&effects).is_empty() && !probes(&effects).is_empty() {
+                effects = self.timer(TimerKind::Step);
+            }
+        }
+        effects
+    }
+}
+
+fn sends(effects: &Effects) -> Vec<(NodeId, &Msg)> {
+    let send = |e| match e {
+        &Effect::Send(To::Node(id) | To::At(id, _), ref msg) => Some((id, msg)),
+        _ => None,
+    };
+    effects.iter().filter_map(send).collect()
+}
+
+fn queries(effects: &Effects) -> Vec<(u64, Query)> {
+    let query = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Query(q) => Some((id.0, q.clone())),
+        _ => None,
+    };
+    sends(effects).into_iter().filter_map(query).collect()
+}
+
+fn notifies(effects: &Effects) -> Vec<(u64, Claim)> {
+    let notify = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Notify { claim, .. } => Some((id.0, *claim)),
+        _ => None,
+    };
+    sends(effects).into_iter().filter_map(notify).collect()
+}
+
+fn probes(effects: &Effects) -> Vec<(u64, u32)> {
+    let probe = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Probe(_, nonce) => Some((id.0, *nonce)),
+        _ => None,
+    };
+    sends(effects).into_iter().filter_map(probe).collect()
+}
+
+fn events(effects: &Effects) -> Vec<Event> {
+    let event = |e: &EffectOf<Election>| match e {
+        Effect::Emit(Report::Event(event)) => Some(*event),
+        _ => None,
+    };
+    effects.iter().filter_map(event).collect()
+}
+
+/// What a member that lists `listed`, the best first, answers to `query`.
+fn response(query: &Query, listed: &[u64]) -> Response {
+    Response {
+        election: E,
+        term: query.term,
+        attempt: query.attempt,
+        best: listed.iter().map(|&id| entry(id)).collect(),
+        healthy: Vec::new(),
+        worst: Vec::new(),
+        truncated: false,
+        incumbent_seen: false,
+        size: listed.len() as u32,
+    }
+}
+
+fn accept(claim: &Claim) -> Msg {
+    Msg::Accept {
+        election: E,
+        key: claim.key,
+        entry: entry(claim.leader.0),
+    }
+}

@@ -1,0 +1,166 @@
+//! Elections on live membership: failover, pauses, partitions, restarts, and oracles that bite.
+
+use consort_proto::election::{Msg, Policy, Token};
+use consort_proto::wire::Frame;
+use consort_proto::{Config, ElectionId};
+use consort_sim::fault::Keep;
+use consort_sim::oracle::{Claims, Exclusive, Leadership, Panel, agreed};
+use consort_sim::topology::{Layout, Topology};
+use consort_sim::{Conditions, Engine, Fault, Start, Trace, Violation, WorldConfig};
+use core::time::Duration;
+
+const GATEWAY: ElectionId = ElectionId::of("gateway");
+
+fn secs(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
+
+/// A group in which everybody stands, 60 s after its start.
+fn group(nodes: usize, seed: u64, oracle: Panel) -> Engine<Panel> {
+    let layout = Layout::draw(&Topology::Full, nodes, 10.0, 30.0, seed).unwrap();
+    let config = WorldConfig {
+        node: Config::default(),
+        layout,
+        conditions: Conditions::default(),
+        seed,
+        start: Start::Cold { seeds: 2 },
+        sample_every: Some(Duration::from_millis(200)),
+        trace: Trace::default(),
+    };
+    let oracle = oracle.with(Claims::default()).with(Leadership);
+    let mut engine = Engine::new(config, oracle).unwrap();
+    engine.open_election(GATEWAY, Policy::default()).unwrap();
+    engine.run_for(secs(60)).unwrap();
+    engine
+}
+
+/// The leader and its token, agreed by all that run.
+fn leader(engine: &Engine<Panel>) -> (usize, Token) {
+    let claim = agreed(engine.world(), GATEWAY).unwrap();
+    let index = engine.world().index_of(claim.leader).unwrap();
+    (index, claim.key.token)
+}
+
+#[test]
+fn a_crashed_leader_is_replaced_at_every_node_by_a_greater_token() {
+    for seed in 0..20 {
+        let mut engine = group(8, seed, Panel::default().with(Exclusive));
+        let mut last = leader(&engine);
+        for _ in 0..3 {
+            engine.strike(Fault::Crash(last.0)).unwrap();
+            engine.run_for(secs(30)).unwrap();
+            let next = leader(&engine);
+            assert!(next.1 > last.1 && next.0 != last.0, "seed {seed}");
+            last = next;
+        }
+    }
+}
+
+#[test]
+fn a_leader_that_was_stopped_learns_that_it_was_replaced_and_nobody_acts_beside_another() {
+    for seed in 0..20 {
+        let mut engine = group(6, seed, Panel::default().with(Exclusive));
+        let (old, token) = leader(&engine);
+        engine.strike(Fault::Pause(old)).unwrap();
+        engine.run_for(secs(30)).unwrap();
+        let now = engine.world().now();
+        let paused = engine
+            .world()
+            .host(old)
+            .node()
+            .standing(now, GATEWAY)
+            .unwrap();
+        assert!(paused.acting.is_some() && paused.valid_until < now);
+        let (new, later) = leader(&engine);
+        assert!(later > token && new != old, "seed {seed}");
+        engine.strike(Fault::Resume(old)).unwrap();
+        engine.run_for(secs(30)).unwrap();
+        assert_eq!(leader(&engine), (new, later), "seed {seed}: it stays");
+        assert_eq!(
+            engine.world().host(old).node().election().acting(GATEWAY),
+            None
+        );
+    }
+}
+
+#[test]
+fn both_sides_of_a_partition_elect_and_one_leader_remains() {
+    for seed in 0..20 {
+        let mut engine = group(9, seed, Panel::default());
+        let sides = (0..9).map(|i| u8::from(i % 3 == 0)).collect();
+        engine.strike(Fault::Partition(sides)).unwrap();
+        engine.run_for(secs(120)).unwrap();
+        let acting = |side: bool| {
+            let world = engine.world();
+            let acts = |&i: &usize| world.host(i).node().election().acting(GATEWAY).is_some();
+            world
+                .up()
+                .filter(|i| (i % 3 == 0) == side)
+                .filter(acts)
+                .count()
+        };
+        assert_eq!((acting(true), acting(false)), (1, 1), "seed {seed}");
+        engine.strike(Fault::Heal).unwrap();
+        engine.run_for(secs(120)).unwrap();
+        leader(&engine);
+    }
+}
+
+#[test]
+fn tokens_grow_over_a_restart_of_everybody_with_and_without_disks() {
+    for keep in [Keep::All, Keep::Life, Keep::Nothing] {
+        let mut engine = group(5, 3, Panel::default());
+        let (_, before) = leader(&engine);
+        for host in 0..5 {
+            engine.strike(Fault::Restart { host, keep }).unwrap();
+        }
+        engine.run_for(secs(60)).unwrap();
+        let (_, after) = leader(&engine);
+        assert!(after > before, "{keep:?}: {before} then {after}");
+    }
+}
+
+/// T1: nobody is deposed who answers, whatever the detector says.
+#[test]
+fn wrong_suspicions_do_not_depose_a_leader_that_answers() {
+    let mut changes = 0;
+    for seed in 0..10 {
+        let mut engine = group(12, seed, Panel::default());
+        let before = leader(&engine);
+        let lossy = Conditions {
+            loss_per_message: 0.2,
+            ..Conditions::default()
+        };
+        engine.strike(Fault::Conditions(lossy)).unwrap();
+        engine.run_for(secs(400)).unwrap();
+        engine
+            .strike(Fault::Conditions(Conditions::default()))
+            .unwrap();
+        engine.run_for(secs(60)).unwrap();
+        let after = leader(&engine);
+        changes += after.1.term.0 - before.1.term.0;
+    }
+    assert_eq!(changes, 0);
+}
+
+fn first_violation(engine: &mut Engine<Panel>) -> Option<&'static str> {
+    let (old, _) = leader(engine);
+    let run = engine
+        .strike(Fault::Crash(old))
+        .and_then(|()| engine.run_for(secs(60)));
+    run.err().map(|v: Violation| v.invariant)
+}
+
+#[test]
+fn a_claim_that_names_another_leader_on_its_way_is_noticed() {
+    let mut engine = group(6, 1, Panel::default());
+    engine.set_tamper(|_, from, datagram| {
+        for frame in &mut datagram.frames {
+            if let Frame::Election(Msg::Leader(_, claim)) = frame {
+                claim.leader.0 = from as u64 % 2 + 1;
+            }
+        }
+        true
+    });
+    assert_eq!(first_violation(&mut engine), Some("S2"));
+}
