@@ -68,7 +68,7 @@ impl Default for Config {
 }
 
 /// When a better candidate replaces a leader that does its work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preempt {
     /// Never: leaders stay until they go.
     #[default]
@@ -88,7 +88,7 @@ pub enum Preempt {
 }
 
 /// How one election is held, when this node holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// Tell the best candidate so far at once, and correct later (Optimistic, Hybrid).
     pub stream: bool,
@@ -101,7 +101,7 @@ pub struct Policy {
 }
 
 /// How this node stands in an election.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Candidacy {
     /// Operators' preference: the smallest wins, 255 never leads.
     pub class: u8,

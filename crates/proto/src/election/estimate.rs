@@ -17,7 +17,7 @@ const SILENT: u16 = 100;
 const HEDGE_MAX: usize = 16;
 
 /// One candidate that is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tracked {
     /// Who.
     pub id: NodeId,
@@ -28,7 +28,7 @@ pub struct Tracked {
 }
 
 /// How inconsistent member lists are about the best candidates of an election.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Estimate {
     pub(super) tracked: Vec<Tracked>,
     /// Members asked that did not answer in time, smoothed, in thousandths.

@@ -19,7 +19,7 @@ use core::time::Duration;
 const PUSH_MAX: usize = 32;
 
 /// Whether this node leads, and what it knows as the leader.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Lead {
     /// By which the application was told that it leads.
     pub(super) acting: Option<Token>,
@@ -32,7 +32,7 @@ pub(super) struct Lead {
     sample: Option<Sample>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sample {
     nonce: u32,
     candidates: Vec<(NodeId, Life)>,

@@ -84,14 +84,14 @@ pub enum Input {
 }
 
 /// A deadline of one election.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
     election: ElectionId,
     kind: TimerKind,
 }
 
 /// What is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum TimerKind {
     /// An election.
     Start,
@@ -469,6 +469,29 @@ impl Election {
             let election = self.races[at].id;
             self.with_race(cx, view, election, |race, cx, env, _| f(race, cx, env));
         }
+    }
+}
+
+/// What model checking needs: states that can be told apart, whatever was counted on the way.
+#[cfg(feature = "_check")]
+impl core::hash::Hash for Election {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        (&self.races, self.started, self.cursor).hash(state);
+    }
+}
+
+#[cfg(feature = "_check")]
+impl PartialEq for Election {
+    fn eq(&self, other: &Election) -> bool {
+        (&self.races, self.started, self.cursor) == (&other.races, other.started, other.cursor)
+    }
+}
+
+#[cfg(feature = "_check")]
+impl Election {
+    /// No elections yet, outside of a node.
+    pub fn alone(config: Config, now: Instant) -> Election {
+        Election::new(config, 0, 1150, now)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const LIST_MAX: usize = 32;
 
 /// What members say to each other about elections.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// Rides on pings and acks: a hash of all claims the sender holds. Who holds others answers with
     /// them.
@@ -93,7 +93,7 @@ pub enum Msg {
 }
 
 /// A question of an initiator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Query {
     /// In which election.
     pub election: ElectionId,
@@ -114,7 +114,7 @@ pub struct Query {
 }
 
 /// What a member finds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Response {
     /// In which election.
     pub election: ElectionId,
@@ -137,7 +137,7 @@ pub struct Response {
 }
 
 /// Why a node does not accept leadership.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Refusal {
     /// It is in another life than the claim says.
     Life,

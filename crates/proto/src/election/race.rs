@@ -19,7 +19,7 @@ use core::time::Duration;
 const STAGGER_MAX: u32 = 8;
 
 /// One election at one node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Race {
     pub(super) id: ElectionId,
     /// How this node holds it; `None` when it only carries the claim.

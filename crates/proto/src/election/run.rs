@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 /// Questions to the incumbent before an election.
 const PROBES: u8 = 3;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     /// Does the incumbent still lead?
     Probe { nonce: u32, sent: u8 },
@@ -26,7 +26,7 @@ pub(super) enum Phase {
 }
 
 /// An election that this node holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Run {
     pub(super) term: Term,
     pub(super) attempt: u32,
@@ -52,7 +52,7 @@ pub(super) struct Run {
     widened: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Proposal {
     claim: Claim,
     tries: u8,

@@ -513,6 +513,24 @@ impl Membership {
     }
 }
 
+#[cfg(feature = "_check")]
+impl Membership {
+    /// A node that lists these others, outside of a node: whether each is up, and when it was heard.
+    pub fn listing(
+        config: Config,
+        life: Life,
+        meta: Meta,
+        others: &[(Record, Phase, Instant)],
+    ) -> Membership {
+        let addr = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut membership = Membership::new(config, 1150, life, addr, meta);
+        for (record, phase, heard) in others {
+            membership.table.insert(record.clone(), *phase, *heard);
+        }
+        membership
+    }
+}
+
 #[cfg(test)]
 impl Membership {
     /// Sets what this node holds of a member, for tests of layers above.

@@ -3,10 +3,11 @@
 
 use super::{Oracle, Verdict, violated};
 use crate::world::World;
-use consort_proto::election::{self, Claim};
-use consort_proto::{ElectionId, Event};
+use consort_proto::ElectionId;
+use consort_proto::election::Claim;
 
-/// Looks at every node that says it leads.
+/// Looks at every node that may act as the leader. Not at its events: by the time they are read, a later
+/// frame of the same datagram may have ended the leadership.
 #[derive(Debug, Default)]
 pub struct Leadership;
 
@@ -23,15 +24,6 @@ impl Leadership {
 }
 
 impl Oracle for Leadership {
-    fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
-        match event {
-            Event::Election(election::Event::BecameLeader { election, .. }) => {
-                Leadership::check(world, host, *election)
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn after_step(&mut self, world: &World, host: usize) -> Verdict {
         let elections = world.host(host).node().election();
         for id in elections.elections() {

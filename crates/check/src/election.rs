@@ -1,0 +1,591 @@
+//! Elections among three nodes: safety under any interleaving.
+//!
+//! Checked in every reachable state: the claim held never goes back (S1), a token names one leader (S2),
+//! only who is named leads (S3), and a question asks for at most the term after the last (S7). Reached, so
+//! that the rest means something: one leader everywhere, and another after a crash.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use consort_proto::churn::Beta;
+use consort_proto::election::{
+    Candidacy, Claim, Config, Election, Event, Input, Key, Msg, Order, Policy, Preempt, Quorum,
+    Remarks, Report, Stage, Timer, Token, View,
+};
+use consort_proto::membership::{
+    self, Campaign, Membership, Meta, Phase, Precedence, Record, Status,
+};
+use consort_proto::{
+    Cx, Effect, ElectionId, Fact, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
+    To,
+};
+use core::hash::{Hash, Hasher};
+use core::net::SocketAddr;
+use core::time::Duration;
+use stateright::{Model, Property};
+
+const E: ElectionId = ElectionId(7);
+
+/// A group of three.
+#[derive(Clone, Copy, Debug)]
+pub struct Elections {
+    /// How elections are held.
+    pub policy: Policy,
+    /// The quorum is `c + 1`.
+    pub c: u16,
+    /// How many nodes may hold elections.
+    pub initiators: usize,
+    /// The last node leads when it begins.
+    pub led: bool,
+    /// How many nodes may crash.
+    pub crashes: u8,
+    /// How many of those may come back.
+    pub restarts: u8,
+    /// How many wrong verdicts of the detector there may be.
+    pub mistakes: u8,
+    /// How many timers may fire at each node.
+    pub timers: u8,
+}
+
+/// What one node thinks of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Opinion {
+    Up(u64),
+    Failed(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Hash)]
+struct Host {
+    up: bool,
+    life: u64,
+    election: Election,
+    opinions: Vec<Opinion>,
+    timers: BTreeMap<Timer, Instant>,
+    now: Instant,
+    /// Timers that fired, and draws of random numbers so far.
+    fired: u8,
+    stored: Option<Term>,
+    /// The greatest key held in this life.
+    greatest: Option<Key>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Envelope {
+    from: usize,
+    /// The sender's life.
+    life: u64,
+    to: usize,
+    msg: Msg,
+}
+
+/// A state of the group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    hosts: Vec<Host>,
+    /// All messages ever sent, in the order of first sending.
+    sent: Vec<Envelope>,
+    crashes: u8,
+    restarts: u8,
+    mistakes: u8,
+    last_term: u64,
+    leaders: BTreeMap<Token, (NodeId, Life)>,
+    broken: Option<&'static str>,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hosts.hash(state);
+        // The order of sending does not matter: anything may arrive at any time.
+        let hash = |envelope: &Envelope| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            envelope.hash(&mut hasher);
+            hasher.finish()
+        };
+        let sent: BTreeSet<u64> = self.sent.iter().map(hash).collect();
+        sent.hash(state);
+        (self.crashes, self.restarts, self.mistakes, self.broken).hash(state);
+    }
+}
+
+/// What may happen next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A message arrives.
+    Deliver(usize),
+    /// A timer fires.
+    Fire(usize, Timer),
+    /// A node stops.
+    Crash(usize),
+    /// It starts again, with its disk.
+    Restart(usize),
+    /// A node learns the truth about another.
+    Learn(usize, usize),
+    /// A node takes another for dead.
+    Mistake(usize, usize),
+}
+
+fn id(host: usize) -> NodeId {
+    NodeId(host as u64 + 1)
+}
+
+fn addr(host: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host as u8 + 1], 1))
+}
+
+fn meta() -> Meta {
+    Meta {
+        campaigns: vec![Campaign {
+            election: E,
+            class: 0,
+            attribute: 0,
+            settled: true,
+        }],
+        ..Meta::default()
+    }
+}
+
+impl Elections {
+    fn host(&self, index: usize, life: u64, stored: Option<Term>, opinions: Vec<Opinion>) -> Host {
+        let config = Config {
+            quorum: Quorum::Deterministic { c: self.c },
+            boot_periods: 0,
+            rounds_max: 2,
+            notify_max: 1,
+            sample_after: Duration::from_secs(1 << 30),
+            ..Config::default()
+        };
+        // Long ago, so that everybody counts as settled.
+        let election = Election::alone(config, Instant::ZERO);
+        let mut host = Host {
+            up: true,
+            life,
+            election,
+            opinions,
+            timers: BTreeMap::new(),
+            now: Instant::ZERO + Duration::from_secs(1000),
+            fired: 0,
+            stored,
+            greatest: None,
+        };
+        let mut orders = vec![Order::RestoreTerm(E, stored.unwrap_or_default())];
+        if index < self.initiators {
+            orders.push(Order::Open(E, self.policy));
+            orders.push(Order::Campaign(E, Candidacy::default()));
+        }
+        let mut nobody = Ghost::default();
+        for order in orders {
+            step(&mut host, index, &mut nobody, |e, cx, view| {
+                e.on_input(cx, view, Input::Order(order));
+            });
+        }
+        step(&mut host, index, &mut nobody, |e, cx, view| {
+            e.on_input(cx, view, Input::Stands);
+        });
+        host
+    }
+
+    fn next(&self, state: &mut State, action: Action) -> bool {
+        let mut ghost = Ghost::default();
+        let at = match action {
+            Action::Deliver(n) => {
+                let Envelope {
+                    from,
+                    life,
+                    to,
+                    msg,
+                } = state.sent[n].clone();
+                if !state.hosts[to].up {
+                    return false;
+                }
+                let host = &mut state.hosts[to];
+                // Every datagram's header tells its sender's life.
+                if matches!(host.opinions[from], Opinion::Up(l) | Opinion::Failed(l) if l < life) {
+                    host.opinions[from] = Opinion::Up(life);
+                    tell(host, to, &mut ghost);
+                }
+                step(host, to, &mut ghost, |e, cx, view| {
+                    e.on_msg(cx, view, sender(from, life), msg);
+                });
+                to
+            }
+            Action::Fire(host, timer) => {
+                let h = &mut state.hosts[host];
+                let Some(at) = h.timers.remove(&timer) else {
+                    return false;
+                };
+                h.now = h.now.max(at);
+                h.fired += 1;
+                step(h, host, &mut ghost, |e, cx, view| {
+                    e.on_timer(cx, view, timer)
+                });
+                host
+            }
+            Action::Crash(host) => {
+                state.crashes -= 1;
+                state.hosts[host].up = false;
+                state.hosts[host].timers.clear();
+                return true;
+            }
+            Action::Restart(host) => {
+                state.restarts -= 1;
+                let old = &state.hosts[host];
+                let mut opinions = old.opinions.clone();
+                let life = old.life + 1;
+                opinions[host] = Opinion::Up(life);
+                let fresh = self.host(host, life, old.stored, opinions);
+                state.hosts[host] = fresh;
+                return true;
+            }
+            Action::Learn(host, about) => {
+                let truth = truth(state, about);
+                state.hosts[host].opinions[about] = truth;
+                tell(&mut state.hosts[host], host, &mut ghost);
+                host
+            }
+            Action::Mistake(host, about) => {
+                state.mistakes -= 1;
+                let life = state.hosts[about].life;
+                state.hosts[host].opinions[about] = Opinion::Failed(life);
+                tell(&mut state.hosts[host], host, &mut ghost);
+                host
+            }
+        };
+        self.judge(state, at, ghost);
+        true
+    }
+
+    /// Takes note of what a step did, and looks for what must not be.
+    fn judge(&self, state: &mut State, at: usize, ghost: Ghost) {
+        let mut broken = ghost.broken;
+        for (to, msg) in ghost.sends {
+            let envelope = Envelope {
+                from: at,
+                life: state.hosts[at].life,
+                to,
+                msg,
+            };
+            match &envelope.msg {
+                Msg::Query(q) if q.term.0 > state.last_term + 1 => broken = Some("S7"),
+                Msg::Claim(_, c) | Msg::Leader(_, c) | Msg::Notify { claim: c, .. } => {
+                    note(state, c, &mut broken);
+                }
+                _ => {}
+            }
+            if !state.sent.contains(&envelope) {
+                state.sent.push(envelope);
+            }
+        }
+        let held = state.hosts[at].election.claim(E).copied();
+        if let Some(claim) = held {
+            note(state, &claim, &mut broken);
+            let greatest = state.hosts[at].greatest;
+            if greatest > Some(claim.key) {
+                broken = Some("S1");
+            }
+            state.hosts[at].greatest = Some(claim.key);
+        }
+        let me = (id(at), Life(state.hosts[at].life));
+        if state.hosts[at].election.acting(E).is_some() && held.is_none_or(|c| !c.names(me.0, me.1))
+        {
+            broken = Some("S3");
+        }
+        state.broken = state.broken.or(broken);
+    }
+}
+
+fn note(state: &mut State, claim: &Claim, broken: &mut Option<&'static str>) {
+    let named = (claim.leader, claim.leader_life);
+    let first = *state.leaders.entry(claim.key.token).or_insert(named);
+    if first != named {
+        *broken = Some("S2");
+    }
+    state.last_term = state.last_term.max(claim.term().0);
+}
+
+fn truth(state: &State, about: usize) -> Opinion {
+    let host = &state.hosts[about];
+    if host.up {
+        Opinion::Up(host.life)
+    } else {
+        Opinion::Failed(host.life)
+    }
+}
+
+/// Elections look at a member list that changed.
+fn tell(host: &mut Host, index: usize, ghost: &mut Ghost) {
+    step(host, index, ghost, |e, cx, view| {
+        e.on_input(cx, view, Input::Stands)
+    });
+}
+
+fn sender(host: usize, life: u64) -> Sender {
+    Sender {
+        id: id(host),
+        life: Life(life),
+        incarnation: Incarnation(0),
+        addr: addr(host),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
+
+/// What a step did beyond its own state.
+#[derive(Default)]
+struct Ghost {
+    sends: Vec<(usize, Msg)>,
+    broken: Option<&'static str>,
+}
+
+fn step(
+    host: &mut Host,
+    index: usize,
+    ghost: &mut Ghost,
+    f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
+) {
+    let membership = members(host, index);
+    // Another draw at another time; the same at the same.
+    let mut rng = Rng::seed(
+        host.now.as_micros() ^ u64::from(host.fired) << 50,
+        host.life,
+    );
+    let mut effects = Vec::new();
+    let mut cx = Cx {
+        me: id(index),
+        now: host.now,
+        rng: &mut rng,
+        effects: &mut effects,
+    };
+    let view = View {
+        membership: &membership,
+    };
+    f(&mut host.election, &mut cx, view);
+    for effect in effects {
+        match effect {
+            Effect::Send(To::Node(to) | To::At(to, _), msg) => {
+                ghost.sends.push((to.0 as usize - 1, msg));
+            }
+            Effect::Send(To::Addr(_), _) => ghost.broken = Some("no address is used"),
+            Effect::SetTimer(timer, at) => {
+                host.timers.insert(timer, at);
+            }
+            Effect::CancelTimer(timer) => {
+                host.timers.remove(&timer);
+            }
+            Effect::Persist(Fact::Term(_, term)) => host.stored = Some(term),
+            Effect::Persist(Fact::Life(_)) => {}
+            Effect::Emit(Report::Event(Event::BecameLeader { .. })) => {
+                let claim = host.election.claim(E);
+                if claim.is_none_or(|c| !c.names(id(index), Life(host.life))) {
+                    ghost.broken = Some("S3");
+                }
+            }
+            Effect::Emit(_) => {}
+        }
+    }
+}
+
+/// The member list of a node, as its opinions have it. Everybody was heard long ago.
+fn members(host: &Host, index: usize) -> Membership {
+    let others = host
+        .opinions
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| *n != index);
+    let others: Vec<_> = others
+        .map(|(n, opinion)| {
+            let (life, phase, status) = match *opinion {
+                Opinion::Up(life) => (life, Phase::Up, Status::Alive),
+                Opinion::Failed(life) => (life, Phase::Down, Status::Dead),
+            };
+            let record = Record {
+                id: id(n),
+                precedence: Precedence::alive(Life(life), Incarnation(0)).with(status),
+                accuser: id(n),
+                addr: addr(n),
+                meta: Arc::new(meta()),
+                coordinate: None,
+                nap_ms: 0,
+                current: true,
+            };
+            (record, phase, Instant::ZERO)
+        })
+        .collect();
+    Membership::listing(
+        membership::Config::default(),
+        Life(host.life),
+        meta(),
+        &others,
+    )
+}
+
+impl Model for Elections {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let opinions = vec![Opinion::Up(1); 3];
+        let hosts = (0..3).map(|n| self.host(n, 1, None, opinions.clone()));
+        let mut hosts: Vec<Host> = hosts.collect();
+        if self.led {
+            for (n, host) in hosts.iter_mut().enumerate() {
+                let (mut ghost, claim) = (Ghost::default(), first_claim());
+                step(host, n, &mut ghost, |e, cx, view| {
+                    e.on_msg(cx, view, sender(2, 1), Msg::Claim(E, claim));
+                });
+            }
+        }
+        vec![State {
+            hosts,
+            sent: Vec::new(),
+            crashes: self.crashes,
+            restarts: self.restarts,
+            mistakes: self.mistakes,
+            last_term: u64::from(self.led),
+            leaders: BTreeMap::new(),
+            broken: None,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        actions.extend((0..state.sent.len()).map(Action::Deliver));
+        for (n, host) in state.hosts.iter().enumerate() {
+            if !host.up {
+                if state.restarts > 0 {
+                    actions.push(Action::Restart(n));
+                }
+                continue;
+            }
+            if host.fired < self.timers {
+                actions.extend(host.timers.keys().map(|&t| Action::Fire(n, t)));
+            }
+            if state.crashes > 0 {
+                actions.push(Action::Crash(n));
+            }
+            for about in (0..state.hosts.len()).filter(|&a| a != n) {
+                if host.opinions[about] != truth(state, about) {
+                    actions.push(Action::Learn(n, about));
+                } else if state.mistakes > 0 && state.hosts[about].up {
+                    actions.push(Action::Mistake(n, about));
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        self.next(&mut state, action).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(
+                "no claim goes back, and each names one leader",
+                |_, state: &State| state.broken.is_none(),
+            ),
+            Property::sometimes(
+                "all hold the claim of one that leads",
+                |_, state: &State| led(state).is_some_and(|claim| claim.term().0 == 1),
+            ),
+            Property::sometimes(
+                "another leads after a crash",
+                |model: &Elections, state: &State| {
+                    model.crashes == 0
+                        || state.crashes < model.crashes
+                            && led(state).is_some_and(|claim| claim.term().0 == 2)
+                },
+            ),
+        ]
+    }
+}
+
+/// The last node leads, by an election of its own.
+fn first_claim() -> Claim {
+    let token = Token {
+        term: Term(1),
+        initiator: id(2),
+        life: Life(1),
+        revision: 1,
+    };
+    let stage = Stage::Confirmed;
+    Claim {
+        key: Key { token, stage },
+        leader: id(2),
+        leader_life: Life(1),
+        churn: Beta::PRIOR,
+        remarks: Remarks::default(),
+    }
+}
+
+/// The claim that all running nodes hold, if its leader leads.
+fn led(state: &State) -> Option<Claim> {
+    let mut running = (0..3).filter(|&n| state.hosts[n].up);
+    let first = *state.hosts[running.next()?].election.claim(E)?;
+    let same = |n: usize| {
+        state.hosts[n]
+            .election
+            .claim(E)
+            .is_some_and(|c| c.key == first.key)
+    };
+    let leader = first.leader.0 as usize - 1;
+    let leads = state.hosts[leader].up && state.hosts[leader].election.acting(E).is_some();
+    (leads && running.all(same)).then_some(first)
+}
+
+/// The models that are checked, by name.
+pub fn models(timers: u8) -> Vec<(&'static str, Elections)> {
+    let base = Elections {
+        policy: Policy::default(),
+        c: 1,
+        initiators: 2,
+        led: false,
+        crashes: 0,
+        restarts: 0,
+        mistakes: 0,
+        timers,
+    };
+    let streams = Policy {
+        stream: true,
+        ..Policy::default()
+    };
+    let strict = Policy {
+        preempt: Preempt::Strict {
+            hold: Duration::from_secs(1),
+        },
+        ..Policy::default()
+    };
+    let led = Elections {
+        led: true,
+        c: 0,
+        ..base
+    };
+    vec![
+        ("two initiators, c = 0", Elections { c: 0, ..base }),
+        ("two initiators, c = 1", base),
+        (
+            "two initiators, streaming",
+            Elections {
+                policy: streams,
+                ..base
+            },
+        ),
+        (
+            "a leader, a better candidate, strict",
+            Elections {
+                policy: strict,
+                ..led
+            },
+        ),
+        ("the leader crashes", Elections { crashes: 1, ..led }),
+        (
+            "somebody crashes and comes back",
+            Elections {
+                crashes: 1,
+                restarts: 1,
+                ..led
+            },
+        ),
+        ("a wrong verdict", Elections { mistakes: 1, ..led }),
+    ]
+}
