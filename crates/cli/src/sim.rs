@@ -282,6 +282,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             },
         },
         moved: None,
+        impaired: None,
         flows_every: None,
         adjust: None,
     })

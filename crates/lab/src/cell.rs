@@ -11,7 +11,9 @@ use crate::{LabError, sample};
 use alloc::collections::BTreeMap;
 use consort_proto::hash_pair;
 use consort_proto::membership::{Config, SuspicionTimeout, TargetPolicy};
-use consort_sim::membership::{Distances, Failures, Feedback, Moved, Params, Profile, Setup};
+use consort_sim::membership::{
+    Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
+};
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::units::{PERIOD_TU, in_tu};
 use core::fmt::{Display, Write};
@@ -134,6 +136,20 @@ impl Cell {
     /// A whole cluster crashes at once.
     pub fn cluster_crash(self) -> Cell {
         self.with("cluster-crash", |p| p.failures = Failures::Cluster)
+    }
+
+    /// Nobody crashes, but some nodes are half dead.
+    pub fn impaired(self, i: Impaired) -> Cell {
+        let key = format!(
+            "deaf={}/mute={}/lossy={}x{}",
+            i.deaf, i.mute, i.lossy, i.loss
+        );
+        self.crashes(0).with(key, |p| p.impaired = Some(i))
+    }
+
+    /// Nodes learn distances from round-trip times, as they do where nobody gives them any.
+    pub fn learned(self) -> Cell {
+        self.with("learned", |p| p.distances = Distances::Coordinates)
     }
 
     /// Share of datagrams that a hop loses.

@@ -101,6 +101,7 @@ mod tests {
         let nothing = Sample {
             flows: vec![vec![0; 49]; 2_580],
             wronged: f64::NAN,
+            flaps: f64::NAN,
             ..Sample::default()
         };
         for claim in all() {

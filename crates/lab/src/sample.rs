@@ -5,6 +5,9 @@ use consort_sim::membership::{Params, Report};
 use consort_sim::units::PERIOD_TU;
 use serde::{Deserialize, Serialize};
 
+/// Time units in an hour of a node with a period of a second.
+const HOUR_TU: f64 = 3600.0 * PERIOD_TU;
+
 /// What one run showed. Times are in the papers' time units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
@@ -29,6 +32,12 @@ pub struct Sample {
     pub by_metres: Vec<u64>,
     /// Share of the time in which some running node was held down by another.
     pub wronged: f64,
+    /// Wrong verdicts about healthy nodes by healthy nodes, per healthy node and hour after the crash.
+    #[serde(default)]
+    pub flaps: f64,
+    /// The same for suspicions.
+    #[serde(default)]
+    pub doubts: f64,
     /// By span of time and pair of nodes: bytes sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<u64>>,
@@ -39,6 +48,9 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
     let node_periods = params.nodes as f64 * params.duration / PERIOD_TU;
     let crashed = report.crashed.len();
     let pairs = crashed * (params.nodes - crashed);
+    let impaired = params.impaired.map_or(0, |i| i.deaf + i.mute + i.lossy);
+    let healthy_hours =
+        (params.nodes - impaired) as f64 * (params.duration - params.warmup) / HOUR_TU;
     let mut detection = report.first_detection.clone();
     detection.resize(crashed, params.duration - params.warmup);
     Sample {
@@ -52,6 +64,8 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
         by_hops: report.traffic.by_hops.clone(),
         by_metres: report.traffic.by_metres.clone(),
         wronged: report.wronged / params.duration,
+        flaps: report.flaps as f64 / healthy_hours,
+        doubts: report.doubts as f64 / healthy_hours,
         flows: report.flows.clone(),
     }
 }
@@ -175,6 +189,16 @@ impl<'a> View<'a> {
     /// Share of the time in which some running node was held down, in percent.
     pub fn wronged_percent(&self) -> f64 {
         100.0 * mean(self.runs().map(|s| s.wronged))
+    }
+
+    /// Wrong verdicts about healthy nodes by healthy nodes, per healthy node and hour.
+    pub fn flaps(&self) -> f64 {
+        mean(self.runs().map(|s| s.flaps))
+    }
+
+    /// Suspicions of healthy nodes by healthy nodes, per healthy node and hour.
+    pub fn doubts(&self) -> f64 {
+        mean(self.runs().map(|s| s.doubts))
     }
 
     /// Share of correct nodes that never heard of a crash, in percent.

@@ -189,6 +189,7 @@ impl<O: Oracle> Engine<O> {
             Fault::Partition(groups) => self.world.net.partition(groups),
             Fault::Deafen(index) => self.world.net.set_deaf(index, true),
             Fault::Mute(index) => self.world.net.set_mute(index, true),
+            Fault::Lossy { host, loss } => self.world.net.set_host_loss(host, loss),
             Fault::Heal => self.world.net.heal(),
             Fault::Conditions(conditions) => self.world.net.set_conditions(conditions),
         }

@@ -26,7 +26,14 @@ pub enum Fault {
     Deafen(usize),
     /// What a host sends no longer arrives.
     Mute(usize),
-    /// Partitions, deafness and muteness end.
+    /// A host loses a share of what it sends and of what it receives.
+    Lossy {
+        /// Which host.
+        host: usize,
+        /// Probability that it loses a datagram.
+        loss: f64,
+    },
+    /// Partitions, deafness, muteness and losses of single hosts end.
     Heal,
     /// The network carries datagrams better or worse.
     Conditions(Conditions),
@@ -57,6 +64,7 @@ impl Fault {
             Fault::Mute(_) => 7,
             Fault::Heal => 8,
             Fault::Conditions(_) => 9,
+            Fault::Lossy { .. } => 10,
         }
     }
 
@@ -69,6 +77,7 @@ impl Fault {
             | Fault::Leave(h)
             | Fault::Deafen(h)
             | Fault::Mute(h)
+            | Fault::Lossy { host: h, .. }
             | Fault::Restart { host: h, .. } => Some(h),
             Fault::Partition(_) | Fault::Heal | Fault::Conditions(_) => None,
         }

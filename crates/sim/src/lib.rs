@@ -52,6 +52,8 @@ pub mod stream {
     pub const FAULTS: u64 = 104;
     /// Lives, and what a process finds when it wakes up.
     pub const HOSTS: u64 = 105;
+    /// Whether a host with bad reception loses a message.
+    pub const HOST_LOSS: u64 = 108;
     /// Who moves, and where to.
     pub const MOVES: u64 = 107;
     /// Which elections a chaos scenario holds.

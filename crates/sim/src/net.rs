@@ -107,10 +107,14 @@ pub struct Net {
     groups: Option<Vec<u8>>,
     deaf: Vec<bool>,
     mute: Vec<bool>,
+    /// By host: probability that it loses a datagram that it sends, or one that it receives.
+    host_loss: Vec<f64>,
     /// Probability of surviving `n` hops, by `n`.
     survival: Vec<f64>,
     loss: Rng,
     delay: Rng,
+    /// Losses of hosts draw from a stream of their own: without them nothing else changes.
+    host_rng: Rng,
     counts: Counts,
     traffic: Traffic,
     /// Bytes by sender and receiver; empty when they are not recorded.
@@ -141,9 +145,11 @@ impl Net {
             groups: None,
             deaf: vec![false; n],
             mute: vec![false; n],
+            host_loss: vec![0.0; n],
             survival: Vec::new(),
             loss: Rng::seed(seed, stream::LOSS),
             delay: Rng::seed(seed, stream::DELAY),
+            host_rng: Rng::seed(seed, stream::HOST_LOSS),
             counts: Counts::default(),
             traffic: Traffic::default(),
             flows: Vec::new(),
@@ -208,11 +214,12 @@ impl Net {
         self.groups = Some(groups);
     }
 
-    /// Ends a partition, and gives every host its hearing and voice back.
+    /// Ends a partition, and gives every host its hearing and voice back, in full.
     pub fn heal(&mut self) {
         self.groups = None;
         self.deaf.fill(false);
         self.mute.fill(false);
+        self.host_loss.fill(0.0);
     }
 
     /// Whether the hosts are split, or some are deaf or mute.
@@ -228,6 +235,12 @@ impl Net {
     /// A mute host sends nothing that arrives.
     pub fn set_mute(&mut self, host: usize, mute: bool) {
         self.mute[host] = mute;
+    }
+
+    /// A host loses this share of what it sends, and of what it receives. What it forwards passes.
+    pub fn set_host_loss(&mut self, host: usize, loss: f64) {
+        assert!((0.0..=1.0).contains(&loss), "a probability, not {loss}");
+        self.host_loss[host] = loss;
     }
 
     /// Counts a datagram to an address that no host has.
@@ -261,7 +274,7 @@ impl Net {
         self.counts.byte_hops += bytes * u64::from(travelled);
         let c = self.conditions;
         let lost = !arrived || c.loss_per_message > 0.0 && self.loss.chance(c.loss_per_message);
-        if lost {
+        if lost || self.is_lost_by(from) || self.is_lost_by(to) {
             self.counts.lost += 1;
             return LOST;
         }
@@ -270,6 +283,12 @@ impl Net {
         self.counts.duplicated += u64::from(twice);
         let copy = twice.then(|| self.delay(hops));
         Fate { first, copy }
+    }
+
+    /// Whether an end of the way loses the datagram.
+    fn is_lost_by(&mut self, host: usize) -> bool {
+        let loss = self.host_loss[host];
+        loss > 0.0 && self.host_rng.chance(loss)
     }
 
     /// How many transmissions are made on a way of `hops`, and whether the last one arrives. One draw
@@ -363,6 +382,34 @@ mod tests {
         assert!(passes(&mut net, 0, 1) && !passes(&mut net, 1, 0));
         assert!(net.is_split());
         assert_eq!(net.counts().unroutable, 4);
+    }
+
+    #[test]
+    fn a_lossy_host_loses_what_it_sends_and_receives_and_draws_for_nobody_else() {
+        let conditions = Conditions {
+            loss_per_hop: 0.1,
+            ..Conditions::default()
+        };
+        let (mut sound, mut lossy) = (line(4, conditions), line(4, conditions));
+        lossy.set_host_loss(1, 0.2);
+        let mut arrived = [0; 3];
+        for _ in 0..10_000 {
+            for (n, (from, to)) in [(1, 2), (2, 1), (0, 3)].into_iter().enumerate() {
+                let (with, without) = (lossy.send(from, to, 1), sound.send(from, to, 1));
+                arrived[n] += u32::from(with.first.is_some());
+                // Forwarding is not its business, and others' fates stay what they were.
+                assert!(n < 2 || with.first.is_some() == without.first.is_some());
+            }
+        }
+        // 0.9 x 0.8, both ways; 0.9^3.
+        for (count, share) in arrived.into_iter().zip([0.72, 0.72, 0.729]) {
+            assert!(
+                (f64::from(count) / 1e4 - share).abs() < 0.015,
+                "{arrived:?}"
+            );
+        }
+        lossy.heal();
+        assert_eq!(lossy.host_loss, [0.0; 4]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Partitions of any length heal with no help, and half-dead links do not make healthy nodes flap.
 
 use consort_proto::Config;
-use consort_proto::membership::{self, Departure, Event};
+use consort_proto::membership::{self, Departure, Event, Phase};
 use consort_sim::oracle::{Oracle, Panel, Verdict, converged};
 use consort_sim::world::{Start, WorldConfig, id_of};
 use consort_sim::{Conditions, Engine, Fault, Layout, Topology, Trace, World};
@@ -89,34 +89,35 @@ impl Oracle for Flaps {
     }
 }
 
-/// Twenty nodes, one of them deaf and one mute, for an hour. Returns false verdicts and suspicions
-/// among the eighteen others.
+/// Twenty nodes, one of them deaf, one mute, and two that lose a fifth of what they send and receive,
+/// for an hour. Returns false verdicts and suspicions among the sixteen others.
 fn half_dead(membership: membership::Config) -> (u64, u64) {
     let node = Config {
         membership,
         ..Config::default()
     };
     let flaps = Flaps {
-        healthy: 18,
+        healthy: 16,
         ..Flaps::default()
     };
     let mut engine = world(20, node, flaps);
     engine.run_for(secs(10)).unwrap();
+    for host in [16, 17] {
+        engine.strike(Fault::Lossy { host, loss: 0.2 }).unwrap();
+    }
     engine.strike(Fault::Deafen(18)).unwrap();
     engine.strike(Fault::Mute(19)).unwrap();
     engine.run_for(secs(3600)).unwrap();
     let table = engine.world().host(0).node().membership().table();
-    assert_eq!(
-        table.live(),
-        17,
-        "neither the deaf nor the mute one is a member any more"
-    );
-    assert!(table.get(id_of(1)).is_some());
+    let is_live = |i: usize| table.get(id_of(i)).is_some_and(|m| m.phase != Phase::Down);
+    assert!((1..16).all(is_live), "the healthy are all members");
+    let gone = "neither the deaf nor the mute one is a member any more";
+    assert!(!is_live(18) && !is_live(19), "{gone}");
     (engine.oracle().downs, engine.oracle().suspicions)
 }
 
 #[test]
-fn a_deaf_and_a_mute_node_do_not_make_healthy_nodes_flap() {
+fn deaf_mute_and_lossy_nodes_do_not_make_healthy_nodes_flap() {
     let (downs, suspicions) = half_dead(membership::Config::default());
     assert_eq!(downs, 0);
     // SWIM as published believes the deaf node's accusations of everybody.

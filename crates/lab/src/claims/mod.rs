@@ -2,6 +2,7 @@
 
 mod bag;
 mod faults;
+mod flap;
 pub mod medley;
 pub mod medley_f;
 pub mod product;

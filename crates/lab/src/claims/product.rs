@@ -109,6 +109,7 @@ pub const CLAIMS: &[Claim] = &[
             judge: loss,
         }),
     },
+    super::flap::FLAP,
 ];
 
 const LOSSES: [f64; 2] = [0.1, 0.2];

@@ -6,6 +6,7 @@ mod run;
 mod watch;
 
 pub use params::{
-    Distances, ExperimentError, Failures, Feedback, Moved, NODES_MAX, Params, Profile, Setup,
+    Distances, ExperimentError, Failures, Feedback, Impaired, Moved, NODES_MAX, Params, Profile,
+    Setup,
 };
 pub use run::{Aggregate, Report, run, run_many, run_seed};

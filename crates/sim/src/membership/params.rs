@@ -1,5 +1,6 @@
 //! What to simulate.
 
+use crate::fault::Fault;
 use crate::net::Conditions;
 use crate::oracle::Violation;
 use crate::routes::Routes;
@@ -60,6 +61,19 @@ pub enum Failures {
     Cluster,
 }
 
+/// Nodes that run but hear or speak badly, drawn at random; from the time of the crashes to the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Impaired {
+    /// How many receive nothing.
+    pub deaf: usize,
+    /// How many send nothing that arrives.
+    pub mute: usize,
+    /// How many lose a share of what they send and of what they receive.
+    pub lossy: usize,
+    /// That share.
+    pub loss: f64,
+}
+
 /// Some nodes moved after distances were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
@@ -88,6 +102,8 @@ pub struct Params {
     pub conditions: Conditions,
     /// Who crashes, all at the same time.
     pub failures: Failures,
+    /// Who is half dead instead.
+    pub impaired: Option<Impaired>,
     /// When they crash.
     pub warmup: f64,
     /// How long a run is.
@@ -122,6 +138,7 @@ impl Default for Params {
             range: None,
             conditions: Conditions::default(),
             failures: Failures::Nodes(1),
+            impaired: None,
             warmup: 4_000.0,
             duration: 8_000.0,
             profile: Profile::Paper,
@@ -174,6 +191,11 @@ impl Params {
         let text = "failures must be below the number of nodes, or one of several clusters: \
                     somebody has to notice";
         ensure(ok, text.into())?;
+        if let Some(i) = self.impaired {
+            let text = format!("fewer than {nodes} nodes can be impaired, with a loss of 0 to 1");
+            let ok = i.deaf.saturating_add(i.mute).saturating_add(i.lossy) < nodes;
+            ensure(ok && (0.0..=1.0).contains(&i.loss), text)?;
+        }
         let m = self.exponent.unwrap_or(0.0);
         let text = format!("the exponent must be 0 or more, not {m}");
         ensure(m >= 0.0, text)?;
@@ -330,6 +352,28 @@ impl Params {
                 order
             }
         }
+    }
+
+    /// What strikes the impaired nodes under a seed.
+    pub fn impairments(&self, seed: u64) -> Vec<Fault> {
+        let Some(Impaired {
+            deaf,
+            mute,
+            lossy,
+            loss,
+        }) = self.impaired
+        else {
+            return Vec::new();
+        };
+        let mut hosts: Vec<usize> = (0..self.nodes).collect();
+        Rng::seed(seed, stream::FAULTS + 1000).shuffle(&mut hosts);
+        let fault = |(n, host): (usize, usize)| match n {
+            n if n < deaf => Fault::Deafen(host),
+            n if n < deaf + mute => Fault::Mute(host),
+            _ => Fault::Lossy { host, loss },
+        };
+        let all = hosts.into_iter().take(deaf + mute + lossy);
+        all.enumerate().map(fault).collect()
     }
 
     /// How far each node takes the others to be, over the routes of `known`; empty when nodes find

@@ -36,6 +36,10 @@ pub struct Report {
     pub flows: Vec<Vec<u64>>,
     /// Verdicts about nodes that run.
     pub false_positives: u64,
+    /// Those about healthy nodes, made by healthy nodes.
+    pub flaps: u64,
+    /// Suspicions of healthy nodes, held by healthy nodes.
+    pub doubts: u64,
     /// For how long some running node was held down by another, in time units.
     pub wronged: f64,
     /// Pairs of a correct and a crashed node without a verdict at the end.
@@ -99,7 +103,12 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         sample_every: None,
         trace: Trace::default(),
     };
-    let mut engine = Engine::new(config, Watch::new(params.nodes, &crashed))?;
+    let impairments = params.impairments(seed);
+    let mut watch = Watch::new(params.nodes, &crashed);
+    for host in impairments.iter().filter_map(Fault::host) {
+        watch.healthy[host] = false;
+    }
+    let mut engine = Engine::new(config, watch)?;
     let mut routes = Routes::new(known);
     for (host, point) in points.iter().enumerate() {
         if params.is_spatial() {
@@ -114,6 +123,9 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     let crash_at = at_tu(params.warmup);
     for &host in &crashed {
         engine.schedule(crash_at, Fault::Crash(host));
+    }
+    for fault in impairments {
+        engine.schedule(crash_at, fault);
     }
     let mut flows = Vec::new();
     if let Some(every) = params.flows_every {
@@ -143,6 +155,8 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         traffic,
         flows,
         false_positives: watch.false_positives,
+        flaps: watch.flaps,
+        doubts: watch.doubts,
         wronged: in_tu(watch.wronged_for(end)),
         undetected: 0,
         steps,

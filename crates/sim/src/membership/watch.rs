@@ -5,7 +5,7 @@ use crate::oracle::{Oracle, Verdict};
 use crate::world::{HostState, World};
 use alloc::collections::BTreeSet;
 use consort_proto::membership::{self, Departure};
-use consort_proto::{Event, Instant};
+use consort_proto::{Event, Instant, NodeId};
 use core::time::Duration;
 
 /// Notes who declared whom down, and when.
@@ -16,6 +16,12 @@ pub(super) struct Watch {
     /// By crashed host and observer: when the verdict was made.
     pub(super) verdicts: Vec<Vec<Option<Instant>>>,
     pub(super) false_positives: u64,
+    /// By host: whether it is neither deaf, mute nor lossy.
+    pub(super) healthy: Vec<bool>,
+    /// Verdicts about running healthy hosts, by healthy hosts.
+    pub(super) flaps: u64,
+    /// Suspicions of running healthy hosts, by healthy hosts.
+    pub(super) doubts: u64,
     /// Pairs of an observer and a running host that it holds down.
     wronged: BTreeSet<(usize, usize)>,
     wronged_since: Instant,
@@ -32,6 +38,9 @@ impl Watch {
             crashed: numbers,
             verdicts: vec![vec![None; nodes]; crashed.len()],
             false_positives: 0,
+            healthy: vec![true; nodes],
+            flaps: 0,
+            doubts: 0,
             wronged: BTreeSet::new(),
             wronged_since: Instant::ZERO,
             wronged_for: Duration::ZERO,
@@ -44,6 +53,13 @@ impl Watch {
             true => self.wronged_for,
             false => self.wronged_for + now.since(self.wronged_since),
         }
+    }
+
+    /// Whether `id` runs, and both it and `host` are healthy.
+    fn is_among_healthy(&self, world: &World, host: usize, id: NodeId) -> bool {
+        let runs = |&i: &usize| world.host(i).state() != HostState::Crashed;
+        let subject = world.index_of(id).filter(runs);
+        self.healthy[host] && subject.is_some_and(|i| self.healthy[i])
     }
 
     fn change(&mut self, now: Instant, change: impl FnOnce(&mut BTreeSet<(usize, usize)>)) {
@@ -62,6 +78,9 @@ impl Oracle for Watch {
         let Event::Membership(event) = event else {
             return Ok(());
         };
+        if let membership::Event::Suspected { id, .. } = event {
+            self.doubts += u64::from(self.is_among_healthy(world, host, *id));
+        }
         let (id, down) = match event {
             membership::Event::Down {
                 id,
@@ -81,6 +100,7 @@ impl Oracle for Watch {
             }
             (true, false, _) => {
                 self.false_positives += 1;
+                self.flaps += u64::from(self.is_among_healthy(world, host, id));
                 self.change(world.now(), |w| {
                     w.insert((host, subject));
                 });
