@@ -293,6 +293,17 @@ impl Membership {
         self.last_heard
     }
 
+    /// The plan in force: members with the life they are planned in, and how often each is probed while
+    /// the sum of all is. Empty while nothing is planned, and under uniform independent draws.
+    pub fn probe_plan(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {
+        self.selector.plan_entries()
+    }
+
+    /// Whom the regular probe under way is about.
+    pub fn probing(&self) -> Option<NodeId> {
+        self.probes.regular()
+    }
+
     /// Digest of the list, this node included; equal lists have equal digests.
     pub fn digest(&self, me: NodeId) -> u32 {
         (self.table.digest() ^ digest_key(me, self.life, self.incarnation)) as u32

@@ -61,6 +61,12 @@ impl Probes {
         self.last_seq = self.last_seq.wrapping_add(1);
         self.last_seq
     }
+
+    /// Target of the latest regular probe under way.
+    pub(crate) fn regular(&self) -> Option<NodeId> {
+        let regular = self.own.iter().filter(|p| p.regular);
+        regular.max_by_key(|p| p.sent_at).map(|p| p.target)
+    }
 }
 
 impl Membership {

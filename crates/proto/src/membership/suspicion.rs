@@ -51,7 +51,7 @@ pub(crate) fn log_periods(n: usize) -> u32 {
 
 impl Config {
     /// The least time a suspect has in a group of `n`.
-    pub(crate) fn suspicion_min(&self, n: usize) -> Duration {
+    pub fn suspicion_min(&self, n: usize) -> Duration {
         let min = match self.suspicion_timeout {
             SuspicionTimeout::Fixed(t) => t,
             SuspicionTimeout::Scaled { factor, .. } => {

@@ -2,28 +2,36 @@
 //! event, datagram and step), not only at the end.
 
 mod accuracy;
+mod bag;
 mod claims;
 mod convergence;
 mod detection;
 mod exclusive;
 mod finality;
+mod gap;
+mod isolation;
 mod leadership;
 mod limits;
 mod messages;
 mod ownership;
 mod precedence;
+mod refutation;
 
 pub use accuracy::Accuracy;
+pub use bag::Bag;
 pub use claims::Claims;
 pub use convergence::{Convergence, converged};
 pub use detection::Detection;
 pub use exclusive::Exclusive;
 pub use finality::Finality;
+pub use gap::Gap;
+pub use isolation::Isolation;
 pub use leadership::{Leadership, agreed};
 pub use limits::Limits;
 pub use messages::Messages;
 pub use ownership::Ownership;
 pub use precedence::Monotony;
+pub use refutation::Refutation;
 
 use crate::fault::Fault;
 use crate::world::World;
@@ -117,6 +125,10 @@ impl Panel {
             Box::new(Finality::default()),
             Box::new(Messages::default()),
             Box::new(Limits::default()),
+            Box::new(Gap::default()),
+            Box::new(Bag::default()),
+            Box::new(Refutation::default()),
+            Box::new(Isolation::default()),
         ])
     }
 

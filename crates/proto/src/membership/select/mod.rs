@@ -182,6 +182,11 @@ impl Selector {
         }
     }
 
+    /// Members of the plan in order of id, with their lives and counts.
+    pub(crate) fn plan_entries(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {
+        self.entries.iter().map(|e| (e.id, e.life, e.count))
+    }
+
     /// Merges the live members into the plan and computes shares and counts anew.
     fn plan(&mut self, table: &Table, now: Instant, rng: &mut Rng) {
         let old = core::mem::take(&mut self.entries);

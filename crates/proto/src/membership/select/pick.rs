@@ -190,6 +190,8 @@ impl Selector {
         let entry = &mut self.entries[at as usize];
         self.state.served = self.state.served.max(due);
         self.state.served_fresh = entry.fresh;
+        // A newcomer that had to wait starts from now: catching up would cost others their bound (I6).
+        let due = if entry.fresh { self.state.served } else { due };
         entry.fresh = false;
         // A random pace within a quarter of the even one, so that nodes do not fall into step.
         let step = STRIDE / entry.count;

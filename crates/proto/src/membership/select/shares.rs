@@ -218,6 +218,13 @@ mod tests {
             let counts = bounded_counts(&shares(&r, m), &r);
             prop_assert!(counts.iter().all(|&c| c >= 1));
             prop_assert!(counts.iter().sum::<u64>() <= 64 * r.len() as u64 + 1);
+            // Above the floor ratios are off by no more than rounding: one theta explains every count.
+            let p = shares(&r, m);
+            let low = p.iter().zip(&counts).map(|(p, &c)| p / (c as f64 + 0.5));
+            let above = p.iter().zip(&counts).filter(|(_, c)| **c > 1);
+            let high = above.map(|(p, &c)| p / (c as f64 - 0.5));
+            let (low, high) = (low.fold(0.0, f64::max), high.fold(f64::INFINITY, f64::min));
+            prop_assert!(low <= high * (1.0 + 1e-9), "{low} {high}");
             // Nearer is never probed less.
             for i in 0..r.len() {
                 for j in 0..r.len() {

@@ -1,0 +1,86 @@
+//! I12: an accused member that answers a ping of a node that holds it accused is no longer held so there.
+
+use super::{Oracle, Verdict, slot, violated};
+use crate::world::World;
+use alloc::collections::BTreeMap;
+use consort_proto::NodeId;
+use consort_proto::membership::{Msg, Precedence, Status};
+use consort_proto::wire::{Datagram, Frame};
+
+/// Pings remembered for one process; the oldest are forgotten.
+const PINGS_MAX: usize = 256;
+
+/// Remembers every ping to an accused member with the claim that is held against it, and checks that its
+/// answer ends that claim: what is sent to a suspect tells it so, and it defends itself.
+#[derive(Debug, Default)]
+pub struct Refutation {
+    hosts: Vec<Pings>,
+}
+
+#[derive(Debug, Default)]
+struct Pings {
+    /// By number of the ping: the member, and what is held against it.
+    accused: BTreeMap<u32, (NodeId, Precedence)>,
+    /// Answers in the step under way.
+    answered: Vec<(NodeId, Precedence)>,
+}
+
+impl Oracle for Refutation {
+    fn on_send(&mut self, world: &World, host: usize, d: &Datagram, _bytes: usize) -> Verdict {
+        let table = world.host(host).node().membership().table();
+        for frame in &d.frames {
+            let Frame::Membership(msg) = frame else {
+                continue;
+            };
+            if let Msg::Ping { seq, target, .. } = *msg
+                && let Some(member) = table.get(target)
+                && member.precedence.status != Status::Alive
+            {
+                let pings = slot(&mut self.hosts, host);
+                pings.accused.insert(seq, (target, member.precedence));
+                if pings.accused.len() > PINGS_MAX {
+                    pings.accused.pop_first();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn on_deliver(&mut self, _: &World, _: usize, to: usize, d: &Datagram) -> Verdict {
+        let pings = slot(&mut self.hosts, to);
+        for frame in &d.frames {
+            let Frame::Membership(msg) = frame else {
+                continue;
+            };
+            if let Msg::Ack { seq } = msg
+                && let Some(held) = pings.accused.remove(seq)
+                && held.0 == d.header.id
+            {
+                pings.answered.push(held);
+            }
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, world: &World, host: usize) -> Verdict {
+        let table = world.host(host).node().membership().table();
+        for (id, held) in slot(&mut self.hosts, host).answered.drain(..) {
+            let Some(member) = table.get(id) else {
+                continue;
+            };
+            let now = member.precedence;
+            // A goodbye is final (I4), and one who leaves still answers.
+            let gone = now.status == Status::Left;
+            if !gone && (now.life, now.incarnation) <= (held.life, held.incarnation) {
+                let text = format!("{id} answered, and is still held {now:?}");
+                return violated("I12", world, host, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_restart(&mut self, _world: &World, host: usize) -> Verdict {
+        *slot(&mut self.hosts, host) = Pings::default();
+        Ok(())
+    }
+}
