@@ -1,6 +1,7 @@
 //! Settings of membership. `Default` fits a wired or good wireless network; `paper()` is for the
 //! laboratory.
 
+use super::clearing::Clearing;
 use super::distance::DistanceSource;
 use super::feedback::ActiveFeedback;
 use super::select::{HelperPolicy, ProbeFloor, TargetPolicy};
@@ -60,6 +61,9 @@ pub struct Config {
     pub trouble_periods: u32,
     /// How many confirmations beyond the first accuser count and are passed on. Default 3.
     pub suspicion_confirmations: u8,
+    /// Who may clear a suspect; anything but the default needs synchronised clocks and is for figures.
+    /// Default [`Clearing::Owner`].
+    pub clearing: Clearing,
     /// How long a node that hears of a verdict holds the member suspected before it repeats the
     /// verdict to its application: time for the member to object. Default 2.
     pub confirm_grace_periods: u32,
@@ -131,6 +135,7 @@ impl Default for Config {
             },
             trouble_periods: 64,
             suspicion_confirmations: 3,
+            clearing: Clearing::Owner,
             confirm_grace_periods: 2,
             pursuits: 4,
             witnesses: 4,

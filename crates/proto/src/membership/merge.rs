@@ -25,6 +25,7 @@ impl Membership {
             member.last_contact = cx.now;
             member.coordinate = from.coordinate.or(member.coordinate);
         }
+        self.bear_witness(cx, from.id, from.life);
         self.last_heard = cx.now;
         if self.is_isolated() {
             self.end_isolation(cx, from);
@@ -44,7 +45,8 @@ impl Membership {
             return;
         };
         let known = member.precedence;
-        if from.leaving || known == claim && member.current {
+        let witnessed = self.anybody_clears() && known.status == Status::Alive;
+        if from.leaving || witnessed || known == claim && member.current {
             return;
         }
         if known == claim && self.may_pursue(cx, from.id) {
@@ -346,7 +348,7 @@ impl Membership {
     }
 
     /// A higher claim of being alive: ends suspicions, brings members back.
-    fn revive(
+    pub(super) fn revive(
         &mut self,
         cx: &mut MembershipCx<'_>,
         id: NodeId,
@@ -439,6 +441,9 @@ impl Membership {
         if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
             return;
         }
+        if self.take_witness(said) {
+            return;
+        }
         let own = self.own_precedence();
         if said <= own {
             return;
@@ -450,6 +455,7 @@ impl Membership {
         }
         self.incarnation = said.incarnation;
         self.raise_incarnation(cx);
+        self.stamp_own(cx.now);
         self.stats.refutations += 1;
         self.raise_health(1);
         if said.status != Status::Alive {

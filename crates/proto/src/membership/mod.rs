@@ -11,6 +11,7 @@
 //! for its life (I4); every list is bounded (I14). Left out: ordered or agreed views, and Byzantine
 //! members.
 
+mod clearing;
 mod config;
 mod distance;
 mod event;
@@ -29,6 +30,7 @@ mod table;
 mod tests;
 mod vicinity;
 
+pub use clearing::Clearing;
 pub use config::{Config, ProbeTimeout, SuspicionTimeout};
 pub use distance::{Coordinate, DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};

@@ -212,6 +212,12 @@ impl Membership {
             let silent = probe.asked.saturating_sub(probe.nacks);
             self.raise_health(if probe.asked == 0 { 1 } else { silent });
         }
+        if self.anybody_clears() {
+            if !self.is_seen_since(probe.target, probe.sent_at) {
+                self.accuse(cx, probe.target);
+            }
+            return;
+        }
         // I16: no verdict about a claim that was renewed during the probe.
         if self
             .table
@@ -281,6 +287,7 @@ impl Membership {
     ) {
         // The helper repeats what the target's own answer said of itself.
         self.merge_alive(cx, target, life, incarnation, None);
+        self.bear_witness(cx, target, life);
         self.answered(cx, seq, target, life, false);
     }
 

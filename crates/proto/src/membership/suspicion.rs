@@ -103,7 +103,8 @@ impl Membership {
             }
             return;
         }
-        self.suspect(cx, id, precedence.with(Status::Suspect), cx.me);
+        let claim = self.accused_claim(cx.now, precedence);
+        self.suspect(cx, id, claim.with(Status::Suspect), cx.me);
         if self.pursued.len() < usize::from(self.config.pursuits) && !self.pursued.contains(&id) {
             self.pursued.push(id);
         }
@@ -147,6 +148,9 @@ impl Membership {
         let Some(member) = self.table.get(id) else {
             return;
         };
+        if self.anybody_clears() {
+            return self.note_accusation(cx, id, precedence, by);
+        }
         if precedence > member.precedence || member.suspicion.is_none() {
             self.table.update(id, |m| m.raise(precedence));
             self.open_suspicion(cx, id, by);
@@ -243,8 +247,9 @@ impl Membership {
             Some(_) => {}
             None if member.precedence.status.is_terminal() => {}
             None => {
+                let claim = self.accused_claim(cx.now, member.precedence);
                 self.table
-                    .update(id, |m| m.precedence.status = Status::Dead);
+                    .update(id, |m| m.precedence = claim.with(Status::Dead));
                 self.spread(cx.now, id, by, Urgency::Departure);
             }
         }

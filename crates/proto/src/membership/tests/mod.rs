@@ -1,6 +1,7 @@
 //! Handler tests: this input gives exactly these effects.
 
 mod claims;
+mod clearing;
 mod coming;
 mod extensions;
 mod probing;
