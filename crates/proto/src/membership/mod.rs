@@ -295,8 +295,8 @@ impl Membership {
         self.last_heard
     }
 
-    /// The plan in force: members with the life they are planned in, and how often each is probed while
-    /// the sum of all is. Empty while nothing is planned, and under uniform independent draws.
+    /// The plan in force: members with the life they are planned in, and how many of the sum of all
+    /// probes each gets; 0 where draws are independent. Empty while nothing is planned.
     pub fn probe_plan(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {
         self.selector.plan_entries()
     }

@@ -338,6 +338,13 @@ impl Table {
         Some(&mut self.slots[slot])
     }
 
+    /// Touches every member that is up or suspected.
+    pub(crate) fn touch_live(&mut self, mut touch: impl FnMut(&mut Member)) {
+        for &slot in &self.pingable {
+            touch(&mut self.slots[slot as usize]);
+        }
+    }
+
     /// Adds a member whose id is not in the table.
     pub(crate) fn insert(&mut self, record: Record, phase: Phase, now: Instant) {
         let Err(at) = self.index.binary_search_by_key(&record.id, |e| e.0) else {

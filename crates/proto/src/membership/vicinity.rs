@@ -37,14 +37,9 @@ impl Membership {
         if source == DistanceSource::Given {
             return;
         }
-        for at in 0..self.table.live() {
-            let Some(id) = self.table.pingable(at).map(|m| m.id) else {
-                continue;
-            };
-            if let Some(member) = self.table.touch(id) {
-                member.distance = distance(source, own, member).unwrap_or(0.0);
-            }
-        }
+        self.table.touch_live(|member| {
+            member.distance = distance(source, own, member).unwrap_or(0.0);
+        });
     }
 
     /// Whether `id` is within one hop, or among the nearest where that is not known.

@@ -11,7 +11,7 @@ use crate::id::{Life, NodeId};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use shares::{bounded_counts, literal_counts, migrate, shares};
+use shares::{bounded_counts, literal_counts, median, migrate, shares};
 
 /// How the member to probe is chosen each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,12 +249,16 @@ impl Selector {
         for (entry, share) in self.entries.iter_mut().zip(shares) {
             entry.share = share;
         }
-        distances.sort_unstable_by(f32::total_cmp);
-        self.median = distances.get(distances.len() / 2).copied().unwrap_or(0.0);
+        self.median = median(&mut distances).unwrap_or(0.0);
     }
 
     /// Counts that follow from the shares; what is under way is carried over by the policy.
     fn recount(&mut self) {
+        if self.selection.policy == TargetPolicy::Iid && self.selection.floor == ProbeFloor::Off {
+            // Shares are all that independent draws need.
+            self.state.sum_up(self.entries.iter().map(|e| e.share));
+            return;
+        }
         let shares: Vec<f64> = self.entries.iter().map(|e| e.share).collect();
         let counts = match self.selection.floor {
             ProbeFloor::Off => literal_counts(&shares),

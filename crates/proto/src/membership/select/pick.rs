@@ -34,18 +34,24 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Takes new weights of independent draws.
+    pub(super) fn sum_up(&mut self, weights: impl Iterator<Item = f64>) {
+        let mut sum = 0.0;
+        self.sums.clear();
+        self.sums.extend(weights.map(|weight| {
+            sum += weight;
+            sum
+        }));
+    }
+
     /// Takes new counts for `entries`.
     pub(super) fn prepare(&mut self, selection: Selection, entries: &mut [Entry], counts: &[u64]) {
         match selection.policy {
             TargetPolicy::Iid => {
-                let literal = selection.floor == super::ProbeFloor::Off;
-                let mut sum = 0.0;
-                self.sums.clear();
                 for (entry, &count) in entries.iter_mut().zip(counts) {
                     entry.count = count;
-                    sum += if literal { entry.share } else { count as f64 };
-                    self.sums.push(sum);
                 }
+                self.sum_up(counts.iter().map(|&c| c as f64));
             }
             TargetPolicy::BagPass | TargetPolicy::BagRandom => {
                 // A change of distance waits for the next super-round; only newcomers enter now.

@@ -15,9 +15,15 @@ const DISTANCE_FLOOR: f64 = 1e-6;
 /// Shares of members at `distances`, nearest first in favour; 0 stands for an unknown distance and
 /// takes the median of the known ones. `exponent` 0 is uniform; infinity is the nearest only.
 pub(crate) fn shares(distances: &[f32], exponent: f32) -> Vec<f64> {
-    let mut known: Vec<f32> = distances.iter().copied().filter(|&r| r > 0.0).collect();
-    known.sort_unstable_by(f32::total_cmp);
-    let median = f64::from(known.get(known.len() / 2).copied().unwrap_or(1.0));
+    let is_known = |&r: &f32| r > 0.0;
+    let median = match distances.iter().all(is_known) {
+        // Nobody takes it.
+        true => 1.0,
+        false => {
+            let mut known: Vec<f32> = distances.iter().copied().filter(is_known).collect();
+            f64::from(median(&mut known).unwrap_or(1.0))
+        }
+    };
     let near = |r: f32| {
         if r > 0.0 {
             f64::from(r).max(DISTANCE_FLOOR)
@@ -30,18 +36,25 @@ pub(crate) fn shares(distances: &[f32], exponent: f32) -> Vec<f64> {
         .map(|&r| near(r))
         .fold(f64::INFINITY, f64::min);
     let m = f64::from(exponent);
-    let weight = |r: f32| {
-        // In log space and relative to the nearest, so that no exponent overflows.
-        let log = libm::log(near(r) / nearest);
-        if log <= 1e-9 {
-            1.0
-        } else {
-            libm::exp(-m * log)
-        }
+    // Relative to the nearest, so that no exponent overflows.
+    let weight = |r: f32| match nearest / near(r) {
+        ratio if ratio >= 1.0 - 1e-9 => 1.0,
+        // A small whole exponent needs no logarithm.
+        ratio if m == 3.0 => ratio * ratio * ratio,
+        ratio => libm::exp(m * libm::log(ratio)),
     };
     let mut shares: Vec<f64> = distances.iter().map(|&r| weight(r)).collect();
     normalise(&mut shares);
     shares
+}
+
+/// The median, the larger one of two; `None` of nothing. Reorders.
+pub(crate) fn median(values: &mut [f32]) -> Option<f32> {
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    Some(*values.select_nth_unstable_by(half, f32::total_cmp).1)
 }
 
 fn normalise(shares: &mut [f64]) {
@@ -75,31 +88,26 @@ pub(crate) fn bounded_counts(shares: &[f64], distances: &[f32]) -> Vec<u64> {
     let most = libm::ceil(shares.len() as f64 / floor_share(shares, distances)) as u64;
     // Shares are not negative, so adding a half and cutting off rounds, at a fraction of the cost.
     let rounded = |p: f64, per: f64| ((p * per + 0.5) as u64).max(1);
-    let total = |theta: f64| {
-        let per = 1.0 / theta;
+    let total = |per: f64| {
         let sum = |sum: u64, &p: &f64| sum.saturating_add(rounded(p, per));
         shares.iter().fold(0, sum)
     };
-    let largest = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let least = shares
-        .iter()
-        .copied()
-        .filter(|&p| p > 0.0)
-        .fold(largest, f64::min);
-    let mut theta = least;
-    if total(theta) > most {
-        let (mut low, mut high) = (libm::log(least), libm::log(largest));
-        for _ in 0..24 {
+    let positive = shares.iter().copied().filter(|&p| p > 0.0);
+    // Counts are shares times `per`, at most so much that the smallest has one.
+    let mut per = 1.0 / positive.fold(1.0, f64::min);
+    if per > most as f64 || total(per) > most {
+        // Rounding and the floor add between -1/2 and 1 to each: the sum is that far from `per`.
+        let k = shares.len() as f64;
+        let (mut low, mut high) = (most as f64 - k, per.min(most as f64 + k / 2.0 + 1.0));
+        for _ in 0..12 {
             let middle = (low + high) / 2.0;
-            if total(libm::exp(middle)) > most {
-                low = middle;
-            } else {
-                high = middle;
+            match total(middle) > most {
+                true => high = middle,
+                false => low = middle,
             }
         }
-        theta = libm::exp(high);
+        per = low;
     }
-    let per = 1.0 / theta;
     shares.iter().map(|&p| rounded(p, per)).collect()
 }
 
