@@ -11,6 +11,9 @@ const HOUR_TU: f64 = 3600.0 * PERIOD_TU;
 /// What one run showed. Times are in the papers' time units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
+    /// Who crashed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashed: Vec<usize>,
     /// For each crashed node: from the crash to the first verdict. One that nobody noticed counts as
     /// noticed at the end of the run.
     pub detection: Vec<f64>,
@@ -54,6 +57,7 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
     let mut detection = report.first_detection.clone();
     detection.resize(crashed, params.duration - params.warmup);
     Sample {
+        crashed: report.crashed.clone(),
         detection,
         dissemination: report.dissemination.clone(),
         half: report.dissemination_half.clone(),
@@ -104,6 +108,12 @@ impl<'a> View<'a> {
     /// Mean time to the first verdict, over all crashed nodes.
     pub fn detection(&self) -> f64 {
         mean(self.detections())
+    }
+
+    /// Mean time to the first verdict of the runs in which only `host` crashed.
+    pub fn detection_of(&self, host: usize) -> f64 {
+        let its = self.runs().filter(|s| s.crashed == [host]);
+        mean(its.flat_map(|s| s.detection.iter().copied()))
     }
 
     /// Mean time to the first verdict beyond the shortest possible.

@@ -6,6 +6,7 @@ use consort_proto::membership::{Config, Msg, Proximity, TargetPolicy};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Command, Config as NodeConfig};
 use consort_sim::oracle::Verdict as Allowed;
+use consort_sim::routes::Routes;
 use consort_sim::units::{at_tu, tu};
 use consort_sim::world::id_of;
 use consort_sim::{Conditions, Engine, Layout, Oracle, Start, Topology, Trace, World, WorldConfig};
@@ -76,6 +77,24 @@ pub(super) const THM1: Claim = Claim {
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
         judge: |_| thm1(),
+    }),
+};
+
+pub(super) const THM2: Claim = Claim {
+    id: "medley.thm2",
+    source: "Medley, Theorem 2",
+    title: "Where probing is symmetric, detection takes no longer than with SWIM",
+    metric: "periods until somebody probes a crashed node: mean, and with probability 1 - 1/N",
+    configuration: "independent draws on rings of 25, 49 and 201 nodes, m=0..5, exact; beside them the \
+        worst node of random layouts of setup A, which are not symmetric",
+    published: "mean at most 1/(1-1/e) = 1.582 periods; with high probability log N to the base 1/(1-1/e)",
+    rule: "on every ring each node gets one probe a period, and the chance that it gets any is least at \
+        m=0; mean at most 1.582; with high probability at most the published time",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| thm2(),
     }),
 };
 
@@ -239,6 +258,83 @@ fn thm1() -> Outcome {
             .push(Check::at_most(format!("R/d={x}"), published, ours, 1.0));
     }
     out
+}
+
+/// Shares that a node gives to others at these distances.
+fn shares(distances: &[f64], m: f64) -> Vec<f64> {
+    let weights: Vec<f64> = distances.iter().map(|r| r.powf(-m)).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / sum).collect()
+}
+
+/// Chance that a node that gets these shares of others' probes gets none in a period.
+fn missed(incoming: &[f64]) -> f64 {
+    incoming.iter().map(|p| 1.0 - p).product()
+}
+
+fn thm2() -> Outcome {
+    let mut out = Outcome::new("exponent m", "periods until somebody probes a crashed node");
+    let base = 1.0 / (1.0 - (-1.0_f64).exp());
+    for n in [25_usize, 49, 201] {
+        let distances: Vec<f64> = (1..n).map(|k| k.min(n - k) as f64).collect();
+        // On a ring what a node gets from the others is what it gives to them.
+        let incoming = (0..=5).map(|m| shares(&distances, f64::from(m)));
+        let incoming: Vec<Vec<f64>> = incoming.collect();
+        let misses: Vec<f64> = incoming.iter().map(|p| missed(p)).collect();
+        let means = misses.iter().map(|miss| 1.0 / (1.0 - miss));
+        let points = means
+            .enumerate()
+            .map(|(m, t)| (m as f64, Estimate::exact(t)));
+        out.curve(format!("ring of {n}, mean"), points);
+        let one = |p: &Vec<f64>| (p.iter().sum::<f64>() - 1.0).abs() < 1e-9;
+        let what = format!("ring of {n}: one probe a period");
+        out.checks
+            .push(Check::holds(what, "1", incoming.iter().all(one)));
+        let least = misses.iter().all(|&miss| miss <= misses[0] + 1e-12);
+        let what = format!("ring of {n}: most missed at m=0");
+        out.checks.push(Check::holds(what, "FP(m) >= FP(0)", least));
+        let mean = Estimate::exact(1.0 / (1.0 - misses[0]));
+        let what = format!("ring of {n}, mean at m=0");
+        out.checks.push(Check::at_most(what, "1.582", mean, base));
+        let (published, ours) = (
+            (n as f64).ln() / base.ln(),
+            (n as f64).ln() / -misses[0].ln(),
+        );
+        let what = format!("ring of {n}, 1 - 1/N at m=0");
+        let text = format!("{published:.2}");
+        out.checks
+            .push(Check::at_most(what, text, Estimate::exact(ours), published));
+    }
+    // E4: without symmetry a node far from all others gets hardly any probes.
+    let worst = (0..=5).map(|m| {
+        let worst: Vec<f64> = (0..LAYOUTS)
+            .map(|seed| worst_wait(seed, f64::from(m)))
+            .collect();
+        let mean = worst.iter().sum::<f64>() / worst.len() as f64;
+        (f64::from(m), Estimate::exact(mean))
+    });
+    out.curve("random, the worst node of 25, mean of 40 layouts", worst);
+    out
+}
+
+/// How many random layouts stand beside the rings.
+const LAYOUTS: u64 = 40;
+
+/// Mean periods until the node that is probed most rarely is probed, on a random layout of setup A.
+fn worst_wait(seed: u64, m: f64) -> f64 {
+    let layout = Layout::draw(&Topology::Random, 25, 50.0, 20.0, seed);
+    let mut routes = Routes::new(layout.expect("such layouts are connected soon"));
+    let mut incoming = vec![Vec::new(); 25];
+    for from in 0..25 {
+        let others: Vec<usize> = (0..25).filter(|&to| to != from).collect();
+        let length = |&to: &usize| f64::from(routes.length(from, to).unwrap_or(f32::INFINITY));
+        let distances: Vec<f64> = others.iter().map(length).collect();
+        for (to, share) in others.into_iter().zip(shares(&distances, m)) {
+            incoming[to].push(share);
+        }
+    }
+    let waits = incoming.iter().map(|p| 1.0 / (1.0 - missed(p)));
+    waits.fold(0.0, f64::max)
 }
 
 fn thm3() -> Outcome {

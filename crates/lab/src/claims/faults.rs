@@ -99,9 +99,11 @@ fn witnessed(m: f64, loss: f64) -> Cell {
     })
 }
 
+/// A name, and a cell for an exponent and a loss.
+type Form = (&'static str, fn(f64, f64) -> Cell);
+
 /// Both forms, the paper's first, for the numbers side by side.
-const FORMS: [(&str, fn(f64, f64) -> Cell); 2] =
-    [("anybody clears", witnessed), ("the owner clears", lossy)];
+const FORMS: [Form; 2] = [("anybody clears", witnessed), ("the owner clears", lossy)];
 
 fn tab2_cells() -> Vec<Cell> {
     let mut cells = Vec::new();

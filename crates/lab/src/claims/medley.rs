@@ -21,6 +21,7 @@ pub const CLAIMS: &[Claim] = &[
     bag::FIG3,
     bag::TAB1,
     bag::THM1,
+    bag::THM2,
     bag::THM3,
     Claim {
         id: "medley.fig4",

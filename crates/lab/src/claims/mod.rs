@@ -7,6 +7,7 @@ pub mod medley;
 pub mod medley_f;
 pub mod product;
 mod scale;
+mod suspicion;
 pub mod testbed;
 
 use crate::cell::Cell;

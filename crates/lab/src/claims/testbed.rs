@@ -165,6 +165,15 @@ fn fig11(data: &Data<'_>) -> Outcome {
         let what = format!("detection, {name}, largest over smallest");
         out.checks.push(Check::at_most(what, "flat", flat, 1.10));
     }
+    for (m, name) in [(0.0, "m=0"), (5.0, "m=5")] {
+        let cell = row_crash(m, false);
+        let points =
+            (0..NODES).map(|host| (host as f64, data.one(&cell, |v| v.detection_of(host))));
+        out.curve(
+            format!("detection, hop distance, {name}, by node in the row"),
+            points,
+        );
+    }
     let [far, near] = [false, true].map(|hops| {
         data.estimate(&[&row_crash(5.0, hops), &row_crash(3.0, hops)], |v| {
             v[0].dissemination() / v[1].dissemination()
