@@ -296,11 +296,20 @@ struct Output<'a> {
     range: f64,
     loss: f64,
     failures: usize,
+    #[serde(serialize_with = "number_or_inf")]
     exponent: f32,
     duration: f64,
     profile: &'a str,
     #[serde(flatten)]
     result: &'a Aggregate,
+}
+
+/// JSON has no infinity: it is spelled as on the command line.
+fn number_or_inf<S: serde::Serializer>(m: &f32, s: S) -> Result<S::Ok, S::Error> {
+    match m.is_finite() {
+        true => s.serialize_f32(*m),
+        false => s.serialize_str("inf"),
+    }
 }
 
 fn membership(args: MembershipArgs) -> anyhow::Result<Answer> {

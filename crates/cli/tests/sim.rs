@@ -71,6 +71,14 @@ fn nothing_detected_is_null() {
 }
 
 #[test]
+fn an_infinite_exponent_is_spelled_out() {
+    let args = "membership --exponent inf --nodes 9 --duration 200 --warmup 100 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let value: serde_json::Value = serde_json::from_str(&stdout(&consort(&args))).expect("json");
+    assert_eq!(value["exponent"], "inf");
+}
+
+#[test]
 fn positions_are_read_and_errors_name_file_and_line() {
     let good = File::new("good.csv", "0,0\n1,0\n2,0\n");
     let args = [
