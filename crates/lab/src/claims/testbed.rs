@@ -29,7 +29,8 @@ pub const CLAIMS: &[Claim] = &[
             "The positions of the seven devices are not published, and flatness depends on them. On \
              our row every end node hangs on one link of 3 m whose other end has a neighbour at 2 m: at \
              m=5 that neighbour gets 7.6 times \
-             the share, so by the shares crashes of end nodes wait longest (not measured node by node). \
+             the share, so crashes of end nodes wait longest: \
+             276 and 220 tu at m=5, the others 88 to 108; at m=0 all take 97 to 99. \
              With hop number, which makes all links equal, detection is flat as published (within 2 %), \
              and dissemination follows both published trends.",
         ),
