@@ -24,10 +24,9 @@ pub(super) const SUSPICION: Claim = Claim {
     cause: Some(
         "The reference belongs to one layout that is not published, and layouts differ: with pursuit at 20 % \
              loss half of our 20 layouts lie between 13 and 22 %, all between 9 and 40 %. Plain and stride \
-             keep their levels. Pursuit lowers plain by a third, in the reference by three quarters, \
-             because refutations do not get through: of 6 rumors a message, and 12 transmissions each, \
-             few are left for them among all the suspicions at 20 % loss. With 64 rumors a message \
-             pursuit has 11.7 %, and with 40 transmissions as well 2.4 %, against 18.7 % on the same layouts.",
+             keep their levels. Pursuit lowers plain by a third, in the reference by three quarters; why is \
+             open. The number of rumors a message holds moves the levels, not the gain: with 64 instead of 6 \
+             plain falls from 29.6 to 18.0 % and pursuit from 18.7 to 11.7 %.",
     ),
     experiment: Some(Experiment {
         cells: |budget| {
