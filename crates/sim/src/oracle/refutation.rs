@@ -23,6 +23,10 @@ struct Pings {
     accused: BTreeMap<u32, (NodeId, Precedence)>,
     /// Answers in the step under way.
     answered: Vec<(NodeId, Precedence)>,
+    /// The greatest number of any ping, and that of the lives before: pings are numbered anew in each,
+    /// and a late answer to an earlier one says nothing about this one.
+    last: u32,
+    earlier: u32,
 }
 
 impl Oracle for Refutation {
@@ -32,11 +36,15 @@ impl Oracle for Refutation {
             let Frame::Membership(msg) = frame else {
                 continue;
             };
-            if let Msg::Ping { seq, target, .. } = *msg
+            let Msg::Ping { seq, target, .. } = *msg else {
+                continue;
+            };
+            let pings = slot(&mut self.hosts, host);
+            pings.last = pings.last.max(seq);
+            if seq > pings.earlier
                 && let Some(member) = table.get(target)
                 && member.precedence.status != Status::Alive
             {
-                let pings = slot(&mut self.hosts, host);
                 pings.accused.insert(seq, (target, member.precedence));
                 if pings.accused.len() > PINGS_MAX {
                     pings.accused.pop_first();
@@ -80,7 +88,12 @@ impl Oracle for Refutation {
     }
 
     fn on_restart(&mut self, _world: &World, host: usize) -> Verdict {
-        *slot(&mut self.hosts, host) = Pings::default();
+        let pings = slot(&mut self.hosts, host);
+        *pings = Pings {
+            last: pings.last,
+            earlier: pings.last,
+            ..Pings::default()
+        };
         Ok(())
     }
 }
