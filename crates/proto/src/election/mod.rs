@@ -105,8 +105,8 @@ enum TimerKind {
     Push,
     /// An objection.
     Object,
-    /// A look at the leader's health.
-    Health,
+    /// A look at the leader.
+    Look,
     /// A question about candidates.
     Sample,
     /// This node has been here for long enough.
@@ -358,9 +358,7 @@ impl Election {
                             env.now
                         };
                         cx.set_timer(race.timer(TimerKind::Settle), settles_at);
-                    }
-                    if policy.health && policy.replace_unhealthy {
-                        cx.set_timer(race.timer(TimerKind::Health), env.now + env.fresh());
+                        cx.set_timer(race.timer(TimerKind::Look), env.now + env.fresh());
                     }
                     race.review(cx, env);
                 });
@@ -549,7 +547,7 @@ impl Protocol for Election {
                 TimerKind::Act => race.on_act(cx, env),
                 TimerKind::Push => race.on_push(cx, env),
                 TimerKind::Object => race.on_objection(cx, env, stats),
-                TimerKind::Health => race.on_health(cx, env, stats),
+                TimerKind::Look => race.on_look(cx, env, stats),
                 TimerKind::Sample => race.on_sample(cx, env),
                 // In a group that has grown meanwhile it takes longer.
                 TimerKind::Settle if cx.now < settles_at => cx.set_timer(timer, settles_at),

@@ -381,12 +381,17 @@ impl Race {
         self.begin(cx, env, stats, true);
     }
 
-    /// A look at the leader's health, once a suspicion timeout, where the policy asks for it.
-    pub(super) fn on_health(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let Some(policy) = self.policy.filter(|p| p.health && p.replace_unhealthy) else {
-            return;
-        };
-        cx.set_timer(self.timer(TimerKind::Health), env.now + env.fresh());
+    /// A look at the leader, once a suspicion timeout: not everything that changes it is an event, such as
+    /// the record that follows a header.
+    pub(super) fn on_look(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        cx.set_timer(self.timer(TimerKind::Look), env.now + env.fresh());
+        self.review(cx, env);
+        if self.policy.is_some_and(|p| p.health && p.replace_unhealthy) {
+            self.look_at_health(cx, env, stats);
+        }
+    }
+
+    fn look_at_health(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let worst = env.worst(usize::from(env.config.worst_max));
         let leader = self.claim.map(|c| c.leader);
         let unhealthy = worst.iter().any(|&(id, _)| Some(id) == leader);
@@ -396,7 +401,7 @@ impl Race {
             0
         };
         let due = self.unhealthy_looks >= 5 && self.run.is_none() && env.now >= self.busy_until;
-        if due && self.holds_elections(env) && policy.health {
+        if due && self.holds_elections(env) {
             self.unhealthy_looks = 0;
             stats.objections += 1;
             self.begin(cx, env, stats, true);
