@@ -6,5 +6,6 @@
 //! operator accepts.
 
 mod beta;
+pub mod paper;
 
 pub use beta::{Beta, hedge};

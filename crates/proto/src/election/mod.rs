@@ -20,6 +20,7 @@ mod estimate;
 mod event;
 mod lead;
 mod msg;
+pub mod paper;
 mod race;
 mod run;
 mod score;

@@ -1,0 +1,30 @@
+//! The thesis's churn estimators (chapter 7) and what they are compared with: how many lists lack a
+//! node (c), from a sample of lists or from what elections saw. For its figures; users get another
+//! estimate.
+//!
+//! Every estimate but those called literal is between 0 and N - 1, and none is NaN, whatever comes in
+//! (E1).
+
+mod feedback;
+mod health;
+mod sample;
+mod size;
+
+pub use feedback::{Mode, count_feedback, feedback};
+pub use health::{responses_for_all, responses_for_one};
+pub use sample::{
+    Missing, Sampled, missing, shrunken_maximum, stratified, z_score, z_score_literal,
+};
+pub use size::{quantile, sample_size, sample_size_literal, within_population};
+
+/// The moving average that Sample-Window and Feedback keep: `alpha` of the new, the rest of the old.
+pub fn moving_average(alpha: f64, new: f64, old: f64) -> f64 {
+    alpha * new + (1.0 - alpha) * old
+}
+
+/// An estimate for `nodes` nodes: never negative, never more than all others, never NaN.
+fn bounded(estimate: f64, nodes: u32) -> f64 {
+    let most = f64::from(nodes.saturating_sub(1));
+    // `max` takes the number of the two when the other is none.
+    estimate.max(0.0).min(most)
+}
