@@ -110,6 +110,11 @@ impl<O: Oracle> Engine<O> {
         &self.oracle
     }
 
+    /// What watches it, to be told something.
+    pub fn oracle_mut(&mut self) -> &mut O {
+        &mut self.oracle
+    }
+
     /// What watches it, with its findings.
     pub fn into_oracle(self) -> O {
         self.oracle

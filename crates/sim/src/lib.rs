@@ -17,6 +17,7 @@
 extern crate alloc;
 
 pub mod chaos;
+pub mod election;
 pub mod engine;
 pub mod fault;
 pub mod membership;
@@ -53,11 +54,17 @@ pub mod stream {
     /// Lives, and what a process finds when it wakes up.
     pub const HOSTS: u64 = 105;
     /// Whether a host with bad reception loses a message.
-    pub const HOST_LOSS: u64 = 108;
+    pub const HOST_LOSS: u64 = 111;
     /// Who moves, and where to.
     pub const MOVES: u64 = 107;
     /// Which elections a chaos scenario holds.
-    pub const ELECTIONS: u64 = 108;
+    pub const ELECTIONS: u64 = 112;
+    /// Who starts an election, and which place a hash gets.
+    pub const ELECTION: u64 = 108;
+    /// Whom an election asks.
+    pub const ELECTION_CHOICE: u64 = 109;
+    /// What becomes of its messages.
+    pub const ELECTION_NET: u64 = 110;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

@@ -119,6 +119,8 @@ pub struct Net {
     traffic: Traffic,
     /// Bytes by sender and receiver; empty when they are not recorded.
     flows: Vec<u64>,
+    /// By host: how many times likelier what it sends or receives is lost; empty when all are alike.
+    frailty: Vec<f64>,
 }
 
 /// What becomes of a datagram: delays of its copies in microseconds.
@@ -153,6 +155,7 @@ impl Net {
             counts: Counts::default(),
             traffic: Traffic::default(),
             flows: Vec::new(),
+            frailty: Vec::new(),
         };
         net.set_conditions(conditions);
         net
@@ -243,6 +246,18 @@ impl Net {
         self.host_loss[host] = loss;
     }
 
+    /// What a host sends or receives is lost so many times as often as the conditions say; the larger
+    /// number of the two hosts counts.
+    pub fn set_frailty(&mut self, frailty: Vec<f64>) {
+        assert_eq!(frailty.len(), self.deaf.len(), "one number per host");
+        self.frailty = frailty;
+    }
+
+    fn frailty(&self, from: usize, to: usize) -> f64 {
+        let of = |host: usize| self.frailty.get(host).copied().unwrap_or(1.0);
+        of(from).max(of(to))
+    }
+
     /// Counts a datagram to an address that no host has.
     pub(crate) fn send_nowhere(&mut self, bytes: usize) {
         self.counts.messages += 1;
@@ -269,11 +284,13 @@ impl Net {
             self.flows[from * self.deaf.len() + to] += bytes;
         }
         self.counts.millimetres += (metres * 1000.0) as u64;
-        let (travelled, arrived) = self.travel(hops);
+        let frailty = self.frailty(from, to);
+        let (travelled, arrived) = self.travel(hops, frailty);
         self.counts.hop_messages += u64::from(travelled);
         self.counts.byte_hops += bytes * u64::from(travelled);
         let c = self.conditions;
-        let lost = !arrived || c.loss_per_message > 0.0 && self.loss.chance(c.loss_per_message);
+        let lost =
+            !arrived || c.loss_per_message > 0.0 && self.loss.chance(c.loss_per_message * frailty);
         if lost || self.is_lost_by(from) || self.is_lost_by(to) {
             self.counts.lost += 1;
             return LOST;
@@ -293,10 +310,13 @@ impl Net {
 
     /// How many transmissions are made on a way of `hops`, and whether the last one arrives. One draw
     /// decides: the datagram survives as many hops as the draw is below their survival probability.
-    fn travel(&mut self, hops: u16) -> (u16, bool) {
+    fn travel(&mut self, hops: u16, frailty: f64) -> (u16, bool) {
         let p = self.conditions.loss_per_hop;
         if p <= 0.0 {
             return (hops, true);
+        }
+        if frailty != 1.0 {
+            return survive(hops, p * frailty, self.loss.unit());
         }
         while self.survival.len() <= usize::from(hops) {
             let last = self.survival.last().copied().unwrap_or(1.0);
@@ -322,6 +342,19 @@ impl Net {
         }
         us
     }
+}
+
+/// How many of `hops` transmissions are made when each is lost with probability `loss`, and whether the
+/// last one arrives; `draw` decides.
+pub(crate) fn survive(hops: u16, loss: f64, draw: f64) -> (u16, bool) {
+    let mut left = 1.0;
+    for hop in 1..=hops {
+        left *= (1.0 - loss).max(0.0);
+        if draw >= left {
+            return (hop, false);
+        }
+    }
+    (hops, true)
 }
 
 #[cfg(test)]
@@ -356,6 +389,33 @@ mod tests {
         assert!((mean - expected).abs() < 0.02, "{mean} {expected}");
         assert_eq!(net.counts().byte_hops, 10 * net.counts().hop_messages);
         assert_eq!(net.counts().lost, sent as u64 - arrived as u64);
+    }
+
+    #[test]
+    fn a_frail_host_loses_more_in_both_directions() {
+        let arrived = |conditions: Conditions, frailty: [f64; 3], from, to| {
+            let mut net = line(3, conditions);
+            net.set_frailty(frailty.to_vec());
+            let sent = 20_000;
+            let arrived = (0..sent).filter(|_| net.send(from, to, 1).first.is_some());
+            arrived.count() as f64 / f64::from(sent)
+        };
+        let per_message = Conditions {
+            loss_per_message: 0.1,
+            ..Conditions::default()
+        };
+        let per_hop = Conditions {
+            loss_per_hop: 0.1,
+            ..Conditions::default()
+        };
+        for (conditions, frail, sound) in [(per_message, 0.7, 0.9), (per_hop, 0.49, 0.81)] {
+            for (from, to) in [(0, 2), (2, 0)] {
+                let share = arrived(conditions, [3.0, 1.0, 1.0], from, to);
+                assert!((share - frail).abs() < 0.015, "{share} {frail}");
+                let share = arrived(conditions, [1.0, 3.0, 1.0], from, to);
+                assert!((share - sound).abs() < 0.015, "{share} {sound}");
+            }
+        }
     }
 
     #[test]

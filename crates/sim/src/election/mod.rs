@@ -1,0 +1,19 @@
+//! The papers' elections over live membership: what they cost, how long they take, whom they elect.
+//!
+//! Real nodes run the papers' membership; elections of [`consort_proto::election::paper`] run beside it,
+//! in the same places and under the same loss, and read the live member lists. Elections do not touch
+//! membership, so several of them can race over one group: they see the same lists at the same time.
+//! Views can be recorded and played back, also those of other systems: see [`Trace`].
+
+mod churn;
+mod group;
+mod paper;
+mod params;
+mod trace;
+mod views;
+
+pub use churn::{Churn, churn};
+pub use group::Recorder;
+pub use paper::{Outcome, Report, run, run_many, run_on_trace};
+pub use params::{Health, Loss, Params, published_missing_max};
+pub use trace::{Trace, TraceError};

@@ -1,0 +1,224 @@
+//! Membership views over time, as text: recorded here, or by another system.
+//!
+//! ```text
+//! # a comment
+//! node,INDEX,X,Y
+//! view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH
+//! ```
+//!
+//! `node` says where a node is, in metres; all nodes or none have such a line. `view` says that from TIME
+//! on (time units from the start, not falling) OBSERVER holds SUBJECT as `alive`, `suspect` or `down` and
+//! has counted UNHEALTH suspicions of it. Nodes are numbered from 0 in order of hash. Before the first
+//! line about it, everybody lists everybody as alive with unhealth 0.
+
+use super::group::{group, record};
+use super::params::Params;
+use crate::membership::{ExperimentError, NODES_MAX};
+use crate::topology::Point;
+use crate::units::{TU_US, at_tu};
+use consort_proto::Instant;
+use core::fmt::Write;
+
+/// Most changes of a trace that is read.
+const ROWS_MAX: usize = 20_000_000;
+
+/// How a node is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Alive,
+    Suspect,
+    Down,
+}
+
+impl Standing {
+    const ALL: [(Standing, &'static str); 3] = [
+        (Standing::Alive, "alive"),
+        (Standing::Suspect, "suspect"),
+        (Standing::Down, "down"),
+    ];
+}
+
+/// One change of one list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) at: Instant,
+    pub(super) observer: usize,
+    pub(super) subject: usize,
+    pub(super) standing: Standing,
+    pub(super) unhealth: u32,
+}
+
+/// Views of a group over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub(super) nodes: usize,
+    /// Where they are; empty when the trace does not say.
+    pub(super) points: Vec<Point>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Why a text is no trace.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// A line of another form.
+    #[error(
+        "line {line}: expected `node,INDEX,X,Y` or `view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH`, \
+         found `{found}`"
+    )]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is there, shortened.
+        found: String,
+    },
+    /// Sort the lines by time.
+    #[error("line {line}: time goes back; sort the lines by time")]
+    Order {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// Give every node a place, or none.
+    #[error("{places} of {nodes} nodes have a place: give all one, once, or none")]
+    Places {
+        /// Lines with a place.
+        places: usize,
+        /// Nodes.
+        nodes: usize,
+    },
+    /// Two nodes at least, and not too many.
+    #[error("a trace has 2 to {NODES_MAX} nodes and at most {ROWS_MAX} changes")]
+    Size,
+}
+
+impl Trace {
+    /// Records the views of a live group from the end of its warm-up on.
+    pub fn record(params: &Params, seed: u64, span: f64) -> Result<Trace, ExperimentError> {
+        params.check()?;
+        let mut engine = group(params, seed)?;
+        engine.run_until(at_tu(params.warmup))?;
+        let points = engine.world().net().layout().points.clone();
+        let rows = record(&mut engine, at_tu(params.warmup + span))?;
+        Ok(Trace {
+            nodes: params.nodes,
+            points,
+            rows,
+        })
+    }
+
+    /// How many nodes it has.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// How many changes it has.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no list ever changes.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Time of the last change.
+    pub(super) fn span(&self) -> Instant {
+        self.rows.last().map_or(Instant::ZERO, |row| row.at)
+    }
+
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut out = String::from(
+            "# membership trace: node,INDEX,X,Y and view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH\n",
+        );
+        // Writing to a string cannot fail.
+        for (n, point) in self.points.iter().enumerate() {
+            let _ = writeln!(out, "node,{n},{},{}", point.x, point.y);
+        }
+        for row in &self.rows {
+            let tu = row.at.as_micros() as f64 / TU_US as f64;
+            let status = Standing::ALL.into_iter().find(|s| s.0 == row.standing);
+            let status = status.map_or("", |s| s.1);
+            let (observer, subject) = (row.observer, row.subject);
+            let _ = writeln!(
+                out,
+                "view,{tu},{observer},{subject},{status},{}",
+                row.unhealth
+            );
+        }
+        out
+    }
+
+    /// Reads text.
+    pub fn parse(text: &str) -> Result<Trace, TraceError> {
+        let (mut places, mut rows) = (Vec::new(), Vec::<Row>::new());
+        let mut nodes = 0;
+        for (n, line) in text.lines().enumerate() {
+            let line = line.trim().trim_start_matches('\u{feff}');
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+            let bad = || TraceError::Line {
+                line: n + 1,
+                found: line.chars().take(60).flat_map(char::escape_debug).collect(),
+            };
+            let seen = match fields[..] {
+                ["node", index, x, y] => {
+                    let place = place(index, x, y).ok_or_else(bad)?;
+                    places.push(place);
+                    place.0
+                }
+                ["view", at, observer, subject, status, unhealth] => {
+                    let row = view(at, [observer, subject], status, unhealth).ok_or_else(bad)?;
+                    if rows.last().is_some_and(|last| last.at > row.at) {
+                        return Err(TraceError::Order { line: n + 1 });
+                    }
+                    rows.push(row);
+                    row.observer.max(row.subject)
+                }
+                _ => return Err(bad()),
+            };
+            nodes = nodes.max(seen + 1);
+            if nodes > NODES_MAX || rows.len() > ROWS_MAX || places.len() > NODES_MAX {
+                return Err(TraceError::Size);
+            }
+        }
+        if nodes < 2 {
+            return Err(TraceError::Size);
+        }
+        places.sort_by_key(|p| p.0);
+        let complete = places.iter().map(|p| p.0).eq(0..nodes);
+        if !places.is_empty() && !complete {
+            let places = places.len();
+            return Err(TraceError::Places { places, nodes });
+        }
+        Ok(Trace {
+            nodes,
+            points: places.into_iter().map(|p| p.1).collect(),
+            rows,
+        })
+    }
+}
+
+fn place(index: &str, x: &str, y: &str) -> Option<(usize, Point)> {
+    let metres = |s: &str| s.parse().ok().filter(|v: &f64| v.abs() <= 1e9);
+    let (x, y) = (metres(x)?, metres(y)?);
+    Some((index.parse().ok()?, Point { x, y }))
+}
+
+fn view(at: &str, pair: [&str; 2], status: &str, unhealth: &str) -> Option<Row> {
+    let tu: f64 = at.parse().ok().filter(|t| (0.0..=1e9).contains(t))?;
+    let [observer, subject] = pair.map(|s| s.parse().ok());
+    let (observer, subject) = (observer?, subject?);
+    if observer == subject {
+        return None;
+    }
+    Some(Row {
+        at: Instant::from_micros((tu * TU_US as f64).round() as u64),
+        observer,
+        subject,
+        standing: Standing::ALL.into_iter().find(|s| s.1 == status)?.0,
+        unhealth: unhealth.parse().ok()?,
+    })
+}
