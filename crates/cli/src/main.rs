@@ -14,6 +14,7 @@ mod members;
 mod output;
 mod reproduce;
 mod sim;
+mod sim_election;
 mod up;
 
 use clap::{Parser, Subcommand};

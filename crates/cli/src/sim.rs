@@ -28,6 +28,8 @@ pub(crate) struct SimArgs {
 enum SimCommand {
     /// Crash nodes of a simulated group; measure who notices when, and what it costs
     Membership(MembershipArgs),
+    /// The papers' elections over simulated member lists, or over a trace of them
+    Election(crate::sim_election::ElectionArgs),
     /// Random faults, then calm: checks that no invariant breaks and the group agrees again
     Chaos(ChaosArgs),
 }
@@ -192,6 +194,7 @@ enum Format {
 pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
     match args.command {
         SimCommand::Membership(args) => membership(args),
+        SimCommand::Election(args) => crate::sim_election::run(&args),
         SimCommand::Chaos(args) => storms(args),
     }
 }

@@ -168,3 +168,63 @@ fn a_closed_pipe_is_success() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
 }
+
+#[test]
+fn elections_race_and_print_json() {
+    let args = "election --nodes 25 --drop 0.1 --runs 3 --seed 7 --warmup 1000 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let first = consort(&args);
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert_eq!(stdout(&first), stdout(&consort(&args)));
+    let threads = consort(&[&args[..], &["--threads", "1"]].concat());
+    assert_eq!(stdout(&first), stdout(&threads));
+    let value: serde_json::Value = serde_json::from_str(&stdout(&first)).expect("one object");
+    let rows = value["elections"].as_array().expect("rows");
+    let names: Vec<_> = rows.iter().filter_map(|r| r["variant"].as_str()).collect();
+    assert_eq!(names, ["base", "optimistic", "preferred", "hybrid"]);
+    for row in rows {
+        assert_eq!(row["agreed"], 3);
+        for key in ["completion", "bytes", "changes", "hash_rank", "health_rank"] {
+            assert!(row[key]["mean"].is_f64(), "{key}");
+        }
+    }
+    let text = consort(&["election", "--nodes", "16", "--variant", "bully,ask-all"]);
+    assert!(stdout(&text).contains("bully"), "{}", stdout(&text));
+}
+
+#[test]
+fn a_recorded_trace_gives_the_same_election() {
+    let file = File::new("trace.csv", "");
+    let args = "election --nodes 25 --drop 0.15 --seed 3 --warmup 1000 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let live = consort(&[&args[..], &["--record-trace", file.path()]].concat());
+    assert!(live.status.success(), "{}", stderr(&live));
+    let args = "election --drop 0.15 --seed 3 --format json --trace";
+    let args: Vec<&str> = args.split(' ').collect();
+    let played = consort(&[&args[..], &[file.path()]].concat());
+    assert!(played.status.success(), "{}", stderr(&played));
+    assert_eq!(stdout(&live), stdout(&played));
+}
+
+#[test]
+fn bad_elections_are_errors_that_say_what_to_do() {
+    let bad = File::new("bad-trace.csv", "view,0,1,0,gone,0\n");
+    let with = format!("election --trace {}", bad.path());
+    for (args, expected) in [
+        ("election --nodes 1", "between 2 and"),
+        ("election --drop 0.7", "between 0 and 0.5"),
+        ("election --drop NaN", "between 0 and"),
+        ("election --runs 0", "--runs"),
+        ("election --variant paxos", "base, optimistic"),
+        ("election --c 60000", "c + f"),
+        ("election --trace /nonexistent", "cannot read a trace"),
+        ("election --warmup -1", "must be above 0"),
+        (with.as_str(), "line 1"),
+    ] {
+        let output = consort(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{args}: {}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains(expected), "{args}: {text}");
+        assert!(!text.contains("panicked"), "{args}");
+    }
+}
