@@ -5,12 +5,13 @@
 //! crashes.
 
 use crate::budget::Budget;
-use crate::sample::{Sample, View};
+use crate::sample::{Sample, Values, View};
 use crate::stat::Estimate;
 use crate::{LabError, sample};
 use alloc::collections::BTreeMap;
 use consort_proto::hash_pair;
 use consort_proto::membership::{Config, SuspicionTimeout, TargetPolicy};
+use consort_sim::election;
 use consort_sim::membership::{
     Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
 };
@@ -56,18 +57,60 @@ pub fn mode_name(mode: Feedback) -> &'static str {
 #[derive(Clone, Debug)]
 pub struct Cell {
     key: String,
-    params: Params,
+    work: Work,
     runs: usize,
-    layouts: Option<u64>,
 }
+
+/// What a run of a cell is.
+#[derive(Clone, Debug)]
+enum Work {
+    /// Crashes in a group; runs may share layouts.
+    Membership(Box<Params>, Option<u64>),
+    /// Elections that race over a group.
+    Election(Box<election::Params>),
+    /// A look at the lists of a group, for so long.
+    Churn(Box<election::Params>, f64),
+    /// Arguments, and what a seed makes of them.
+    Numbers(Vec<f64>, Numbers),
+}
+
+/// An experiment without a group: what its arguments and a seed give.
+pub type Numbers = fn(&[f64], u64) -> Values;
 
 impl Cell {
     fn new(key: &str, params: Params) -> Cell {
         Cell {
             key: key.into(),
-            params,
+            work: Work::Membership(Box::new(params), None),
             runs: 1,
-            layouts: None,
+        }
+    }
+
+    /// Elections that race over a group. Numbers are named `election.metric`, see
+    /// [`lane_name`](crate::sample::lane_name).
+    pub fn election(params: election::Params) -> Cell {
+        Cell {
+            key: format!("election/{params:?}"),
+            work: Work::Election(Box::new(params)),
+            runs: 1,
+        }
+    }
+
+    /// A look at the lists of a group, for `span` time units.
+    pub fn churn(params: election::Params, span: f64) -> Cell {
+        Cell {
+            key: format!("churn/{span}/{params:?}"),
+            work: Work::Churn(Box::new(params), span),
+            runs: 1,
+        }
+    }
+
+    /// An experiment of its own; the name must tell it apart.
+    pub fn numbers(name: &str, args: &[f64], numbers: Numbers) -> Cell {
+        Cell {
+            key: format!("{name}/{args:?}"),
+            work: Work::Numbers(args.to_vec(), numbers),
+            runs: 1,
         }
     }
 
@@ -89,7 +132,9 @@ impl Cell {
     fn with(mut self, key: impl Display, change: impl FnOnce(&mut Params)) -> Cell {
         // Writing to a string cannot fail.
         let _ = write!(self.key, "/{key}");
-        change(&mut self.params);
+        if let Work::Membership(params, _) = &mut self.work {
+            change(params);
+        }
         self
     }
 
@@ -203,7 +248,9 @@ impl Cell {
     /// Runs share `count` layouts instead of one each.
     pub fn layouts(mut self, count: u64) -> Cell {
         let _ = write!(self.key, "/layouts={count}");
-        self.layouts = Some(count);
+        if let Work::Membership(_, layouts) = &mut self.work {
+            *layouts = Some(count);
+        }
         self
     }
 
@@ -230,16 +277,26 @@ impl Cell {
 
     /// About how long a run takes, for the time left.
     pub fn weight(&self) -> u64 {
-        (self.params.nodes as f64 * self.params.duration / 1000.0) as u64
+        let of = |nodes: usize, span: f64| (nodes as f64 * span / 1000.0) as u64;
+        match &self.work {
+            Work::Membership(p, _) => of(p.nodes, p.duration),
+            // Loss makes rumors, and elections longer.
+            Work::Election(p) => of(p.nodes, p.warmup + 60_000.0 * p.drop),
+            Work::Churn(p, span) => of(p.nodes, p.warmup + span),
+            Work::Numbers(..) => 10,
+        }
     }
 
     /// Shortest possible time from a crash to the first verdict: a period and a suspicion.
     pub fn floor(&self) -> f64 {
-        let config = self.params.config().membership;
+        let Work::Membership(params, _) = &self.work else {
+            return 0.0;
+        };
+        let config = params.config().membership;
         let suspicion = match config.suspicion_timeout {
             SuspicionTimeout::Fixed(d) => in_tu(d),
             SuspicionTimeout::Scaled { factor, .. } => {
-                let log = (self.params.nodes as f64 + 1.0).ln().ceil();
+                let log = (params.nodes as f64 + 1.0).ln().ceil();
                 f64::from(factor) * log * in_tu(config.probe_period)
             }
         };
@@ -248,17 +305,42 @@ impl Cell {
 
     /// One run. The same for any number of threads and shards.
     pub(crate) fn run(&self, seed: u64, run: usize) -> Result<Sample, LabError> {
-        let mut params = self.params.clone();
-        if let Some(count) = self.layouts {
+        let run_seed = hash_pair(seed, run as u64);
+        match &self.work {
+            Work::Membership(params, layouts) => {
+                let params = self.placed(params, *layouts, seed, run)?;
+                let report = consort_sim::membership::run(&params, run_seed);
+                Ok(sample::of(&params, &report.map_err(|e| self.error(&e))?))
+            }
+            Work::Election(params) => {
+                let report = election::run(params, run_seed).map_err(|e| self.error(&e))?;
+                Ok(sample::of_values(sample::of_election(params, &report)))
+            }
+            Work::Churn(params, span) => {
+                let churn = election::churn(params, run_seed, *span).map_err(|e| self.error(&e))?;
+                Ok(sample::of_values(sample::of_churn(&churn)))
+            }
+            Work::Numbers(args, numbers) => Ok(sample::of_values(numbers(args, run_seed))),
+        }
+    }
+
+    /// The parameters with the layout of a run, where runs share some.
+    fn placed(
+        &self,
+        params: &Params,
+        layouts: Option<u64>,
+        seed: u64,
+        run: usize,
+    ) -> Result<Params, LabError> {
+        let mut params = params.clone();
+        if let Some(count) = layouts {
             let layout = hash_pair(hash_pair(seed, LAYOUTS), run as u64 % count);
             let (side, range) = (params.side(), params.range());
             let layout = Layout::draw(&params.topology, params.nodes, side, range, layout);
             params.range = Some(range);
             params.topology = Topology::Positions(layout.map_err(|e| self.error(&e))?.points);
         }
-        let report = consort_sim::membership::run(&params, hash_pair(seed, run as u64))
-            .map_err(|e| self.error(&e))?;
-        Ok(sample::of(&params, &report))
+        Ok(params)
     }
 
     fn error(&self, error: &dyn Display) -> LabError {

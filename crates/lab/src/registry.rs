@@ -12,7 +12,8 @@ pub fn all() -> Vec<&'static Claim> {
         claims::testbed::CLAIMS,
         claims::product::CLAIMS,
     ];
-    groups.into_iter().flatten().collect()
+    let elections = claims::election::claims();
+    groups.into_iter().flatten().chain(elections).collect()
 }
 
 /// The claims with these ids, in order of the registry.

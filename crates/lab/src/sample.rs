@@ -1,9 +1,15 @@
 //! What one run showed, and statistics over runs.
 
 use crate::stat::{mean, quantile};
+use alloc::collections::BTreeMap;
+use consort_proto::election::paper::Config;
+use consort_sim::election::{self, Churn, Outcome};
 use consort_sim::membership::{Params, Report};
 use consort_sim::units::PERIOD_TU;
 use serde::{Deserialize, Serialize};
+
+/// Named numbers that a run gives. One that is not a number is left out: nothing was measured.
+pub type Values = BTreeMap<String, f64>;
 
 /// Time units in an hour of a node with a period of a second.
 const HOUR_TU: f64 = 3600.0 * PERIOD_TU;
@@ -44,6 +50,9 @@ pub struct Sample {
     /// By span of time and pair of nodes: bytes sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<u64>>,
+    /// What runs of other kinds than membership give.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: Values,
 }
 
 /// Takes from a report what claims are about.
@@ -71,7 +80,67 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
         flaps: report.flaps as f64 / healthy_hours,
         doubts: report.doubts as f64 / healthy_hours,
         flows: report.flows.clone(),
+        values: Values::new(),
     }
+}
+
+/// A sample of named numbers alone; those that are none are left out.
+pub(crate) fn of_values(mut values: Values) -> Sample {
+    values.retain(|_, x| x.is_finite());
+    Sample {
+        values,
+        ..Sample::default()
+    }
+}
+
+/// How the numbers of an election begin: `base`, or `base+f1` when one more node is asked.
+pub fn lane_name(config: &Config) -> String {
+    match config.failed_max {
+        0 => config.method.name().into(),
+        f => format!("{}+f{f}", config.method),
+    }
+}
+
+/// What elections gave.
+pub(crate) fn of_election(params: &election::Params, report: &election::Report) -> Values {
+    type Metric = (&'static str, fn(&Outcome) -> Option<f64>);
+    const METRICS: [Metric; 11] = [
+        ("time", |o| o.completion),
+        ("agreed", |o| Some(f64::from(u8::from(o.leader.is_some())))),
+        ("bytes", |o| Some(o.byte_hops as f64)),
+        ("tree", |o| Some(o.byte_hops_tree as f64)),
+        ("changes", |o| Some(f64::from(o.changes))),
+        ("calm-changes", |o| {
+            (o.restarts == 0).then_some(f64::from(o.changes))
+        }),
+        ("calm-bytes", |o| {
+            (o.restarts == 0).then_some(o.byte_hops as f64)
+        }),
+        ("restarts", |o| Some(f64::from(o.restarts))),
+        ("hash", |o| o.leader.map(|rank| rank as f64)),
+        ("health", |o| o.health_rank),
+        ("unicasts", |o| Some(o.unicasts as f64)),
+    ];
+    let mut values = Values::from([("local-wrong".into(), report.local_wrong)]);
+    for (config, outcome) in params.lanes.iter().zip(&report.outcomes) {
+        let name = lane_name(config);
+        for (metric, of) in METRICS {
+            if let Some(x) = of(outcome) {
+                values.insert(format!("{name}.{metric}"), x);
+            }
+        }
+    }
+    values
+}
+
+/// What a look at the lists of a group gave.
+pub(crate) fn of_churn(churn: &Churn) -> Values {
+    Values::from([
+        ("c".into(), f64::from(churn.most)),
+        ("c-window".into(), f64::from(churn.most_in_window)),
+        ("c-mean".into(), churn.mean),
+        ("p".into(), churn.unhealthy_unknown),
+    ])
 }
 
 /// Some of the runs of a cell.
@@ -99,6 +168,16 @@ impl<'a> View<'a> {
         let keep = self.keep;
         let all = self.samples.iter().enumerate();
         all.filter(move |(run, _)| keep(*run)).map(|(_, s)| s)
+    }
+
+    /// The named number of every run that has it.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = f64> {
+        self.runs().filter_map(move |s| s.values.get(name).copied())
+    }
+
+    /// Mean of a named number; not a number when no run has it.
+    pub fn value(&self, name: &str) -> f64 {
+        mean(self.all(name))
     }
 
     fn detections(&self) -> impl Iterator<Item = f64> {

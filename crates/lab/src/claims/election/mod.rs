@@ -1,0 +1,28 @@
+//! Churn-tolerant elections and churn estimation (doctoral thesis, chapters 5 to 7).
+//!
+//! What the thesis leaves open is chosen once, here: no spare nodes are asked (f = 0), which fits its
+//! completion times; the initiator may ask itself; a drop rate is that of a message from end to end;
+//! sizes are encoded sizes; every copy of a multicast is routed, and sent again each timeout until it is
+//! there; the node of hash rank h drops 1 + e^(-h/1.5) times as much; unhealth is the number of
+//! suspicions heard of, and of equals the higher hash counts as worse; which hash is where is drawn.
+
+mod chapter5;
+mod deployment;
+mod desk;
+mod estimate;
+mod figures;
+mod safety;
+
+use crate::claim::Claim;
+
+/// The claims of this source, in order.
+pub fn claims() -> impl Iterator<Item = &'static Claim> {
+    let groups: [&[Claim]; 5] = [
+        chapter5::CLAIMS,
+        figures::CLAIMS,
+        deployment::CLAIMS,
+        safety::CLAIMS,
+        estimate::CLAIMS,
+    ];
+    groups.into_iter().flatten()
+}
