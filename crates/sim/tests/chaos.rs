@@ -40,14 +40,3 @@ fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
         }
     });
 }
-
-/// A leader whose record came after its header, so that nobody looked at it again (7222, L4).
-#[test]
-fn elections_that_once_failed_stay_fixed() {
-    let params = ChaosParams::elections();
-    for seed in [7222] {
-        if let Err(violation) = chaos(seed, &params) {
-            panic!("{violation}");
-        }
-    }
-}

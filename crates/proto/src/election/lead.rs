@@ -216,9 +216,10 @@ impl Race {
     /// Gives up leadership: nobody is named, the best other candidate is asked to hold an election.
     /// This node stands again when somebody else leads.
     pub(super) fn resign(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
-        let Some(claim) = self.claim.filter(|c| c.names(env.me, env.life())) else {
+        let Some(claim) = self.claim.filter(|_| self.is_named(env)) else {
             return;
         };
+        self.resigned = Some(claim.key.token);
         self.returning = true;
         cx.emit(Report::Campaigns);
         let (others, _) = env.best(self.id, 1, |e| e.id != env.me && !e.suspect);

@@ -44,7 +44,6 @@ use crate::protocol::{Cx, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use core::time::Duration;
 use race::Race;
 use serde::Serialize;
 use view::Env;
@@ -232,7 +231,7 @@ impl Election {
             claim: race.claim,
             has_leader: race.has_leader(env),
             acting: race.lead.acting,
-            valid_until: valid_until(env),
+            valid_until: membership.in_touch_until(now),
             campaigns: env.own_entry(election).is_some(),
             electing: race.run.is_some(),
             quorum,
@@ -492,16 +491,6 @@ impl Election {
     pub fn alone(config: Config, now: Instant) -> Election {
         Election::new(config, 0, 1150, now)
     }
-}
-
-/// Until when a leader may act without hearing from anybody: half of the time that passes at least
-/// before others declare it down. On its own it is its whole group.
-fn valid_until(env: Env<'_>) -> Instant {
-    let span: Duration = env.fresh() / 2;
-    if env.view.membership.table().live() == 0 {
-        return env.now + span;
-    }
-    env.view.membership.last_heard() + span
 }
 
 impl Protocol for Election {

@@ -28,6 +28,8 @@ pub(super) struct Race {
     pub(super) candidacy: Option<Candidacy>,
     /// It stands again as soon as somebody else leads.
     pub(super) returning: bool,
+    /// By which this process led and gave up.
+    pub(super) resigned: Option<Token>,
     pub(super) opened_at: Instant,
     /// The greatest claim seen (S1).
     pub(super) claim: Option<Claim>,
@@ -59,6 +61,7 @@ impl Race {
             policy: None,
             candidacy: None,
             returning: false,
+            resigned: None,
             opened_at: now,
             claim: None,
             floor,
@@ -100,15 +103,27 @@ impl Race {
         (hash_pair(hash_pair(term.0, initiator.0), hash_pair(life.0, tail)) as u32).max(1)
     }
 
-    /// Whether the claim held names this process.
+    /// Whether the claim held names this process, and it has not resigned.
     pub(super) fn is_named(&self, env: Env<'_>) -> bool {
-        self.claim.is_some_and(|c| c.names(env.me, env.life()))
+        let named = |c: &Claim| c.names(env.me, env.life());
+        self.claim
+            .as_ref()
+            .is_some_and(|c| named(c) && self.resigned != Some(c.key.token))
+    }
+
+    /// What has become of the leader by the claim held.
+    pub(super) fn leaders_fate(&self, env: Env<'_>) -> Option<Fate> {
+        let claim = self.claim?;
+        if claim.leader == env.me && !self.is_named(env) {
+            // Who resigned does not lead again by the same claim, even if it stands again.
+            return Some(Fate::Gone);
+        }
+        Some(env.fate(self.id, claim.leader, claim.leader_life))
     }
 
     /// Whether a leader by the claim held is there, as far as this node knows.
     pub(super) fn has_leader(&self, env: Env<'_>) -> bool {
-        let fate = |c: Claim| env.fate(self.id, c.leader, c.leader_life);
-        matches!(self.claim.map(fate), Some(Fate::Here | Fate::Unknown))
+        matches!(self.leaders_fate(env), Some(Fate::Here | Fate::Unknown))
     }
 
     /// The term of the next election. Retries do not raise it, so that a node on its own cannot
@@ -196,16 +211,14 @@ impl Race {
 
     /// Whether an election is due: nobody leads, as far as this node knows. A suspect still leads.
     fn is_leaderless(&mut self, env: Env<'_>) -> bool {
-        let Some(claim) = self.claim else {
-            return env.now >= self.boot_ends(env);
-        };
-        match env.fate(self.id, claim.leader, claim.leader_life) {
-            Fate::Here => {
+        match self.leaders_fate(env) {
+            None => env.now >= self.boot_ends(env),
+            Some(Fate::Here) => {
                 self.unknown_since = None;
                 false
             }
-            Fate::Failed | Fate::Gone => true,
-            Fate::Unknown => {
+            Some(Fate::Failed | Fate::Gone) => true,
+            Some(Fate::Unknown) => {
                 let since = *self.unknown_since.get_or_insert(env.now);
                 env.now.since(since) >= env.fresh()
             }

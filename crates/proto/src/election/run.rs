@@ -70,15 +70,17 @@ impl Race {
     ) {
         stats.elections += 1;
         let incumbent = self.claim.map(|c| (c.leader, c.leader_life));
-        let fate = incumbent.map(|(id, life)| env.fate(self.id, id, life));
+        let fate = self.leaders_fate(env);
         let gone = !objection && fate.is_some_and(|f| f != Fate::Here);
+        // One that resigned and stands again may win.
+        let ruled_out = incumbent.filter(|(id, _)| gone && *id != env.me);
         self.run = Some(Run {
             term: self.next_term(env),
             attempt: cx.rng.bits32(),
             phase: Phase::Query,
             objection,
             base: self.claim,
-            skip: incumbent.filter(|_| gone).into_iter().collect(),
+            skip: ruled_out.into_iter().collect(),
             asked: Vec::new(),
             answers: Vec::new(),
             extra: Vec::new(),
@@ -299,6 +301,7 @@ impl Race {
             self.stand_back(cx, env, env.period());
             return;
         };
+        let in_office = self.has_leader(env);
         let run = self.run.as_mut().expect("a choice needs an election");
         if !choice.certified && !core::mem::replace(&mut run.widened, true) {
             self.widen(cx, env, &choice);
@@ -306,6 +309,7 @@ impl Race {
         }
         run.phase = Phase::Notify;
         let incumbent = run.objection
+            && in_office
             && run
                 .base
                 .is_some_and(|c| c.names(choice.entry.id, choice.entry.life));

@@ -499,6 +499,10 @@ impl Membership {
 
     /// Announces changed attributes.
     pub(super) fn announce(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.is_leaving() {
+            // What comes after a goodbye would take it back (I4).
+            return;
+        }
         self.raise_incarnation(cx);
         self.spread(cx.now, cx.me, cx.me, Urgency::Arrival);
     }

@@ -172,6 +172,8 @@ pub struct Membership {
     unlucky: bool,
     last_heard: Instant,
     naps_until: Instant,
+    /// This process did not run for a while; until then it may not have heard what it missed.
+    missing_until: Instant,
     isolated_since: Option<Instant>,
     /// Members of whom there was news lately, the latest last.
     news: VecDeque<(Instant, NodeId)>,
@@ -219,6 +221,7 @@ impl Membership {
             unlucky: false,
             last_heard: Instant::ZERO,
             naps_until: Instant::ZERO,
+            missing_until: Instant::ZERO,
             isolated_since: None,
             news: VecDeque::new(),
             repairs: [None; 3],
@@ -290,9 +293,18 @@ impl Membership {
         self.config.suspicion_min(self.size())
     }
 
-    /// When this node last heard from anybody.
-    pub fn last_heard(&self) -> Instant {
-        self.last_heard
+    /// Until when this node takes part in its group without hearing from anybody: half of the time that
+    /// passes at least before others declare it down. Alone it is its whole group. After a pause it takes
+    /// as long to be sure of having heard what it missed, whatever waited for it to be read.
+    pub fn in_touch_until(&self, now: Instant) -> Instant {
+        let span = self.suspicion_min() / 2;
+        if now < self.missing_until {
+            return Instant::ZERO;
+        }
+        if self.table.live() == 0 {
+            return now + span;
+        }
+        self.last_heard + span
     }
 
     /// The plan in force: members with the life they are planned in, and how many of the sum of all
@@ -390,6 +402,7 @@ impl Membership {
         }
         let paused = cx.now.since(self.tick_due);
         self.stats.pauses += 1;
+        self.missing_until = cx.now + self.suspicion_min() / 2;
         self.drop_probes(cx);
         self.postpone_suspicions(cx, paused);
         self.raise_health(2);

@@ -219,3 +219,56 @@ fn a_sample_counts_each_member_once() {
     }
     assert_eq!(bench.e.tracked(E)[0].beta.weight(), before + 1.0);
 }
+
+#[test]
+fn one_that_resigned_and_stands_again_leads_only_by_another_election() {
+    let mut bench = Bench::new(1, 1, 0);
+    bench.timer(TimerKind::Start);
+    let first = bench.held().unwrap().key.token;
+    assert_eq!(bench.e.acting(E), Some(first));
+    bench.order(Order::Withdraw(E));
+    assert_eq!(bench.e.acting(E), None);
+    let effects = bench.order(Order::Campaign(E, Candidacy::default()));
+    assert!(effects.contains(&Effect::Emit(Report::Campaigns)));
+    assert_eq!(bench.e.acting(E), None, "no silent resumption");
+    let standing = bench.e.standing(bench.me, bench.now, &bench.m, E).unwrap();
+    assert!(!standing.has_leader);
+    let nonce = 3;
+    let effects = bench.msg(2, Msg::Probe(E, nonce));
+    let election = E;
+    let leads = false;
+    let answer = Msg::Incumbent {
+        election,
+        nonce,
+        leads,
+    };
+    assert_eq!(sends(&effects), [(NodeId(2), &answer)]);
+    bench.look();
+    bench.timer(TimerKind::Start);
+    let second = bench.held().unwrap().key.token;
+    assert!(second > first);
+    assert_eq!(bench.e.acting(E), Some(second));
+}
+
+/// A storm of 50 nodes found a better candidate that never objected (L4): the leader had restarted, was
+/// heard of by its header first, and its record followed without an event.
+#[test]
+fn a_leader_that_becomes_comparable_without_an_event_is_looked_at_again() {
+    let best = ranking(3);
+    let policy = Policy {
+        preempt: Preempt::Strict {
+            hold: Duration::from_secs(5),
+        },
+        ..Policy::default()
+    };
+    let mut bench = Bench::with(best[0], 3, Quorum::Deterministic { c: 1 }, policy);
+    bench.m.pretend(NodeId(best[1]), |m| m.current = false);
+    let objects = |effects: &Effects| {
+        let object = |e: &EffectOf<Election>| matches!(e, Effect::SetTimer(t, _) if t.kind == TimerKind::Object);
+        effects.iter().any(object)
+    };
+    let effects = bench.msg(best[1], Msg::Claim(E, claim(1, best[1], 1, best[1])));
+    assert!(!objects(&effects));
+    bench.m.pretend(NodeId(best[1]), |m| m.current = true);
+    assert!(objects(&bench.timer(TimerKind::Look)));
+}

@@ -14,6 +14,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec;
 use core::net::SocketAddr;
+use core::time::Duration;
 
 const E: ElectionId = ElectionId(7);
 const LIFE: Life = Life(10);

@@ -215,3 +215,29 @@ fn the_seeds_of_the_latest_order_are_asked_first() {
     let effects = b.input(Input::Join(vec![addr(9)]));
     assert_eq!(effects[0], Effect::Send(To::Addr(addr(9)), Msg::Join));
 }
+
+/// I4: found by a storm over elections, in which a leader that leaves also gives up its candidacy.
+#[test]
+fn nothing_is_announced_after_a_goodbye() {
+    let mut bench = Bench::new(3);
+    bench.input(Input::Leave);
+    let said = bench.m.incarnation();
+    bench.input(Input::SetMeta(Meta::named("late")));
+    bench.input(Input::SetAddr(addr(9)));
+    assert_eq!(bench.m.incarnation(), said);
+}
+
+/// What lay in the socket's buffer is no sign that this node is still in touch.
+#[test]
+fn after_a_pause_it_takes_a_while_to_be_in_touch() {
+    let mut bench = Bench::new(3);
+    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
+    let half = bench.m.suspicion_min() / 2;
+    assert_eq!(bench.m.in_touch_until(bench.now), bench.now + half);
+    bench.now = bench.now + half * 20;
+    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
+    assert_eq!(bench.m.in_touch_until(bench.now), Instant::ZERO);
+    bench.now = bench.now + half;
+    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
+    assert_eq!(bench.m.in_touch_until(bench.now), bench.now + half);
+}
