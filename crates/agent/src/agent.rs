@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::listen::{HttpAddr, ListenError, Listener, listen};
 use crate::routes;
-use consort::{Events, Life, Node, StartError, Stopped};
+use consort::{ElectionError, Events, Life, Node, StartError, Stopped};
 use core::time::Duration;
 use std::io;
 use tokio::task::JoinHandle;
@@ -18,6 +18,14 @@ pub enum AgentError {
     /// See there.
     #[error(transparent)]
     Node(#[from] StartError),
+    /// Correct the settings of the election it names.
+    #[error("election `{name}`: {source}")]
+    Election {
+        /// Which.
+        name: String,
+        /// What is wrong.
+        source: ElectionError,
+    },
     /// See there.
     #[error(transparent)]
     Http(#[from] ListenError),
@@ -48,7 +56,8 @@ impl Agent {
             .name(config.name)
             .bind(config.bind)
             .join(config.join)
-            .config(config.protocol);
+            .config(config.protocol)
+            .observer(config.observer);
         for (key, value) in config.tags {
             builder = builder.tag(key, value);
         }
@@ -64,7 +73,20 @@ impl Agent {
         if let Some(last) = last {
             builder = builder.life_after(last);
         }
+        let mut watched = Vec::new();
+        for election in config.elections {
+            match election.options {
+                Some(options) => builder = builder.election(election.name, options),
+                None => watched.push(election.name),
+            }
+        }
         let (node, events) = builder.start_subscribed().await?;
+        for name in watched {
+            if let Err(source) = node.election(&name).await {
+                node.shutdown().await;
+                return Err(AgentError::Election { name, source });
+            }
+        }
         let router = routes::router(node.clone(), &group);
         let stopped = {
             let node = node.clone();

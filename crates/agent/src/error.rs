@@ -1,9 +1,9 @@
 //! Errors on their way to the client.
 
-use axum::extract::rejection::JsonRejection;
+use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use consort::{JoinError, Stopped};
+use consort::{CampaignError, JoinError, ResignError, Stopped};
 
 /// An error without its request's id, which `guard` adds.
 #[derive(Clone, Debug)]
@@ -53,6 +53,32 @@ impl From<JoinError> for ApiError {
             _ => (StatusCode::BAD_REQUEST, "bad_seed"),
         };
         ApiError::new(status, code, error.to_string())
+    }
+}
+
+impl From<CampaignError> for ApiError {
+    fn from(error: CampaignError) -> ApiError {
+        match error {
+            CampaignError::Stopped(stopped) => stopped.into(),
+            other => ApiError::new(StatusCode::CONFLICT, "not_candidate", other.to_string()),
+        }
+    }
+}
+
+impl From<ResignError> for ApiError {
+    fn from(error: ResignError) -> ApiError {
+        let code = match error {
+            ResignError::Stopped(stopped) => return stopped.into(),
+            ResignError::NotLeading => "not_leading",
+            _ => "no_candidate",
+        };
+        ApiError::new(StatusCode::CONFLICT, code, error.to_string())
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(rejection: PathRejection) -> ApiError {
+        ApiError::new(rejection.status(), "bad_request", rejection.body_text())
     }
 }
 

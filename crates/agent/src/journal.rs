@@ -63,6 +63,21 @@ fn log(event: &Event) {
         Event::OptionsDiffer { id } => {
             tracing::warn!("node {id} runs with another probe_period; set the same everywhere");
         }
+        Event::LeaderChanged { election, leader } => {
+            let term = leader.token.term.0;
+            let who = match leader.name.as_str() {
+                "" => leader.id.to_string(),
+                name => name.to_owned(),
+            };
+            tracing::info!("{who} leads election {election} (term {term})");
+        }
+        Event::LeaderVacant { election } => tracing::warn!("nobody leads election {election}"),
+        Event::BecameLeader { election, token } => {
+            tracing::info!("this node leads election {election}, token {token}");
+        }
+        Event::SteppedDown { election, .. } => {
+            tracing::info!("this node leads election {election} no more");
+        }
         other => tracing::info!("{other:?}"),
     }
 }

@@ -8,6 +8,12 @@
 //! | `POST /v1/join` | takes an [`api::JoinRequest`]; waits for a seed to answer |
 //! | `POST /v1/leave` | says goodbye; the agent stops after the answer |
 //! | `GET /v1/events` | server-sent events, each an [`api::EventView`] |
+//! | `GET /v1/elections` | array of [`api::ElectionView`] |
+//! | `GET /v1/elections/NAME` | who leads, and how this node stands: [`api::ElectionView`] |
+//! | `POST /v1/elections/NAME/campaign` | stands in it; takes an [`api::CampaignRequest`] or nothing |
+//! | `POST /v1/elections/NAME/withdraw` | stands in it no more |
+//! | `POST /v1/elections/NAME/resign` | stops leading; takes an [`api::ResignRequest`] or nothing |
+//! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
 //! | `GET /v1/stats` | counters |
 //! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
 //!
@@ -29,6 +35,8 @@ mod listen;
 mod routes;
 
 pub use agent::{Agent, AgentError};
-pub use config::{Config, ConfigError, RawConfig, RawMembership};
+pub use config::{
+    Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawMembership,
+};
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

@@ -238,3 +238,136 @@ async fn a_unix_socket_serves_the_same_and_is_removed() {
     agent.leave().await.unwrap();
     assert!(!path.exists());
 }
+
+/// Asks until `condition` holds.
+async fn until(agent: &Agent, path: &str, condition: impl Fn(&Value) -> bool) -> Value {
+    let start = Instant::now();
+    loop {
+        let (status, view) = get(agent, path).await;
+        assert_eq!(status, 200, "{view}");
+        if condition(&view) {
+            return view;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{view}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn elections_are_held_handed_over_and_left() {
+    let (a, b) = (start(config("a")).await, start(config("b")).await);
+    let seed = a.node().local_addr();
+    post(&b, "/v1/join", &format!(r#"{{"addresses":["{seed}"]}}"#)).await;
+    let path = "/v1/elections/head%20of%20yard";
+    let (status, view) = get(&a, path).await;
+    assert_eq!(
+        (status, &view["vacant"]),
+        (200, &Value::Bool(true)),
+        "{view}"
+    );
+    assert_eq!(view["name"], "head of yard");
+    assert_eq!(get(&a, "/v1/elections").await.1, Value::Array(vec![]));
+
+    let (status, view) = ask(&a, "POST", &format!("{path}/campaign"), "", "").await;
+    assert_eq!(
+        (status, view["role"].as_str()),
+        (200, Some("candidate")),
+        "{view}"
+    );
+    let view = until(&a, path, |v| v["acting"].is_string()).await;
+    assert_eq!(view["acting"], view["leader"]["token"]);
+    assert!(
+        view["valid_for_ms"].as_u64().unwrap() > 0 && view["role"] == "leader",
+        "{view}"
+    );
+    assert_eq!(
+        (&view["leader"]["name"], &view["leader"]["self"]),
+        (&"a".into(), &true.into())
+    );
+    let seen = until(&b, path, |v| !v["leader"].is_null()).await;
+    assert_eq!(seen["leader"]["token"], view["leader"]["token"]);
+    let (_, all) = get(&b, "/v1/elections").await;
+    assert_eq!(
+        all[0]["name"], seen["id"],
+        "b was never told the name: {all}"
+    );
+    let (_, churn) = get(&a, "/v1/churn").await;
+    assert!(churn[0]["quorum"].as_u64().unwrap() >= 1, "{churn}");
+
+    for (got, status, code) in [
+        (
+            post(&b, &format!("{path}/resign"), "{}").await,
+            409,
+            "not_leading",
+        ),
+        (
+            post(&a, &format!("{path}/resign"), r#"{"to":"zoe"}"#).await,
+            400,
+            "bad_member",
+        ),
+        (
+            post(&a, &format!("{path}/resign"), r#"{"to":"b"}"#).await,
+            409,
+            "no_candidate",
+        ),
+        (
+            post(&a, &format!("{path}/resign"), r#"{"two":"b"}"#).await,
+            422,
+            "bad_request",
+        ),
+        (
+            post(&a, &format!("{path}/campaign"), r#"{"preempt":"now"}"#).await,
+            400,
+            "bad_request",
+        ),
+        (
+            post(&a, "/v1/elections/a%07b/campaign", "").await,
+            400,
+            "bad_request",
+        ),
+        (
+            post(&a, "/v1/elections/a%07b/campaign", "{}").await,
+            400,
+            "bad_election",
+        ),
+        (
+            get(&a, &format!("{path}/campaign")).await,
+            405,
+            "method_not_allowed",
+        ),
+    ] {
+        let found = (got.0, got.1["code"].as_str());
+        assert_eq!(found, (status, Some(code)), "{}", got.1);
+    }
+
+    let (status, _) = post(&b, &format!("{path}/campaign"), r#"{"class":3}"#).await;
+    assert_eq!(status, 200);
+    until(&a, path, |v| {
+        v["candidates"].as_array().is_some_and(|c| c.len() == 2)
+    })
+    .await;
+    let (status, done) = post(&a, &format!("{path}/resign"), r#"{"to":"b"}"#).await;
+    assert_eq!((status, &done["done"]), (200, &true.into()), "{done}");
+    let handed = until(&b, path, |v| v["acting"].is_string()).await;
+    assert!(
+        handed["acting"].as_str() > view["acting"].as_str(),
+        "{handed}"
+    );
+    assert_eq!(handed["leader"]["handed_over"], true);
+
+    // Without a word of whoever asked, a leased candidacy ends, and with it the leadership.
+    let (status, _) = post(&b, &format!("{path}/campaign"), r#"{"lease_ms":300}"#).await;
+    assert_eq!(status, 200);
+    until(&a, path, |v| {
+        v["acting"].is_string() && v["candidates"].as_array().unwrap().len() == 1
+    })
+    .await;
+    let (status, _) = post(&a, &format!("{path}/withdraw"), "").await;
+    assert_eq!(status, 200);
+    until(&b, path, |v| {
+        v["vacant"] == true && v["candidates"] == Value::Array(vec![])
+    })
+    .await;
+    a.kill().await;
+    b.kill().await;
+}

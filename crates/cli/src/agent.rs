@@ -3,7 +3,9 @@
 use crate::Answer;
 use crate::output;
 use clap::builder::ValueParser;
-use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership, journal};
+use consort_agent::{
+    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawMembership, journal,
+};
 use core::time::Duration;
 use std::path::PathBuf;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -46,6 +48,12 @@ pub(crate) struct Args {
     /// Directory that remembers identity and life across restarts [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Stand in this election; repeat for more ([[election]] in a file tells more)
+    #[arg(long, value_name = "NAME")]
+    campaign: Vec<String>,
+    /// Watch elections and stand in none
+    #[arg(long)]
+    observer: bool,
     /// How often a member is probed; use the same everywhere [default: the profile's, 1s]
     #[arg(long, value_parser = humantime::parse_duration)]
     period: Option<Duration>,
@@ -53,7 +61,7 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  consort agent --name kitchen
+  consort agent --name kitchen --campaign gateway
   consort agent --name attic --join 192.168.1.20 --state /var/lib/consort
   consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
 
@@ -61,6 +69,14 @@ fn tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE, as in role=camera".to_owned()),
+    }
+}
+
+/// Settings of an election with all defaults.
+pub(crate) fn stands_in(name: String) -> RawElection {
+    RawElection {
+        name,
+        ..RawElection::default()
     }
 }
 
@@ -80,6 +96,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         http: args.http,
         state: args.state,
         tags: args.tags.into_iter().collect(),
+        observer: args.observer.then_some(true),
+        election: args.campaign.into_iter().map(stands_in).collect(),
+        elections: RawElections::default(),
         membership: RawMembership {
             probe_period: args.period,
             ..RawMembership::default()

@@ -164,10 +164,34 @@ where
     Ok(sender)
 }
 
+/// Where an agent answers about an election; `verb` is empty or starts with a slash.
+pub(crate) fn election_path(name: &str, verb: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let encoded = name.bytes().map(|b| match plain(b) {
+        true => char::from(b).to_string(),
+        false => format!("%{b:02X}"),
+    });
+    format!("/v1/elections/{}{verb}", encoded.collect::<String>())
+}
+
 /// Runs a client command.
 pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
         .block_on(future)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_makes_one_segment_of_a_path() {
+        assert_eq!(election_path("gateway-7", ""), "/v1/elections/gateway-7");
+        assert_eq!(
+            election_path("a/b?c ü", "/resign"),
+            "/v1/elections/a%2Fb%3Fc%20%C3%BC/resign"
+        );
+    }
 }

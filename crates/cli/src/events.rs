@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::client::{AgentAddr, block_on};
+use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
 use consort_agent::api::{EventView, MemberView};
@@ -73,6 +74,7 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         .as_ref()
         .map_or("this node".to_owned(), |m| named(&m.id));
     let by = event.by.as_deref().map(named).unwrap_or_default();
+    let election = safe(event.election.as_deref().unwrap_or_default());
     let reason = safe(event.reason.as_deref().unwrap_or_default());
     match (event.event.as_str(), reason.as_str()) {
         ("up", "joined") => format!("{who} is up"),
@@ -87,6 +89,13 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         ("departed", _) => "this node has left its group".to_owned(),
         ("identity_conflict", _) => "another process uses this node's id".to_owned(),
         ("options_differ", _) => format!("{by} runs with another probe_period"),
+        ("leader_changed", _) => match &event.leader {
+            Some(l) => format!("{} leads {election} (term {})", leader::name(l), l.term),
+            None => format!("another leads {election}"),
+        },
+        ("leader_vacant", _) => format!("nobody leads {election}"),
+        ("became_leader", _) => format!("this node leads {election} and may act"),
+        ("stepped_down", _) => format!("this node leads {election} no more"),
         ("subscribed", _) => "following the events of this node".to_owned(),
         ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
         (other, _) => safe(other),

@@ -5,14 +5,18 @@
 )]
 
 mod agent;
+mod churn;
 mod client;
+mod elect;
 mod events;
 mod info;
 mod join;
+mod leader;
 mod leave;
 mod members;
 mod output;
 mod reproduce;
+mod resign;
 mod sim;
 mod sim_election;
 mod up;
@@ -25,18 +29,20 @@ const EXAMPLES: &str = "\
 Examples:
   consort up                                 a live group of 5 nodes; type k 3 to kill one
   consort members                            who is there, as the agent on this machine sees it
+  consort leader leader                      who leads the election called leader
   consort agent --join 192.168.1.20          one node that joins a group on the network
+  consort elect cron -- ./job                stand in an election, run ./job while leading
   consort members --format json | jq .       for scripts
   consort sim membership --runs 100          the same nodes in a simulator
   consort reproduce --all                    the papers' figures, published and measured
 
 Exit codes:
   0  success, or the answer is yes
-  1  the answer is no, as when no seed answers a join, a simulation breaks an
-     invariant, or a recorded result no longer holds
+  1  the answer is no, as when no seed answers a join, nobody leads, a simulation
+     breaks an invariant, or a recorded result no longer holds
   2  an error, explained on standard error";
 
-/// Coordination without a conductor: know who is there, with no server.
+/// Coordination without a conductor: know who is there and who leads, with no server.
 #[derive(Debug, Parser)]
 #[command(name = "consort", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
@@ -53,6 +59,10 @@ enum Command {
     Leave(leave::Args),
     Events(events::Args),
     Info(info::Args),
+    Leader(leader::Args),
+    Elect(elect::Args),
+    Resign(resign::Args),
+    Churn(churn::Args),
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
 }
@@ -64,6 +74,8 @@ enum Answer {
     Yes,
     /// Exit code 1.
     No,
+    /// The exit code of a command that was run.
+    Code(u8),
 }
 
 fn main() -> ExitCode {
@@ -75,12 +87,17 @@ fn main() -> ExitCode {
         Command::Leave(args) => leave::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Leader(args) => leader::run(&args),
+        Command::Elect(args) => elect::run(args),
+        Command::Resign(args) => resign::run(&args),
+        Command::Churn(args) => churn::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Code(code)) => ExitCode::from(code),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody may be reading standard error either.

@@ -2,12 +2,13 @@
 
 use crate::address::{self, DEFAULT_PORT, Seed};
 use crate::driver::{self, Start};
-use crate::error::StartError;
+use crate::election::{self, ElectionOptions};
+use crate::error::{CampaignError, StartError};
 use crate::event::Events;
 use crate::handle::Node;
 use crate::state::{Remembered, StateDir, StateError};
-use consort_proto::membership::{self, Meta};
-use consort_proto::{Config, Fact, Identity, Life, NodeId, Profile, hash_bytes};
+use consort_proto::membership::{self, Campaign, Meta};
+use consort_proto::{Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -29,6 +30,7 @@ pub struct Builder {
     config: Config,
     state_dir: Option<PathBuf>,
     events_max: usize,
+    elections: Vec<(Arc<str>, ElectionOptions)>,
 }
 
 impl Default for Builder {
@@ -43,6 +45,7 @@ impl Default for Builder {
             config: Config::default(),
             state_dir: None,
             events_max: 1024,
+            elections: Vec::new(),
         }
     }
 }
@@ -137,6 +140,22 @@ impl Builder {
         self
     }
 
+    /// Stands in the election called `name` from the start, in place of what was said of it before.
+    /// Elections can be entered later too: [`Node::election`].
+    pub fn election(mut self, name: impl Into<Arc<str>>, options: ElectionOptions) -> Self {
+        let name = name.into();
+        self.elections.retain(|(other, _)| *other != name);
+        self.elections.push((name, options));
+        self
+    }
+
+    /// Whether this node only observes: it stands in no election and is not asked in any. For members
+    /// that come and go, as tools do. Default no.
+    pub fn observer(mut self, yes: bool) -> Self {
+        self.meta.observer = yes;
+        self
+    }
+
     /// How many events are held for a slow subscriber before it is told that it missed some.
     /// Default 1024.
     pub fn events_max(mut self, events: usize) -> Self {
@@ -156,6 +175,7 @@ impl Builder {
         self.config.check()?;
         self.meta
             .check(usize::from(self.config.membership.meta_max))?;
+        self.check_elections()?;
         let mut seeds: Vec<Seed> = Vec::new();
         for seed in &self.seeds {
             seeds.push(address::resolve(seed, self.bind).await?);
@@ -199,7 +219,8 @@ impl Builder {
             addr,
             meta: self.meta,
         };
-        let meta_max = usize::from(self.config.membership.meta_max);
+        let meta_max = self.config.membership.meta_max;
+        let elections_max = self.config.election.elections_max;
         let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
         // Stored before anybody hears of this life.
         while let Some(fact) = node.poll_fact() {
@@ -214,7 +235,39 @@ impl Builder {
             seeds,
             events_max: self.events_max,
             meta_max,
+            elections_max,
+            elections: self.elections,
         }))
+    }
+
+    /// Whether all elections can be stood in.
+    fn check_elections(&self) -> Result<(), StartError> {
+        let meta_max = self.config.membership.meta_max;
+        let mut meta = self.meta.clone();
+        for (n, (name, options)) in self.elections.iter().enumerate() {
+            let max = self.config.election.elections_max;
+            let fault = |source| StartError::Election {
+                election: name.to_string(),
+                source,
+            };
+            election::check(name).map_err(|e| fault(e.into()))?;
+            if self.meta.observer {
+                return Err(fault(CampaignError::Observer));
+            }
+            if n >= usize::from(max) {
+                return Err(fault(CampaignError::TooMany { max }));
+            }
+            meta.campaigns.push(Campaign {
+                election: ElectionId::of(name),
+                class: options.candidacy.class,
+                attribute: options.candidacy.attribute,
+                settled: true,
+            });
+            if meta.check(usize::from(meta_max)).is_err() {
+                return Err(fault(CampaignError::NoRoom { max: meta_max }));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -229,7 +282,7 @@ pub(crate) async fn store(
     };
     match fact {
         Fact::Life(life) => blocking(move || state.store(Remembered { id, life })).await,
-        Fact::Term(..) => Ok(()),
+        Fact::Term(election, term) => blocking(move || state.store_term(election, term)).await,
     }
 }
 

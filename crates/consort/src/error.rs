@@ -1,5 +1,6 @@
 //! One small error for each operation, each variant with its remedy.
 
+use crate::election::ElectionNameError;
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
 use consort_proto::{ConfigError, NodeId};
@@ -58,6 +59,14 @@ pub enum StartError {
     /// See there.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Correct the settings of the election it names.
+    #[error("election `{election}`: {source}")]
+    Election {
+        /// Which.
+        election: String,
+        /// What is wrong.
+        source: CampaignError,
+    },
     /// Remove one of both: the id from the settings, or the state directory.
     #[error(
         "the state directory belongs to node {stored}, but the id is set to {configured}; \
@@ -130,6 +139,71 @@ pub enum SetTagsError {
     /// Shorten them, or raise `meta_max`.
     #[error(transparent)]
     Meta(#[from] MetaError),
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why there is no handle to an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ElectionError {
+    /// Choose another name.
+    #[error(transparent)]
+    Name(#[from] ElectionNameError),
+    /// Watch fewer elections, or raise `elections_max`.
+    #[error("this node already follows {max} elections, the most that elections_max allows")]
+    TooMany {
+        /// The limit.
+        max: u16,
+    },
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why a node does not stand in an election. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CampaignError {
+    /// Choose another name.
+    #[error(transparent)]
+    Name(#[from] ElectionNameError),
+    /// Start the node without `observer`.
+    #[error("this node is an observer: it watches elections and stands in none")]
+    Observer,
+    /// Take part in fewer elections, or raise `elections_max`.
+    #[error("this node already knows of {max} elections, the most that elections_max allows")]
+    TooMany {
+        /// The limit.
+        max: u16,
+    },
+    /// Shorten the name or drop tags: what a node says of itself has to fit into a datagram.
+    #[error(
+        "name, tags and candidacies take more than the {max} bytes of meta_max; drop some tags"
+    )]
+    NoRoom {
+        /// The limit.
+        max: u16,
+    },
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why a leader did not resign. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResignError {
+    /// Only the leader can.
+    #[error("this node does not lead; ask the leader's own agent")]
+    NotLeading,
+    /// Choose a member that stands in the election.
+    #[error("{to} does not stand in this election, as far as this node knows; choose another")]
+    NoCandidate {
+        /// Who was to lead.
+        to: NodeId,
+    },
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),

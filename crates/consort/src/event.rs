@@ -1,8 +1,10 @@
 //! What a node tells its application, with the member it is about.
 
+use crate::election::{self, ElectionName, Leader};
 use crate::member::{self, Member};
+use consort_proto::election::{Standing, Token};
 use consort_proto::membership;
-use consort_proto::{Instant, Life, NodeId};
+use consort_proto::{ElectionId, Instant, Life, NodeId};
 use tokio::sync::broadcast;
 
 pub use consort_proto::membership::{Arrival, Departure};
@@ -65,18 +67,76 @@ pub enum Event {
         /// Who.
         id: NodeId,
     },
+    /// Somebody leads: another than before, or by a later token or stage.
+    LeaderChanged {
+        /// In which election.
+        election: ElectionName,
+        /// Who.
+        leader: Leader,
+    },
+    /// The leader is gone or gave up, and no other is known yet.
+    LeaderVacant {
+        /// In which election.
+        election: ElectionName,
+    },
+    /// This node leads and may act on it: the one before is gone, or had the time to stop.
+    BecameLeader {
+        /// In which election.
+        election: ElectionName,
+        /// Goes with all that is done as the leader.
+        token: Token,
+    },
+    /// This node leads no more.
+    SteppedDown {
+        /// In which election.
+        election: ElectionName,
+        /// By which it led.
+        token: Token,
+    },
 }
 
 impl Event {
-    /// Adds to an event of the core the member it is about.
+    /// Adds to an event of the core whom and what it is about. `named` tells names of elections. `None`
+    /// when there is nothing to tell any more.
     pub(crate) fn from_core(
         event: consort_proto::Event,
         node: &consort_proto::Node,
         now: Instant,
+        named: impl Fn(ElectionId) -> ElectionName,
     ) -> Option<Event> {
-        let consort_proto::Event::Membership(event) = event else {
-            return None;
-        };
+        match event {
+            consort_proto::Event::Membership(event) => Some(Event::of_membership(event, node, now)),
+            consort_proto::Event::Election(event) => {
+                Event::of_election(event, node, now, named(event.election()))
+            }
+        }
+    }
+
+    fn of_election(
+        event: consort_proto::election::Event,
+        node: &consort_proto::Node,
+        now: Instant,
+        election: ElectionName,
+    ) -> Option<Event> {
+        use consort_proto::election::Event as Core;
+        Some(match event {
+            Core::Changed { claim, .. } => {
+                let standing = node.standing(now, election.id)?;
+                let told = Standing {
+                    claim: Some(claim),
+                    has_leader: true,
+                    ..standing
+                };
+                let leader = election::leader(node, &told)?;
+                Event::LeaderChanged { election, leader }
+            }
+            Core::Vacant { .. } => Event::LeaderVacant { election },
+            Core::BecameLeader { token, .. } => Event::BecameLeader { election, token },
+            Core::SteppedDown { token, .. } => Event::SteppedDown { election, token },
+        })
+    }
+
+    fn of_membership(event: membership::Event, node: &consort_proto::Node, now: Instant) -> Event {
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
             Some(member) => Member::new(node, member, now),
             // Forgotten in the very step that reported it.
@@ -90,7 +150,7 @@ impl Event {
                 ..member::itself(node)
             },
         };
-        Some(match event {
+        match event {
             membership::Event::Up { id, life, how } => Event::Up {
                 member: look_up(id, life),
                 life,
@@ -115,7 +175,7 @@ impl Event {
             membership::Event::Departed => Event::Departed,
             membership::Event::IdentityConflict => Event::IdentityConflict,
             membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
-        })
+        }
     }
 }
 

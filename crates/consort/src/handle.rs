@@ -3,7 +3,8 @@
 use crate::address;
 use crate::builder::Builder;
 use crate::driver::{Mode, Order};
-use crate::error::{JoinError, SetTagsError, Stopped};
+use crate::election::{self, Election, ElectionStatus};
+use crate::error::{ElectionError, JoinError, SetTagsError, Stopped};
 use crate::event::{Event, Events};
 use crate::member::Member;
 use crate::stats::Stats;
@@ -31,6 +32,7 @@ pub(crate) struct Inner {
     pub(crate) advertised: SocketAddr,
     pub(crate) name: String,
     pub(crate) meta_max: usize,
+    pub(crate) observer: bool,
     pub(crate) orders: mpsc::Sender<Order>,
     pub(crate) mode: watch::Sender<Mode>,
     /// Weak, so that subscribers learn when the task stops.
@@ -88,12 +90,34 @@ impl Node {
         }
     }
 
+    /// The election called `name`: to watch it, and to stand in it. Members of one group that use the
+    /// same name take part in the same election.
+    pub async fn election(&self, name: &str) -> Result<Election, ElectionError> {
+        election::check(name)?;
+        let name: Arc<str> = name.into();
+        let asked = Arc::clone(&name);
+        let seat = self.ask(|reply| Order::Watch(asked, reply)).await??;
+        Ok(Election::new(self.clone(), name, seat))
+    }
+
+    /// All elections that this node takes part in or holds the outcome of.
+    pub async fn elections(&self) -> Result<Vec<ElectionStatus>, Stopped> {
+        self.ask(Order::Elections).await
+    }
+
+    /// How the election called `name` stands; `None` when this node never heard of it.
+    pub async fn election_status(&self, name: &str) -> Result<Option<ElectionStatus>, Stopped> {
+        self.ask(|reply| Order::ElectionStatus(name.into(), reply))
+            .await
+    }
+
     /// Announces other tags in place of the present ones.
     pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
         let name = self.inner.name.clone();
         let meta = Meta {
             name,
             tags,
+            observer: self.inner.observer,
             ..Meta::default()
         };
         meta.check(self.inner.meta_max)?;
@@ -205,7 +229,10 @@ impl Node {
         self.ask(|reply| Order::Carry(command, reply)).await
     }
 
-    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T, Stopped> {
+    pub(crate) async fn ask<T>(
+        &self,
+        order: impl FnOnce(oneshot::Sender<T>) -> Order,
+    ) -> Result<T, Stopped> {
         let (reply, answer) = oneshot::channel();
         let sent = self.inner.orders.send(order(reply)).await;
         sent.map_err(|_| Stopped)?;

@@ -21,6 +21,10 @@
 //! ([`consort_proto::Node`]). Members that go silent are suspected, given time to object, and then
 //! reported as failed; members that say goodbye are reported as left. What is promised: connected
 //! nodes come to agree on who is there. What is not: that all see changes in the same order.
+//!
+//! Members can elect a leader, in as many elections as they like: see [`Node::election`]. Connected
+//! nodes come to agree on one leader, and every later leader has a greater [`Token`]; [`Leadership`]
+//! tells until when a leader may act.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
@@ -29,6 +33,7 @@
 mod address;
 mod builder;
 mod driver;
+mod election;
 mod error;
 mod event;
 mod handle;
@@ -38,11 +43,20 @@ mod stats;
 
 pub use address::DEFAULT_PORT;
 pub use builder::Builder;
+pub use consort_proto::election::{ParseTokenError, Preempt, Quorum, Stage, Token};
 pub use consort_proto::membership::{Meta, MetaError};
 pub use consort_proto::{
-    Config, ConfigError, Incarnation, Life, NodeId, ParseIdError, Profile, membership,
+    Config, ConfigError, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile, Term,
+    membership,
 };
-pub use error::{JoinError, ResolveError, SetTagsError, StartError, Stopped};
+pub use election::{
+    Candidate, Churn, Election, ElectionName, ElectionNameError, ElectionOptions, ElectionStatus,
+    Leader, Leaders, Leadership,
+};
+pub use error::{
+    CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError, StartError,
+    Stopped,
+};
 pub use event::{Arrival, Departure, Event, EventError, Events};
 pub use handle::Node;
 pub use member::{Member, Status};

@@ -1,17 +1,24 @@
-//! What a node remembers across restarts: its id and its last life, and where members listened.
+//! What a node remembers across restarts: its id and its last life, the terms of elections, and where
+//! members listened.
 //!
 //! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
 //! closed by a checksum. A file that does not check is reported and left alone: it may be the only
-//! record of this node's identity. The addresses of members are in a file of their own; they are hints,
+//! record of this node's identity. Terms are kept the same way in a file of their own. The addresses of members are in a file of their own; they are hints,
 //! so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
-use consort_proto::{Life, NodeId, hash_bytes};
+use consort_proto::{ElectionId, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &str = "consort-state 1";
+const TERMS_MAGIC: &str = "consort-terms 1";
+
+/// Elections whose terms are kept. Terms start from the time of day: the smallest are the oldest.
+const TERMS_MAX: usize = 1024;
 
 /// Addresses kept: enough that one of them is likely to answer.
 const MEMBERS_MAX: usize = 16;
@@ -44,6 +51,15 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
+    /// Restore the file from a backup, or remove it.
+    #[error(
+        "file of terms {path} is damaged; restore it, or remove it (a leader could then get a smaller \
+         token than one before, should all members have lost theirs)"
+    )]
+    TermsDamaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// Stop the other process, or give this one a directory of its own.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
@@ -56,8 +72,12 @@ pub enum StateError {
 #[derive(Debug)]
 pub(crate) struct StateDir {
     dir: PathBuf,
+    terms: Mutex<Terms>,
     _lock: File,
 }
+
+/// The greatest term of each election.
+type Terms = BTreeMap<ElectionId, Term>;
 
 impl StateDir {
     /// Creates or opens `dir` and reads what it remembers.
@@ -82,8 +102,33 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
         };
-        let dir = dir.to_owned();
-        Ok((StateDir { dir, _lock: lock }, remembered))
+        let path = dir.join("terms");
+        let terms = match fs::read(&path) {
+            Ok(bytes) => parse_terms(&bytes).ok_or(StateError::TermsDamaged { path })?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Terms::new(),
+            Err(source) => return Err(failed(&path)(source)),
+        };
+        let state = StateDir {
+            dir: dir.to_owned(),
+            terms: Mutex::new(terms),
+            _lock: lock,
+        };
+        Ok((state, remembered))
+    }
+
+    /// The greatest term of an election that was stored.
+    pub(crate) fn term(&self, election: ElectionId) -> Option<Term> {
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        terms.get(&election).copied()
+    }
+
+    /// Stores a term, unless a greater one is. When this returns, it is on the disk.
+    pub(crate) fn store_term(&self, election: ElectionId, term: Term) -> Result<(), StateError> {
+        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        if !raise(&mut terms, election, term) {
+            return Ok(());
+        }
+        self.replace("terms", &format_terms(&terms))
     }
 
     /// Where members listened when they were last stored.
@@ -121,9 +166,47 @@ impl StateDir {
 }
 
 fn format(Remembered { id, life }: Remembered) -> String {
-    let body = format!("{MAGIC}\nid {id}\nlife {}\n", life.0);
+    with_check(format!("{MAGIC}\nid {id}\nlife {}\n", life.0))
+}
+
+/// Takes a term, unless a greater one is known; the oldest make room.
+fn raise(terms: &mut Terms, election: ElectionId, term: Term) -> bool {
+    let stored = terms.get(&election);
+    if stored.is_some_and(|&stored| stored >= term) {
+        return false;
+    }
+    terms.insert(election, term);
+    while terms.len() > TERMS_MAX
+        && let Some((&oldest, _)) = terms.iter().min_by_key(|&(_, &term)| term)
+    {
+        terms.remove(&oldest);
+    }
+    true
+}
+
+fn format_terms(terms: &Terms) -> String {
+    let lines = terms
+        .iter()
+        .map(|(id, term)| format!("{id:?} {}\n", term.0));
+    with_check(format!("{TERMS_MAGIC}\n{}", lines.collect::<String>()))
+}
+
+fn with_check(body: String) -> String {
     let check = hash_bytes(body.as_bytes());
     format!("{body}check {check:016x}\n")
+}
+
+fn parse_terms(bytes: &[u8]) -> Option<Terms> {
+    let text = str::from_utf8(bytes).ok()?;
+    let body = text.strip_prefix(TERMS_MAGIC)?.strip_prefix('\n')?;
+    let lines = body.lines().take_while(|line| !line.starts_with("check "));
+    let terms = lines.map(|line| {
+        let (id, term) = line.split_once(' ')?;
+        let id = ElectionId(u32::from_str_radix(id, 16).ok()?);
+        Some((id, Term(term.parse().ok()?)))
+    });
+    let terms: Terms = terms.collect::<Option<Terms>>()?;
+    (format_terms(&terms) == text).then_some(terms)
 }
 
 fn parse(bytes: &[u8]) -> Option<Remembered> {
@@ -158,6 +241,48 @@ mod tests {
         assert!(matches!(second, Err(StateError::InUse { .. })));
         drop(state);
         assert_eq!(StateDir::open(dir.path()).unwrap().1, Some(SOME));
+    }
+
+    #[test]
+    fn terms_never_go_back_and_damage_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (ElectionId(0xa), ElectionId(0xb));
+        let state = StateDir::open(dir.path()).unwrap().0;
+        assert_eq!(state.term(a), None);
+        for (id, term) in [(a, 7), (b, 3), (a, 9), (a, 8)] {
+            state.store_term(id, Term(term)).unwrap();
+        }
+        drop(state);
+        let state = StateDir::open(dir.path()).unwrap().0;
+        assert_eq!(
+            (state.term(a), state.term(b)),
+            (Some(Term(9)), Some(Term(3)))
+        );
+        drop(state);
+
+        let path = dir.path().join("terms");
+        let good = format_terms(&[(a, Term(9)), (b, Term(3))].into()).into_bytes();
+        for n in 0..good.len() {
+            let mut flipped = good.clone();
+            flipped[n] ^= 1;
+            for bytes in [&flipped[..], &good[..n]] {
+                fs::write(&path, bytes).unwrap();
+                let opened = StateDir::open(dir.path());
+                assert!(matches!(opened, Err(StateError::TermsDamaged { .. })));
+            }
+        }
+        fs::write(&path, &good).unwrap();
+        assert_eq!(StateDir::open(dir.path()).unwrap().0.term(a), Some(Term(9)));
+    }
+
+    #[test]
+    fn the_oldest_terms_make_room() {
+        let mut terms = Terms::new();
+        for n in 0..=TERMS_MAX as u32 {
+            assert!(raise(&mut terms, ElectionId(n), Term(500 + u64::from(n))));
+        }
+        assert_eq!(terms.len(), TERMS_MAX);
+        assert!(!terms.contains_key(&ElectionId(0)) && terms.contains_key(&ElectionId(1)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The local nodes: each an agent with its own sockets, in this process.
 
+use crate::agent::stands_in;
 use anyhow::{Context, bail};
 use consort::{Event, EventError, Life, Node, NodeId, Status};
 use consort_agent::{Agent, AgentError, Config, HttpAddr, ListenError, RawConfig, RawMembership};
@@ -8,6 +9,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use tokio::sync::mpsc;
+
+/// The election that all stand in.
+pub(crate) const ELECTION: &str = "leader";
 
 /// How long all goodbyes together may take.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(2);
@@ -110,6 +114,7 @@ impl Group {
                 bind: Some(bind.to_string()),
                 http: Some(http.to_string()),
                 join: self.seeds(),
+                election: vec![stands_in(ELECTION.to_owned())],
                 membership: RawMembership {
                     probe_period: Some(self.plan.period),
                     ..RawMembership::default()

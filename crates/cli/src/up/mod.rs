@@ -11,7 +11,7 @@ use consort_agent::HttpAddr;
 use consort_agent::api::MemberView;
 use core::net::SocketAddr;
 use core::time::Duration;
-use group::{Group, Note, Plan};
+use group::{ELECTION, Group, Note, Plan};
 use order::Order;
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Instant;
@@ -25,7 +25,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Start a live group of nodes on this machine and watch it
 ///
 /// Each node has its own UDP socket and HTTP interface on loopback. Type commands (also piped in) to
-/// kill, pause and revive nodes and see the others find out. Ctrl-C lets all leave.
+/// kill, pause and revive nodes and see the others find out. All stand in an election, so that one
+/// leads; kill it and see another take over. Ctrl-C lets all leave.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -159,6 +160,7 @@ impl Live {
         };
         output::line(&format!(
             "\nIn another terminal:  consort members{http}\n                      \
+             consort leader {ELECTION}{http}\n                      \
              consort events{http}\n                      \
              consort agent --name mine --bind 127.0.0.1:0 --http 127.0.0.1:0 \
              --period {period}{group} --join {}",

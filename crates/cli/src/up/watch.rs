@@ -1,7 +1,7 @@
 //! Many observers, few lines: collects who saw what of whom until everybody has.
 
 use crate::output::safe;
-use consort::{Arrival, Departure, Event, Life, Member, NodeId};
+use consort::{Arrival, Departure, Event, Leader, Life, Member, NodeId, Token};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -37,6 +37,19 @@ pub(crate) struct Watch {
     names: BTreeMap<NodeId, String>,
     lives: BTreeMap<NodeId, Life>,
     causes: BTreeMap<NodeId, (Instant, &'static str)>,
+    seat: Seat,
+}
+
+/// Who leads, and who has heard of it.
+#[derive(Debug, Default)]
+struct Seat {
+    leader: Option<NodeId>,
+    token: Option<Token>,
+    before: Option<NodeId>,
+    /// By which token the leader may act.
+    acting: Option<Token>,
+    seen: BTreeMap<usize, Token>,
+    told: bool,
 }
 
 impl Watch {
@@ -48,6 +61,7 @@ impl Watch {
             names: BTreeMap::new(),
             lives: BTreeMap::new(),
             causes: BTreeMap::new(),
+            seat: Seat::default(),
         }
     }
 
@@ -102,6 +116,23 @@ impl Watch {
             }
             Event::IdentityConflict => {
                 return vec![self.line(now, "two processes use the same id")];
+            }
+            Event::LeaderChanged { leader, .. } => {
+                return self.note_leader(observer, leader, now, running);
+            }
+            Event::BecameLeader { token, .. } => {
+                let Some(&id) = running.get(&observer) else {
+                    return Vec::new();
+                };
+                let after = match self.seat.before.filter(|&b| b != id) {
+                    Some(before) => self.after_deed_to(before, now),
+                    None => String::new(),
+                };
+                let text = format!("{} leads, term {}{after}", self.name(id), token.term.0);
+                self.seat.acting = Some(*token);
+                let mut lines = vec![self.line(now, &text)];
+                lines.extend(self.settle_leader(now, running));
+                return lines;
             }
             _ => return Vec::new(),
         };
@@ -189,6 +220,55 @@ impl Watch {
                 self.line(last, &format!("{name} {what} at {at}/{of} others{after}"))
             })
             .collect()
+    }
+
+    /// `observer` has heard who leads.
+    fn note_leader(
+        &mut self,
+        observer: usize,
+        leader: &Leader,
+        now: Instant,
+        running: &BTreeMap<usize, NodeId>,
+    ) -> Vec<String> {
+        if !leader.name.is_empty() {
+            self.names.insert(leader.id, safe(&leader.name));
+        }
+        let seat = &mut self.seat;
+        seat.seen.insert(observer, leader.token);
+        if seat.token.is_none_or(|held| held < leader.token) {
+            if seat.leader != Some(leader.id) {
+                seat.before = seat.leader;
+            }
+            seat.leader = Some(leader.id);
+            seat.token = Some(leader.token);
+            seat.told = false;
+        }
+        self.settle_leader(now, running).into_iter().collect()
+    }
+
+    /// Tells when a leader that acts is known to all.
+    fn settle_leader(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Option<String> {
+        let seat = &mut self.seat;
+        let (leader, token) = (seat.leader?, seat.token?);
+        let all = running.keys().all(|o| seat.seen.get(o) == Some(&token));
+        if seat.told || !all || seat.acting != Some(token) || running.len() < 2 {
+            return None;
+        }
+        seat.told = true;
+        let before = seat.before;
+        let after = before.map_or_else(String::new, |b| self.after_deed_to(b, now));
+        let (name, n) = (self.name(leader), running.len());
+        Some(self.line(now, &format!("all {n} nodes follow {name}{after}")))
+    }
+
+    /// How long after the user's last deed to another node.
+    fn after_deed_to(&self, id: NodeId, now: Instant) -> String {
+        let deed = self.causes.get(&id);
+        let since = deed.and_then(|(at, what)| Some((what, now.checked_duration_since(*at)?)));
+        since.map_or_else(String::new, |(what, since)| {
+            let since = since.as_secs_f64();
+            format!(" ({since:.1}s after {what} of {})", self.name(id))
+        })
     }
 
     fn mark_told(&mut self, id: NodeId, kind: Kind) {
@@ -283,6 +363,60 @@ mod tests {
             "an observer that was revived"
         );
         assert!(watch.settle(at(99), &running).is_empty());
+    }
+
+    #[test]
+    fn a_new_leader_is_told_when_it_may_act_and_when_all_follow() {
+        use consort::{ElectionId, ElectionName, Stage, Term};
+        let start = Instant::now();
+        let mut watch = Watch::new(start, Duration::from_secs(5));
+        let running: BTreeMap<usize, NodeId> = [(1, NodeId(1)), (2, NodeId(2))].into();
+        let election = ElectionName {
+            id: ElectionId(1),
+            name: None,
+        };
+        let token = |term| Token {
+            term: Term(term),
+            initiator: NodeId(1),
+            life: Life(1),
+            revision: 1,
+        };
+        let changed = |n, term| Event::LeaderChanged {
+            election: election.clone(),
+            leader: Leader {
+                id: NodeId(n),
+                life: Life(1),
+                name: format!("node-{n}"),
+                addr: None,
+                token: token(term),
+                stage: Stage::Confirmed,
+                degraded: false,
+                handed_over: false,
+                is_self: false,
+            },
+        };
+        let acts = |term| Event::BecameLeader {
+            election: election.clone(),
+            token: token(term),
+        };
+        watch.note(1, &changed(3, 7), start, &running);
+        watch.cause(NodeId(3), "node-3", "kill", start);
+        let at = |s| start + Duration::from_secs(s);
+        assert!(watch.note(2, &changed(2, 8), at(4), &running).is_empty());
+        let lines = watch.note(2, &acts(8), at(4), &running);
+        assert_eq!(
+            lines,
+            ["    4.0s  node-2 leads, term 8 (4.0s after kill of node-3)"]
+        );
+        let lines = watch.note(1, &changed(2, 8), at(5), &running);
+        assert_eq!(
+            lines,
+            ["    5.0s  all 2 nodes follow node-2 (5.0s after kill of node-3)"]
+        );
+        assert!(
+            watch.note(1, &changed(2, 8), at(6), &running).is_empty(),
+            "once"
+        );
     }
 
     #[test]

@@ -172,7 +172,7 @@ pub struct Membership {
     unlucky: bool,
     last_heard: Instant,
     naps_until: Instant,
-    /// This process did not run for a while; until then it may not have heard what it missed.
+    /// This node heard nobody for a while; until then it may not have heard what it missed.
     missing_until: Instant,
     isolated_since: Option<Instant>,
     /// Members of whom there was news lately, the latest last.
@@ -294,8 +294,8 @@ impl Membership {
     }
 
     /// Until when this node takes part in its group without hearing from anybody: half of the time that
-    /// passes at least before others declare it down. Alone it is its whole group. After a pause it takes
-    /// as long to be sure of having heard what it missed, whatever waited for it to be read.
+    /// passes at least before others declare it down. Alone it is its whole group. After a longer silence
+    /// it takes as long to be sure of having heard what it missed: the first datagram may be old news.
     pub fn in_touch_until(&self, now: Instant) -> Instant {
         let span = self.suspicion_min() / 2;
         if now < self.missing_until {
@@ -402,7 +402,6 @@ impl Membership {
         }
         let paused = cx.now.since(self.tick_due);
         self.stats.pauses += 1;
-        self.missing_until = cx.now + self.suspicion_min() / 2;
         self.drop_probes(cx);
         self.postpone_suspicions(cx, paused);
         self.raise_health(2);

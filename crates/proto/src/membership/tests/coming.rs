@@ -227,9 +227,9 @@ fn nothing_is_announced_after_a_goodbye() {
     assert_eq!(bench.m.incarnation(), said);
 }
 
-/// What lay in the socket's buffer is no sign that this node is still in touch.
+/// What lay in the socket's buffer, or the first word after a silence, is no sign that nothing was missed.
 #[test]
-fn after_a_pause_it_takes_a_while_to_be_in_touch() {
+fn after_a_silence_it_takes_a_while_to_be_in_touch() {
     let mut bench = Bench::new(3);
     bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
     let half = bench.m.suspicion_min() / 2;

@@ -1,6 +1,14 @@
 //! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
 
-use consort::{Arrival, Departure, Event, Member, NodeId, Status};
+mod election;
+
+pub use election::{
+    CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest,
+};
+
+pub(crate) use election::preempt;
+
+use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Status, Token};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -107,7 +115,8 @@ pub struct Done {
 /// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// For programs; `seeds_silent` tells that nobody answered a join.
+    /// For programs; `seeds_silent` tells that nobody answered a join, `not_leading` that another
+    /// leads.
     pub code: String,
     /// For people: what happened and what to do next.
     pub message: String,
@@ -121,7 +130,8 @@ pub struct EventView {
     /// When this agent told it, in milliseconds since 1970.
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
-    /// `identity_conflict`, `options_differ`, `subscribed` (the first of every stream: nothing after
+    /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
+    /// node leads and may act), `stepped_down`, `subscribed` (the first of every stream: nothing after
     /// it is missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
@@ -140,6 +150,22 @@ pub struct EventView {
     /// `lagged`: how many events were missed. Ask for the members again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
+    /// Name of the election, or its id where the agent was never told the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub election: Option<String>,
+    /// What members call it on the wire: 8 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub election_id: Option<String>,
+    /// `leader_changed`: who leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<LeaderView>,
+    /// `became_leader`, `stepped_down`: by which token this node leads, or led.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl EventView {
@@ -150,6 +176,16 @@ impl EventView {
             at_ms: since_1970.map_or(0, |d| d.as_millis() as u64),
             event: event.to_owned(),
             ..EventView::default()
+        }
+    }
+
+    /// An event about an election.
+    fn of_election(event: &str, election: &ElectionName, token: Option<&Token>) -> EventView {
+        EventView {
+            election: Some(election.to_string()),
+            election_id: Some(format!("{:?}", election.id)),
+            token: token.map(Token::to_string),
+            ..EventView::named(event)
         }
     }
 
@@ -224,6 +260,19 @@ impl From<&Event> for EventView {
                 by: by(id),
                 ..EventView::named("options_differ")
             },
+            Event::LeaderChanged { election, leader } => EventView {
+                leader: Some(leader.into()),
+                ..EventView::of_election("leader_changed", election, None)
+            },
+            Event::LeaderVacant { election } => {
+                EventView::of_election("leader_vacant", election, None)
+            }
+            Event::BecameLeader { election, token } => {
+                EventView::of_election("became_leader", election, Some(token))
+            }
+            Event::SteppedDown { election, token } => {
+                EventView::of_election("stepped_down", election, Some(token))
+            }
             // A newer library may know more; its name is better than nothing.
             _ => EventView::named("unknown"),
         }

@@ -1,6 +1,10 @@
 //! Settings of an agent. Files and flags are read into [`RawConfig`]; `RawConfig` to [`Config`] is
 //! the only door, so code behind it never checks again.
 
+mod election;
+
+pub use election::{ElectionConfig, RawElection, RawElections};
+
 use crate::listen::HttpAddr;
 use consort::membership::SuspicionTimeout;
 use consort::{DEFAULT_PORT, Meta, NodeId, Profile};
@@ -30,6 +34,10 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// For programs.
     pub tags: BTreeMap<String, String>,
+    /// Watches elections and stands in none.
+    pub observer: bool,
+    /// Elections to take part in from the start.
+    pub elections: Vec<ElectionConfig>,
     /// Of the protocols.
     pub protocol: consort::Config,
 }
@@ -60,6 +68,14 @@ pub struct RawConfig {
     /// Any keys.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
+    /// Watch elections and stand in none. Default no.
+    pub observer: Option<bool>,
+    /// Elections to take part in.
+    #[serde(default)]
+    pub election: Vec<RawElection>,
+    /// Of all elections.
+    #[serde(default)]
+    pub elections: RawElections,
     /// Of membership.
     #[serde(default)]
     pub membership: RawMembership,
@@ -119,6 +135,14 @@ pub enum ConfigError {
         /// What can be.
         expected: String,
     },
+    /// Correct the settings of that election.
+    #[error("election `{election}`: {message}")]
+    Election {
+        /// Which.
+        election: String,
+        /// What is wrong, and what can be.
+        message: String,
+    },
     /// Correct the setting it names.
     #[error(transparent)]
     Protocol(#[from] consort::ConfigError),
@@ -147,6 +171,10 @@ impl RawConfig {
         } else {
             self.join
         };
+        let election = match self.election.is_empty() {
+            true => file.election,
+            false => self.election,
+        };
         let (m, f) = (self.membership, file.membership);
         RawConfig {
             name: self.name.or(file.name),
@@ -159,6 +187,9 @@ impl RawConfig {
             http: self.http.or(file.http),
             state: self.state.or(file.state),
             tags: file.tags.into_iter().chain(self.tags).collect(),
+            observer: self.observer.or(file.observer),
+            election,
+            elections: self.elections.over(file.elections),
             membership: RawMembership {
                 probe_period: m.probe_period.or(f.probe_period),
                 probe_helpers: m.probe_helpers.or(f.probe_helpers),
@@ -214,6 +245,10 @@ impl TryFrom<RawConfig> for Config {
             None => Profile::default(),
             Some(text) => parse("profile", &text, "write wired, wifi, mesh or lora")?,
         };
+        let mut protocol = protocol(profile, raw.group, raw.membership);
+        raw.elections.apply(&mut protocol)?;
+        let elections = raw.election.into_iter().map(|e| e.check(&raw.tags));
+        let elections = elections.collect::<Result<Vec<_>, _>>()?;
         let config = Config {
             name: raw.name.unwrap_or_else(host_name),
             id,
@@ -223,7 +258,9 @@ impl TryFrom<RawConfig> for Config {
             http,
             state: raw.state,
             tags: raw.tags,
-            protocol: protocol(profile, raw.group, raw.membership),
+            observer: raw.observer.unwrap_or_default(),
+            elections,
+            protocol,
         };
         config.protocol.check()?;
         let meta = Meta {
@@ -310,15 +347,52 @@ mod tests {
             state = "/var/lib/consort"
             [tags]
             role = "camera"
+            battery = "80"
             [membership]
             probe_period = "800ms"
             suspicion_factor = 3
+            [elections]
+            quorum = { c = 3 }
+            bootstrap_expect = 2
+            [[election]]
+            name = "gateway"
+            class = 1
+            attribute_tag = "battery"
+            preempt = "margin"
+            delta = 2
+            hold = "30s"
+            [[election]]
+            name = "clock"
+            campaign = false
         "#;
         let config = config(text).unwrap();
         assert_eq!(config.id, Some(NodeId(0xc0ffee)));
         assert_eq!(config.advertise, Some("10.0.0.7:0".parse().unwrap()));
         assert_eq!(config.http, HttpAddr::Unix("/run/consort.sock".into()));
         assert_eq!(config.protocol.group, "yard");
+        let hold = Duration::from_secs(30);
+        let preempt = consort::Preempt::Margin { delta: 2, hold };
+        let options = consort::ElectionOptions::new()
+            .class(1)
+            .attribute(3)
+            .preempt(preempt);
+        assert_eq!(
+            config.elections[0].options,
+            Some(options),
+            "80 % are level 12 of 15"
+        );
+        assert_eq!(
+            (
+                config.elections[1].name.as_str(),
+                config.elections[1].options
+            ),
+            ("clock", None)
+        );
+        assert_eq!(
+            config.protocol.election.quorum,
+            consort::Quorum::Deterministic { c: 3 }
+        );
+        assert_eq!(config.protocol.election.bootstrap_expect, 2);
         let m = config.protocol.membership;
         assert_eq!(m.probe_period, Duration::from_millis(800));
         let timeout = SuspicionTimeout::Scaled {
@@ -355,6 +429,34 @@ mod tests {
             ("id = 'xyz'", ["id", "hexadecimal"]),
             ("group = ''", ["group", "1 to 255"]),
             ("name = 7", ["name", "string"]),
+            ("[[election]]\nnmae = 'x'", ["nmae", "name"]),
+            ("[[election]]\nname = 'x'\nclass = 300", ["class", "300"]),
+            (
+                "[[election]]\nname = 'x'\npreempt = 'yes'",
+                ["`x`", "never, margin or strict"],
+            ),
+            ("[[election]]\nname = 'x'\ndelta = 3", ["`x`", "preempt"]),
+            (
+                "[[election]]\nname = 'x'\nattribute_tag = 'battery'",
+                ["`x`", "no tag `battery`"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nattribute_tag = 'b'\n[tags]\nb = 'full'",
+                ["b = `full`", "no number"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nattribute_min = 3.0",
+                ["`x`", "attribute_tag"],
+            ),
+            ("[elections]\nquorum = 3", ["elections.quorum", "{ c = 3 }"]),
+            (
+                "[elections]\nquorum = 1.5",
+                ["election.quorum", "between 0 and 1"],
+            ),
+            (
+                "[elections]\nreach_min_percent = 101",
+                ["reach_min_percent", "100"],
+            ),
         ] {
             let error = config(text).unwrap_err();
             for part in parts {

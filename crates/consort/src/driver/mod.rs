@@ -5,8 +5,12 @@
 //! hears of a life that is not on the disk. Waiting datagrams are read before due timers fire: after
 //! a stall, the answers that lie in the socket's buffer must not count as missing.
 
+mod elections;
+
 use crate::address::Seed;
 use crate::builder;
+use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
+use crate::error::{CampaignError, ElectionError, ResignError};
 use crate::event::{Event, Events};
 use crate::handle::{Inner, Node};
 use crate::member::{self, Member, Status};
@@ -14,7 +18,7 @@ use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
 use consort_proto::membership::JoinState;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, Instant};
+use consort_proto::{Command, ElectionId, Instant, NodeId, election};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
@@ -53,6 +57,23 @@ pub(crate) enum Order {
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
     Leave(oneshot::Sender<()>),
+    Watch(
+        Arc<str>,
+        oneshot::Sender<Result<watch::Receiver<Seat>, ElectionError>>,
+    ),
+    Campaign(
+        Arc<str>,
+        ElectionOptions,
+        oneshot::Sender<Result<(), CampaignError>>,
+    ),
+    Withdraw(Arc<str>, oneshot::Sender<()>),
+    Resign(
+        Arc<str>,
+        Option<NodeId>,
+        oneshot::Sender<Result<(), ResignError>>,
+    ),
+    ElectionStatus(Arc<str>, oneshot::Sender<Option<ElectionStatus>>),
+    Elections(oneshot::Sender<Vec<ElectionStatus>>),
 }
 
 /// Success, or the seeds that kept silent.
@@ -73,7 +94,7 @@ impl Clock {
 
     /// When `at` is. A deadline beyond what the system can count comes in a day, and is looked at
     /// again then.
-    fn when(self, at: Instant) -> tokio::time::Instant {
+    pub(crate) fn when(self, at: Instant) -> tokio::time::Instant {
         let day = Duration::from_secs(86_400);
         self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
     }
@@ -88,7 +109,9 @@ pub(crate) struct Start {
     pub(crate) clock: Clock,
     pub(crate) seeds: Vec<Seed>,
     pub(crate) events_max: usize,
-    pub(crate) meta_max: usize,
+    pub(crate) meta_max: u16,
+    pub(crate) elections_max: u16,
+    pub(crate) elections: Vec<(Arc<str>, ElectionOptions)>,
 }
 
 /// Starts the task.
@@ -101,7 +124,8 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         bound: start.bound,
         advertised: start.node.membership().addr(),
         name: start.node.membership().meta().name.clone(),
-        meta_max: start.meta_max,
+        meta_max: usize::from(start.meta_max),
+        observer: start.node.membership().meta().observer,
         orders,
         mode,
         events: events.downgrade(),
@@ -119,8 +143,11 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
         stored: (0, tokio::time::Instant::now()),
+        boards: Vec::new(),
+        meta_max: start.meta_max,
+        elections_max: start.elections_max,
     };
-    tokio::spawn(driver.run(start.seeds, orders_in, mode_in));
+    tokio::spawn(driver.run(start.seeds, start.elections, orders_in, mode_in));
     let inner = Arc::new(inner);
     (Node { inner }, Events(first))
 }
@@ -146,16 +173,27 @@ struct Driver {
     in_bytes: Vec<u8>,
     /// The member list that is stored, and when it was.
     stored: (u64, tokio::time::Instant),
+    /// Elections whose names are known here.
+    boards: Vec<Board>,
+    meta_max: u16,
+    elections_max: u16,
 }
 
 impl Driver {
     async fn run(
         mut self,
         seeds: Vec<Seed>,
+        elections: Vec<(Arc<str>, ElectionOptions)>,
         mut orders: mpsc::Receiver<Order>,
         mut mode: watch::Receiver<Mode>,
     ) {
         self.command(Command::Join(addresses(&seeds))).await;
+        for (name, options) in elections {
+            // Checked before the start.
+            if let Err(error) = self.campaign(&name, options).await {
+                tracing::error!(%error, %name, "does not stand in this election");
+            }
+        }
         while !self.departed {
             let current = *mode.borrow_and_update();
             match current {
@@ -190,7 +228,9 @@ impl Driver {
     fn next_wake(&self) -> tokio::time::Instant {
         let due = self.node.poll_timeout().unwrap_or(Instant::MAX);
         let core = self.clock.when(due);
-        self.waiting.iter().map(|w| w.until).fold(core, Ord::min)
+        let waiting = self.waiting.iter().map(|w| w.until);
+        let refresh = self.boards.iter().filter_map(Board::refresh_at);
+        waiting.chain(refresh).fold(core, Ord::min)
     }
 
     async fn turn(&mut self) {
@@ -208,6 +248,7 @@ impl Driver {
             self.carry_out().await;
             self.store_members().await;
         }
+        self.refresh_boards();
         self.give_up_waiting();
     }
 
@@ -285,6 +326,35 @@ impl Driver {
                 let _ = reply.send(());
                 self.command(Command::Leave).await;
             }
+            Order::Watch(name, reply) => {
+                let _ = reply.send(self.watch(&name).map(Board::subscribe));
+            }
+            Order::Campaign(name, options, reply) => {
+                let done = self.campaign(&name, options).await;
+                let _ = reply.send(done);
+            }
+            Order::Withdraw(name, reply) => {
+                let id = ElectionId::of(&name);
+                if self.node.standing(self.clock.now(), id).is_some() {
+                    let order = election::Order::Withdraw(id);
+                    self.command(Command::Election(order)).await;
+                }
+                let _ = reply.send(());
+            }
+            Order::Resign(name, to, reply) => {
+                let done = self.resign(&name, to).await;
+                let _ = reply.send(done);
+            }
+            Order::ElectionStatus(name, reply) => {
+                let election = ElectionName {
+                    id: ElectionId::of(&name),
+                    name: Some(name),
+                };
+                let _ = reply.send(self.election_status(election));
+            }
+            Order::Elections(reply) => {
+                let _ = reply.send(self.elections());
+            }
         }
     }
 
@@ -295,12 +365,17 @@ impl Driver {
             if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
                 // Going silent would turn a full disk into a failure of this node.
                 self.stats.store_errors += 1;
-                tracing::error!(%error, "this node's life could not be stored");
+                tracing::error!(%error, ?fact, "could not be stored");
             }
         }
+        // Before anything is sent: who stops leading knows before others can take over.
+        self.refresh_boards();
         while let Some(event) = self.node.poll_event() {
-            let event = Event::from_core(event, &self.node, self.clock.now());
-            let Some(event) = event else { continue };
+            let named = |id| elections::named(&self.boards, id);
+            let now = self.clock.now();
+            let Some(event) = Event::from_core(event, &self.node, now, named) else {
+                continue;
+            };
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             // Nobody may be listening.

@@ -1,5 +1,7 @@
 //! The HTTP interface.
 
+mod election;
+
 use crate::api::{Done, EventView, JoinRequest, MemberView, SelfView};
 use crate::error::ApiError;
 use crate::guard::guard;
@@ -33,6 +35,7 @@ const JOIN_PATIENCE_MAX: Duration = Duration::from_secs(60);
 struct Served {
     node: Node,
     group: Arc<str>,
+    leases: election::Leases,
 }
 
 /// All routes for one node.
@@ -45,6 +48,7 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
         .route("/v1/events", get(events))
         .route("/v1/stats", get(stats))
         .route("/v1/health", get(health))
+        .merge(election::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -52,6 +56,7 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
         .with_state(Served {
             node,
             group: group.into(),
+            leases: election::Leases::default(),
         })
 }
 
@@ -132,12 +137,14 @@ async fn events(
 }
 
 async fn not_found() -> ApiError {
-    let message = "no such path; see /v1/self, members, join, leave, events, stats, health";
+    let message = "no such path; see /v1/self, members, join, leave, events, elections, churn, \
+                   stats, health";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }
 
 async fn method_not_allowed() -> ApiError {
-    let message = "another method is needed: POST for join and leave, GET for the others";
+    let message = "another method is needed: POST for join, leave, campaign, withdraw and resign, \
+                   GET for the others";
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
@@ -149,10 +156,14 @@ async fn method_not_allowed() -> ApiError {
 async fn answer<T>(asked: impl Future<Output = Result<T, Stopped>>) -> Result<T, ApiError> {
     match tokio::time::timeout(ANSWER_PATIENCE, asked).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "no_answer",
-            "the node does not answer; it is paused or overloaded",
-        )),
+        Err(_) => Err(no_answer()),
     }
+}
+
+fn no_answer() -> ApiError {
+    ApiError::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no_answer",
+        "the node does not answer; it is paused or overloaded",
+    )
 }

@@ -1,0 +1,271 @@
+//! Bodies about elections.
+
+use super::is_false;
+use consort::{Candidate, Churn, ElectionStatus, Leader, Preempt, Stage};
+use core::time::Duration;
+use serde::{Deserialize, Serialize};
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaderView {
+    /// Announced name; empty while its record is not known.
+    pub name: String,
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// Where it listens (UDP), `null` while it is not listed.
+    pub address: Option<String>,
+    /// Its process life: a restarted leader leads no more.
+    pub life: u64,
+    /// The fencing token. Of two leaders the later one has the greater text.
+    pub token: String,
+    /// Number of the round, the first part of the token.
+    pub term: u64,
+    /// `tentative` while a better one may follow in a moment, else `confirmed`.
+    pub stage: String,
+    /// Fewer lists were read than the quorum asks for.
+    pub degraded: bool,
+    /// The leader before chose it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub handed_over: bool,
+    /// Whether it is the node that answers.
+    #[serde(rename = "self")]
+    pub is_self: bool,
+}
+
+impl From<&Leader> for LeaderView {
+    fn from(leader: &Leader) -> LeaderView {
+        LeaderView {
+            name: leader.name.clone(),
+            id: leader.id.to_string(),
+            address: leader.addr.map(|a| a.to_string()),
+            life: leader.life.0,
+            token: leader.token.to_string(),
+            term: leader.token.term.0,
+            stage: match leader.stage {
+                Stage::Tentative => "tentative",
+                Stage::Confirmed => "confirmed",
+            }
+            .to_owned(),
+            degraded: leader.degraded,
+            handed_over: leader.handed_over,
+            is_self: leader.is_self,
+        }
+    }
+}
+
+/// How an election stands at the answering node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ElectionView {
+    /// Its name, or `id` where the node was never told the name.
+    pub name: String,
+    /// What members call it on the wire: 8 hexadecimal digits.
+    pub id: String,
+    /// Who leads, `null` while nobody does.
+    pub leader: Option<LeaderView>,
+    /// Nobody leads, as far as this node knows.
+    pub vacant: bool,
+    /// What this node is in it: `leader`, `candidate` or `member`.
+    pub role: String,
+    /// Token by which this node leads and may act, `null` when it may not.
+    pub acting: Option<String>,
+    /// How long it may act from now on without hearing from anybody. Count from before the request.
+    pub valid_for_ms: u64,
+    /// How long after a leadership ends others wait, at least, before they act: work must end in it.
+    pub grace_ms: u64,
+    /// This node holds an election just now.
+    pub electing: bool,
+    /// How well member lists agree, and what follows.
+    pub churn: Option<ChurnView>,
+    /// Candidates as this node lists them, the best first.
+    pub candidates: Vec<CandidateView>,
+    /// Id of the answering node.
+    pub node: String,
+    /// Its name.
+    pub node_name: String,
+}
+
+/// A candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateView {
+    /// Announced name.
+    pub name: String,
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// Operators' preference: the smallest wins.
+    pub class: u8,
+    /// Decides among equals in class: the smallest wins.
+    pub attribute: u32,
+    /// It has been there for a while; others come after those.
+    pub settled: bool,
+    /// It may be gone.
+    pub suspect: bool,
+}
+
+impl From<&Candidate> for CandidateView {
+    fn from(c: &Candidate) -> CandidateView {
+        CandidateView {
+            name: c.name.clone(),
+            id: c.id.to_string(),
+            class: c.class,
+            attribute: c.attribute,
+            settled: c.settled,
+            suspect: c.suspect,
+        }
+    }
+}
+
+impl ElectionView {
+    /// Of the election called `name`, at the node `node`; `status` is `None` when it never heard of it.
+    pub(crate) fn new(
+        name: &str,
+        status: Option<&ElectionStatus>,
+        node: &consort::Node,
+    ) -> ElectionView {
+        let id = consort::ElectionId::of(name);
+        let mut view = ElectionView {
+            name: name.to_owned(),
+            id: format!("{id:?}"),
+            leader: None,
+            vacant: true,
+            role: "member".to_owned(),
+            acting: None,
+            valid_for_ms: 0,
+            grace_ms: 0,
+            electing: false,
+            churn: None,
+            candidates: Vec::new(),
+            node: node.id().to_string(),
+            node_name: node.name().to_owned(),
+        };
+        if let Some(status) = status {
+            view.id = format!("{:?}", status.election.id);
+            view.leader = status.leader.as_ref().map(LeaderView::from);
+            view.vacant = status.leader.is_none();
+            view.role = match &status.leader {
+                Some(leader) if leader.is_self => "leader",
+                _ if status.campaigns => "candidate",
+                _ => "member",
+            }
+            .to_owned();
+            view.acting = status.acting.map(|t| t.to_string());
+            view.valid_for_ms = status.valid_for.as_millis() as u64;
+            view.grace_ms = status.grace.as_millis() as u64;
+            view.electing = status.electing;
+            view.churn = Some(ChurnView::new(name, &status.churn));
+            view.candidates = status.candidates.iter().map(CandidateView::from).collect();
+        }
+        view
+    }
+}
+
+/// How well member lists agree about the best candidates of an election, and what follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChurnView {
+    /// The election.
+    pub election: String,
+    /// Expected number of lists that lack a good candidate (c).
+    pub missing: f64,
+    /// The same as a share of the lists.
+    pub missing_rate: f64,
+    /// Outcomes that the estimate rests on, the prior's ten included.
+    pub trials: f64,
+    /// Lists that the next election reads.
+    pub quorum: u64,
+    /// Members it asks beyond that.
+    pub hedge: u64,
+    /// Lists read beyond c + 1; negative where a sample of a large group is enough.
+    pub margin: i64,
+    /// Chance that none of the lists names the best candidate.
+    pub miss_chance: f64,
+    /// Members asked that did not answer, in thousandths.
+    pub silent_per_mille: u16,
+    /// Members known, the answering node included.
+    pub known: u64,
+}
+
+impl ChurnView {
+    pub(crate) fn new(election: &str, churn: &Churn) -> ChurnView {
+        ChurnView {
+            election: election.to_owned(),
+            missing: churn.missing,
+            missing_rate: churn.missing_rate,
+            trials: churn.trials,
+            quorum: churn.quorum as u64,
+            hedge: churn.hedge as u64,
+            margin: churn.margin(),
+            miss_chance: churn.miss_chance,
+            silent_per_mille: churn.silent_per_mille,
+            known: churn.known as u64,
+        }
+    }
+}
+
+/// Asks to stand in an election. All is optional; see [`consort::ElectionOptions`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CampaignRequest {
+    /// The smallest wins, 255 never leads.
+    pub class: u8,
+    /// The smallest wins among equals in class.
+    pub attribute: u32,
+    /// Avoid unhealthy candidates.
+    pub health: bool,
+    /// Name the best candidate so far at once.
+    pub stream: bool,
+    /// Replace an unhealthy leader.
+    pub replace_unhealthy: bool,
+    /// `never`, `margin` or `strict`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preempt: Option<String>,
+    /// With `margin`: least difference of the attribute. Default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<u32>,
+    /// With `margin` and `strict`: for how long. Default 60000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold_ms: Option<u64>,
+    /// Withdraw after so long unless asked again, as when the asking program is killed. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u64>,
+}
+
+/// Asks a leader to stop leading.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResignRequest {
+    /// Who shall lead: an id, or a name that only one member has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+/// How long a better candidate has to stay better, unless told otherwise.
+const HOLD: Duration = Duration::from_secs(60);
+
+/// Reads `never`, `margin` or `strict` with what belongs to it.
+pub(crate) fn preempt(
+    word: Option<&str>,
+    delta: Option<u32>,
+    hold: Option<Duration>,
+) -> Result<Preempt, String> {
+    let preempt = match word {
+        None | Some("never") => Preempt::Never,
+        Some("margin") => Preempt::Margin {
+            delta: delta.unwrap_or(1),
+            hold: hold.unwrap_or(HOLD),
+        },
+        Some("strict") => Preempt::Strict {
+            hold: hold.unwrap_or(HOLD),
+        },
+        Some(other) => {
+            return Err(format!(
+                "preempt = `{other}`: write never, margin or strict"
+            ));
+        }
+    };
+    match preempt {
+        Preempt::Never if delta.is_some() || hold.is_some() => {
+            Err("delta and hold need preempt = margin or strict".to_owned())
+        }
+        Preempt::Strict { .. } if delta.is_some() => Err("delta needs preempt = margin".to_owned()),
+        preempt => Ok(preempt),
+    }
+}

@@ -1,0 +1,169 @@
+//! Settings of elections.
+
+use super::{ConfigError, set};
+use crate::api::preempt;
+use consort::{ElectionOptions, Quorum};
+use core::time::Duration;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Levels into which a tag's value is sorted: finer differences do not move leaders.
+const LEVELS: f64 = 16.0;
+
+/// An election that the agent takes part in from the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElectionConfig {
+    /// Its name.
+    pub name: String,
+    /// How the node stands in it; `None` when it only watches.
+    pub options: Option<ElectionOptions>,
+}
+
+/// Settings of one election; [`consort::ElectionOptions`] tells what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawElection {
+    /// 1 to 64 bytes.
+    pub name: String,
+    /// Stand in it. Default yes.
+    pub campaign: Option<bool>,
+    /// The smallest wins, 255 never leads.
+    pub class: Option<u8>,
+    /// The smallest wins among equals in class.
+    pub attribute: Option<u32>,
+    /// A tag of this node with a number, in place of `attribute`.
+    pub attribute_tag: Option<String>,
+    /// `highest` or `lowest` value of the tag wins. Default `highest`.
+    pub attribute_order: Option<String>,
+    /// Smallest value of the tag that makes a difference. Default 0.
+    pub attribute_min: Option<f64>,
+    /// Largest value of the tag that makes a difference. Default 100.
+    pub attribute_max: Option<f64>,
+    /// Avoid unhealthy candidates.
+    pub health: Option<bool>,
+    /// Name the best candidate so far at once.
+    pub stream: Option<bool>,
+    /// Replace an unhealthy leader.
+    pub replace_unhealthy: Option<bool>,
+    /// `never`, `margin` or `strict`. Default `never`.
+    pub preempt: Option<String>,
+    /// With `margin`: least difference of the attribute.
+    pub delta: Option<u32>,
+    /// With `margin` and `strict`: for how long.
+    #[serde(default, with = "humantime_serde::option")]
+    pub hold: Option<Duration>,
+}
+
+/// Settings that all elections share; see `consort_proto::election::Config`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawElections {
+    /// Accepted chance of missing the best candidate, as in `1e-6`, or `{ c = 3 }`.
+    pub quorum: Option<toml::Value>,
+    /// No first election before so many members are seen.
+    pub bootstrap_expect: Option<u16>,
+    /// A leader that sees a smaller share of its group steps down.
+    pub reach_min_percent: Option<u8>,
+}
+
+impl RawElection {
+    /// Checks one election of a node with `tags`.
+    pub(super) fn check(
+        self,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<ElectionConfig, ConfigError> {
+        let name = self.name.clone();
+        let options = self
+            .options(tags)
+            .map_err(|message| ConfigError::Election {
+                election: name.clone(),
+                message,
+            })?;
+        Ok(ElectionConfig { name, options })
+    }
+
+    fn options(self, tags: &BTreeMap<String, String>) -> Result<Option<ElectionOptions>, String> {
+        let attribute = self.attribute(tags)?;
+        let preempt = preempt(self.preempt.as_deref(), self.delta, self.hold)?;
+        let options = ElectionOptions::new()
+            .class(self.class.unwrap_or_default())
+            .attribute(attribute)
+            .stream(self.stream.unwrap_or_default())
+            .health(self.health.unwrap_or_default())
+            .replace_unhealthy(self.replace_unhealthy.unwrap_or_default())
+            .preempt(preempt);
+        Ok(self.campaign.unwrap_or(true).then_some(options))
+    }
+
+    fn attribute(&self, tags: &BTreeMap<String, String>) -> Result<u32, String> {
+        let Some(tag) = &self.attribute_tag else {
+            let bounds = self.attribute_min.or(self.attribute_max);
+            return match bounds.is_some() || self.attribute_order.is_some() {
+                true => Err("attribute_order, _min and _max need attribute_tag".to_owned()),
+                false => Ok(self.attribute.unwrap_or_default()),
+            };
+        };
+        if self.attribute.is_some() {
+            return Err("attribute and attribute_tag exclude each other".to_owned());
+        }
+        let text = tags
+            .get(tag)
+            .ok_or(format!("this node has no tag `{tag}`"))?;
+        let value: f64 = text
+            .parse()
+            .ok()
+            .filter(|v: &f64| v.is_finite())
+            .ok_or(format!("tag {tag} = `{text}` is no number"))?;
+        let (min, max) = (
+            self.attribute_min.unwrap_or(0.0),
+            self.attribute_max.unwrap_or(100.0),
+        );
+        if !(min < max && (max - min).is_finite()) {
+            return Err(format!(
+                "attribute_min = {min} must be below attribute_max = {max}"
+            ));
+        }
+        let level = ((value - min) / (max - min) * LEVELS).clamp(0.0, LEVELS - 1.0) as u32;
+        match self.attribute_order.as_deref() {
+            None | Some("highest") => Ok(LEVELS as u32 - 1 - level),
+            Some("lowest") => Ok(level),
+            Some(other) => Err(format!(
+                "attribute_order = `{other}`: write highest or lowest"
+            )),
+        }
+    }
+}
+
+impl RawElections {
+    /// These settings where given, else those of `file`.
+    pub(super) fn over(self, file: RawElections) -> RawElections {
+        RawElections {
+            quorum: self.quorum.or(file.quorum),
+            bootstrap_expect: self.bootstrap_expect.or(file.bootstrap_expect),
+            reach_min_percent: self.reach_min_percent.or(file.reach_min_percent),
+        }
+    }
+
+    pub(super) fn apply(self, config: &mut consort::Config) -> Result<(), ConfigError> {
+        let e = &mut config.election;
+        set(&mut e.bootstrap_expect, self.bootstrap_expect);
+        set(&mut e.reach_min_percent, self.reach_min_percent);
+        if let Some(value) = self.quorum {
+            e.quorum = quorum(&value).ok_or(ConfigError::Value {
+                key: "elections.quorum",
+                value: value.to_string(),
+                expected: "write a chance, as in 1e-6, or { c = 3 }".to_owned(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn quorum(value: &toml::Value) -> Option<Quorum> {
+    if let Some(epsilon) = value.as_float() {
+        return Some(Quorum::Posterior { epsilon });
+    }
+    let table = value.as_table().filter(|t| t.len() == 1)?;
+    let c = u16::try_from(table.get("c")?.as_integer()?).ok()?;
+    Some(Quorum::Deterministic { c })
+}

@@ -1,0 +1,211 @@
+//! Requests about elections.
+
+use super::{Served, answer};
+use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, preempt};
+use crate::error::ApiError;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use consort::{Election, ElectionError, ElectionOptions, ElectionStatus, Node, NodeId};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::{Instant, sleep_until};
+
+/// Longest lease.
+const LEASE_MAX: Duration = Duration::from_secs(86_400);
+
+type Name = Result<Path<String>, PathRejection>;
+/// A body that may be missing or `null`.
+type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
+
+/// The routes.
+pub(super) fn router() -> Router<Served> {
+    Router::new()
+        .route("/v1/elections", get(elections))
+        .route("/v1/elections/{name}", get(election))
+        .route("/v1/elections/{name}/campaign", post(campaign))
+        .route("/v1/elections/{name}/withdraw", post(withdraw))
+        .route("/v1/elections/{name}/resign", post(resign))
+        .route("/v1/churn", get(churn))
+}
+
+async fn all(served: &Served) -> Result<Vec<(String, ElectionStatus)>, ApiError> {
+    let all = answer(served.node.elections()).await?;
+    Ok(all
+        .into_iter()
+        .map(|e| (e.election.to_string(), e))
+        .collect())
+}
+
+async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView>>, ApiError> {
+    let all = all(&served).await?;
+    let views = all
+        .iter()
+        .map(|(name, e)| ElectionView::new(name, Some(e), &served.node));
+    Ok(Json(views.collect()))
+}
+
+async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, ApiError> {
+    let all = all(&served).await?;
+    Ok(Json(
+        all.iter()
+            .map(|(name, e)| ChurnView::new(name, &e.churn))
+            .collect(),
+    ))
+}
+
+async fn election(
+    State(served): State<Served>,
+    name: Name,
+) -> Result<Json<ElectionView>, ApiError> {
+    view(&served, &name?.0).await
+}
+
+async fn view(served: &Served, name: &str) -> Result<Json<ElectionView>, ApiError> {
+    let status = answer(served.node.election_status(name)).await?;
+    Ok(Json(ElectionView::new(name, status.as_ref(), &served.node)))
+}
+
+async fn campaign(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<CampaignRequest>,
+) -> Result<Json<ElectionView>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let hold = request.hold_ms.map(Duration::from_millis);
+    let preempt = preempt(request.preempt.as_deref(), request.delta, hold);
+    let preempt = preempt.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
+    let options = ElectionOptions::new()
+        .class(request.class)
+        .attribute(request.attribute)
+        .stream(request.stream)
+        .health(request.health)
+        .replace_unhealthy(request.replace_unhealthy)
+        .preempt(preempt);
+    let election = handle(&served.node, &name).await?;
+    let lease = request
+        .lease_ms
+        .map(|ms| Duration::from_millis(ms).min(LEASE_MAX));
+    served.leases.renew(&election, lease);
+    match tokio::time::timeout(super::ANSWER_PATIENCE, election.campaign(options)).await {
+        Ok(stands) => stands?,
+        Err(_) => return Err(super::no_answer()),
+    }
+    view(&served, &name).await
+}
+
+async fn withdraw(
+    State(served): State<Served>,
+    name: Name,
+) -> Result<Json<ElectionView>, ApiError> {
+    let name = name?.0;
+    let election = handle(&served.node, &name).await?;
+    served.leases.renew(&election, None);
+    answer(election.withdraw()).await?;
+    view(&served, &name).await
+}
+
+async fn resign(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<ResignRequest>,
+) -> Result<Json<Done>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let to = match &request.to {
+        Some(text) => Some(member(&served.node, text).await?),
+        None => None,
+    };
+    let election = handle(&served.node, &name).await?;
+    match tokio::time::timeout(super::ANSWER_PATIENCE, election.resign(to)).await {
+        Ok(resigned) => resigned?,
+        Err(_) => return Err(super::no_answer()),
+    }
+    Ok(Json(Done { done: true }))
+}
+
+async fn handle(node: &Node, name: &str) -> Result<Election, ApiError> {
+    let found = tokio::time::timeout(super::ANSWER_PATIENCE, node.election(name)).await;
+    found
+        .map_err(|_| super::no_answer())?
+        .map_err(|error| match error {
+            ElectionError::Stopped(stopped) => stopped.into(),
+            other => ApiError::new(StatusCode::BAD_REQUEST, "bad_election", other.to_string()),
+        })
+}
+
+/// The member with that id or, if only one has it, that name.
+async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> {
+    let members = answer(node.members()).await?;
+    let named: Vec<NodeId> = members
+        .iter()
+        .filter(|m| m.name() == text)
+        .map(|m| m.id)
+        .collect();
+    let id = text
+        .parse()
+        .ok()
+        .filter(|id| members.iter().any(|m| m.id == *id));
+    let unknown = |message| ApiError::new(StatusCode::BAD_REQUEST, "bad_member", message);
+    match (named.as_slice(), id) {
+        (&[id], _) | (_, Some(id)) => Ok(id),
+        ([], None) => Err(unknown(format!(
+            "no member is called `{text}` or has that id"
+        ))),
+        _ => Err(unknown(format!(
+            "several members are called `{text}`; give an id"
+        ))),
+    }
+}
+
+fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
+    Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
+}
+
+/// Candidacies that end unless they are renewed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leases(Arc<Mutex<BTreeMap<String, Instant>>>);
+
+impl Leases {
+    /// From now on the candidacy ends after `lease`, or never.
+    fn renew(&self, election: &Election, lease: Option<Duration>) {
+        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = election.name().to_owned();
+        let Some(lease) = lease else {
+            leases.remove(&name);
+            return;
+        };
+        if leases.insert(name, Instant::now() + lease).is_none() {
+            tokio::spawn(self.clone().expire(election.clone()));
+        }
+    }
+
+    /// Waits for the end of a lease, and withdraws.
+    async fn expire(self, election: Election) {
+        loop {
+            let until = {
+                let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                match leases.get(election.name()) {
+                    Some(&until) if until > Instant::now() => until,
+                    Some(_) => {
+                        leases.remove(election.name());
+                        break;
+                    }
+                    None => return,
+                }
+            };
+            tokio::select! {
+                () = sleep_until(until) => {}
+                () = election.stopped() => return,
+            }
+        }
+        tracing::warn!(
+            "withdrawn from election {}: who asked for it has not been heard of for its lease",
+            election.name()
+        );
+        // Stopped: then it stands no more anyway.
+        let _ = election.withdraw().await;
+    }
+}

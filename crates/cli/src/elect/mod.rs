@@ -1,0 +1,304 @@
+//! `consort elect`: stand in an election through an agent, and run a command only while leading.
+//!
+//! The agent is asked again and again; each answer says for how long the node may act as the leader,
+//! counted from before the question. So the command is stopped in time by this program's own clock, also
+//! when the agent is frozen or gone.
+
+mod command;
+
+use crate::Answer;
+use crate::agent::Signals;
+use crate::client::{AgentAddr, ClientError, block_on, election_path};
+use crate::leader;
+use crate::output::{self, Format, safe};
+use anyhow::Context;
+use command::Running;
+use consort_agent::api::{CampaignRequest, ElectionView};
+use core::pin::Pin;
+use core::time::Duration;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How long to wait for an answer of the agent.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Least time for which a candidacy outlives this program, should it be killed.
+const LEASE_MIN: Duration = Duration::from_secs(10);
+
+/// Stand in an election, and run a command only while leading
+///
+/// Without a command it prints who leads whenever that changes; with --listen it does so without
+/// standing. With a command it starts it when this node leads and may act, and stops it before anybody
+/// else may act: when the node steps down, when the agent is silent, or when the agent hears nobody for
+/// half of the least time that others take to declare it down (all by this program's own clock).
+///
+/// Stopping is SIGTERM to the command's whole process group, and SIGKILL after the grace. The command
+/// finds CONSORT_ELECTION, CONSORT_TOKEN, CONSORT_TERM, CONSORT_NODE (an id) and CONSORT_NAME in its
+/// environment and reads nothing from standard input. When leadership comes back it is started again
+/// with the new token. When it ends by itself, this node withdraws and the exit code is passed on (128
+/// and the signal's number if it was killed). Ctrl-C stops the command first and then withdraws.
+///
+/// Two leaders at a time are ruled out only while clocks run alike and the group does not split: what
+/// must not be done twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
+/// agent and election. Should this program itself be killed, the agent withdraws after ten seconds or
+/// more, but the command runs on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Name of the election
+    #[arg(value_name = "NAME")]
+    election: String,
+    /// Only watch, do not stand
+    #[arg(long, conflicts_with_all = ["class", "attribute", "health", "stream", "command"])]
+    listen: bool,
+    /// Preference: the smallest leads, 255 never
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    class: u8,
+    /// Decides among equals in class: the smallest leads
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    attribute: u32,
+    /// Avoid candidates that members found unhealthy of late
+    #[arg(long)]
+    health: bool,
+    /// Name the best candidate so far at once, correct it later
+    #[arg(long)]
+    stream: bool,
+    /// How long the command may take to stop; others wait no longer than the default [default: a
+    /// quarter of the least time in which members declare one down: 1s with 3 to 6 members that probe
+    /// every second]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, requires = "command")]
+    grace: Option<Duration>,
+    #[command(flatten)]
+    agent: AgentAddr,
+    /// How to print without a command: lines of text, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// What to run while leading
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  consort elect gateway --listen
+  consort elect gateway
+  consort elect gateway --class 1 -- ./serve --fence-with-env
+  consort elect cron -- sh -c 'while sleep 60; do ./job --token $CONSORT_TOKEN; done'";
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
+    block_on(async {
+        let mut signals = Signals::listen()?;
+        let mut elect = Elect {
+            lease: LEASE_MIN,
+            interval: Duration::ZERO,
+            grace: args.grace.unwrap_or_default(),
+            shown: None,
+            silent: false,
+            running: None,
+            args,
+        };
+        let ended = elect.watch(&mut signals).await;
+        // Also after an error nothing is left running, and nobody leads in vain.
+        elect.stop(Instant::now()).await;
+        if !elect.args.listen {
+            elect.withdraw().await;
+        }
+        ended
+    })
+}
+
+/// A question under way: when it was asked, and the answer.
+type Poll = Pin<Box<dyn Future<Output = (Instant, Result<ElectionView, ClientError>)>>>;
+
+/// Token and stage of the leader, and by which token this node may act.
+type Shown = (Option<(String, String)>, Option<String>);
+
+struct Elect {
+    args: Args,
+    /// For how long the agent keeps the candidacy without a word.
+    lease: Duration,
+    /// How often the agent is asked.
+    interval: Duration,
+    grace: Duration,
+    /// What was printed last.
+    shown: Option<Shown>,
+    /// It was said that the agent does not answer.
+    silent: bool,
+    running: Option<Running>,
+}
+
+impl Elect {
+    async fn watch(&mut self, signals: &mut Signals) -> anyhow::Result<Answer> {
+        let (asked, first) = self.poll().await;
+        self.take(asked, first?).await?;
+        let mut poll = self.poll();
+        loop {
+            let until = self.running.as_ref().map(|r| r.until);
+            tokio::select! {
+                biased;
+                () = signals.next() => return Ok(Answer::Yes),
+                ended = ended(&mut self.running) => {
+                    let code = ended.context("the command cannot be waited for")?;
+                    self.say(&format!("the command ended with exit code {code}"));
+                    return Ok(Answer::Code(code));
+                }
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    self.say("no longer sure to lead: the agent has heard nobody, or is silent");
+                    self.stop(Instant::now()).await;
+                }
+                (asked, answer) = &mut poll => {
+                    match answer {
+                        Ok(view) => self.take(asked, view).await?,
+                        Err(ClientError::Refused(error)) if error.code != "no_answer" && error.code != "stopped" => {
+                            return Err(ClientError::Refused(error).into());
+                        }
+                        Err(error) => self.complain(&error),
+                    }
+                    poll = self.poll();
+                }
+            }
+        }
+    }
+
+    /// Asks the agent, after a while.
+    fn poll(&self) -> Poll {
+        let (agent, interval) = (self.args.agent.clone(), self.interval);
+        let request = (!self.args.listen).then(|| CampaignRequest {
+            class: self.args.class,
+            attribute: self.args.attribute,
+            health: self.args.health,
+            stream: self.args.stream,
+            lease_ms: Some(self.lease.as_millis() as u64),
+            ..CampaignRequest::default()
+        });
+        let verb = if request.is_some() { "/campaign" } else { "" };
+        let path = election_path(&self.args.election, verb);
+        Box::pin(async move {
+            sleep(interval).await;
+            let asked = Instant::now();
+            let answer = match request {
+                Some(request) => agent.post(&path, &request, PATIENCE).await,
+                None => agent.get(&path).await,
+            };
+            (asked, answer)
+        })
+    }
+
+    /// Takes an answer to what was asked at `asked`.
+    async fn take(&mut self, asked: Instant, view: ElectionView) -> anyhow::Result<()> {
+        self.silent = false;
+        let span = Duration::from_millis(view.grace_ms);
+        // A leadership that is handed over ends in a quarter of a grace, at the latest, for this program.
+        self.interval = match span.is_zero() {
+            true => Duration::from_millis(500),
+            false => (span / 4).clamp(Duration::from_millis(20), Duration::from_secs(1)),
+        };
+        self.lease = LEASE_MIN.max(span * 16);
+        self.grace = self.args.grace.unwrap_or(span);
+        self.show(&view)?;
+        if self.args.command.is_empty() {
+            return Ok(());
+        }
+        let until = asked + Duration::from_millis(view.valid_for_ms);
+        let token = view.acting.as_deref().filter(|_| until > Instant::now());
+        if let Some(running) = &mut self.running {
+            if token == Some(running.token.as_str()) {
+                running.until = until.max(running.until);
+                running.sure = asked;
+                return Ok(());
+            }
+            self.say("leading no more");
+            // Others may act one grace after the node stepped down, which was after it was last sure.
+            let since = self.running.as_ref().map_or(asked, |r| r.sure);
+            self.stop(since).await;
+        }
+        if let Some(token) = token
+            && until > Instant::now()
+        {
+            let running = Running::start(&self.args.command, &view, token, asked, until)?;
+            let term = view.leader.as_ref().map_or(0, |l| l.term);
+            self.say(&format!(
+                "leading (term {term}); started the command, process {}",
+                running.id()
+            ));
+            self.running = Some(running);
+        }
+        Ok(())
+    }
+
+    /// Stops the command, if it runs; it may take its grace from `since` on.
+    async fn stop(&mut self, since: Instant) {
+        if let Some(running) = self.running.take()
+            && running.stop(since + self.grace).await
+        {
+            self.say("the command did not stop in time and was killed");
+        }
+    }
+
+    async fn withdraw(&self) {
+        let path = election_path(&self.args.election, "/withdraw");
+        let done: Result<ElectionView, _> = self.args.agent.post(&path, &(), PATIENCE).await;
+        if let Err(error) = done {
+            self.say(&format!(
+                "could not withdraw: {error}; the agent will by itself"
+            ));
+        }
+    }
+
+    fn complain(&mut self, error: &ClientError) {
+        if !core::mem::replace(&mut self.silent, true) {
+            self.say(&format!("{error}; still trying"));
+        }
+    }
+
+    /// A remark on standard error: standard output belongs to the command.
+    fn say(&self, text: &str) {
+        let name = safe(&self.args.election);
+        let _ = writeln!(io::stderr(), "consort elect {name}: {text}");
+    }
+
+    /// Prints who leads, if that changed.
+    fn show(&mut self, view: &ElectionView) -> anyhow::Result<()> {
+        let leader = view
+            .leader
+            .as_ref()
+            .map(|l| (l.token.clone(), l.stage.clone()));
+        let now = Some((leader, view.acting.clone()));
+        if self.shown == now {
+            return Ok(());
+        }
+        self.shown = now;
+        let name = safe(&view.name);
+        let text = match &view.leader {
+            None => format!("nobody leads {name}"),
+            Some(l) if l.is_self && view.acting.is_some() => {
+                format!(
+                    "this node leads {name} and may act, term {}, token {}",
+                    l.term, l.token
+                )
+            }
+            Some(l) if l.is_self => format!("this node was elected in {name}, and may not act yet"),
+            Some(l) => format!(
+                "{} leads {name}, term {}, token {}",
+                leader::name(l),
+                l.term,
+                l.token
+            ),
+        };
+        match self.args.format {
+            _ if !self.args.command.is_empty() => {}
+            Format::Json => output::line(&serde_json::to_string(view)?)?,
+            Format::Text => output::line(&text)?,
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the end of the command; forever when none runs.
+async fn ended(running: &mut Option<Running>) -> io::Result<u8> {
+    match running {
+        Some(running) => running.ended().await,
+        None => core::future::pending().await,
+    }
+}

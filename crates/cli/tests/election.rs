@@ -1,0 +1,333 @@
+//! Elections by agents as processes, and commands that run only while their node leads.
+
+use core::time::Duration;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Instant;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn consort(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command
+        .args(args)
+        .env_remove("CONSORT_HTTP")
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    consort(args).output().unwrap()
+}
+
+fn until<T>(what: &str, condition: impl Fn() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "not reached: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([name, &id]).status().unwrap();
+    assert!(sent.success(), "{name}");
+}
+
+/// A process that ends with the test: an agent is killed, an elect told to stop its command first.
+struct Process(Child, &'static str);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            signal(&self.0, "-CONT");
+            signal(&self.0, self.1);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+struct Agent {
+    process: Process,
+    http: String,
+}
+
+impl Agent {
+    fn start(dir: &Path, name: &str, join: Option<&Agent>, more: &[&str]) -> Agent {
+        let http = format!("unix:{}", dir.join(name).display());
+        let mut command = consort(&["agent", "--name", name, "--bind", "127.0.0.1:0"]);
+        command
+            .args(["--http", &http, "--period", "150ms"])
+            .args(more)
+            .stderr(Stdio::null());
+        if let Some(seed) = join {
+            command.args(["--join", seed.info()["address"].as_str().unwrap()]);
+        }
+        let process = Process(command.spawn().unwrap(), "-KILL");
+        let agent = Agent { process, http };
+        until("the agent answers", || {
+            run(&["info", "--http", &agent.http])
+                .status
+                .success()
+                .then_some(())
+        });
+        agent
+    }
+
+    fn info(&self) -> Value {
+        let output = run(&["info", "--http", &self.http, "--format", "json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// How the election stands here; the exit code tells whether somebody leads.
+    fn leader(&self, election: &str) -> Value {
+        let output = run(&["leader", election, "--http", &self.http, "--format", "json"]);
+        let view: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let code = if view["leader"].is_null() { 1 } else { 0 };
+        assert_eq!(output.status.code(), Some(code), "{view}");
+        view
+    }
+
+    /// Runs a command while this agent's node leads.
+    fn elect(&self, dir: &Path) -> Process {
+        let mut command = consort(&[
+            "elect", "demo", "--http", &self.http, "--", "sh", "-c", TICK,
+        ]);
+        command.env("DIR", dir).stderr(Stdio::null());
+        Process(command.spawn().unwrap(), "-TERM")
+    }
+}
+
+/// Writes its token again and again; ends by itself when the test is over.
+const TICK: &str =
+    r#"while [ -d "$DIR" ]; do echo "$CONSORT_TOKEN" >> "$DIR/log"; sleep 0.02; done"#;
+
+/// The tokens that were used, in the order of time; one that is used again after a later one fails.
+fn tokens(dir: &Path) -> Vec<String> {
+    let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
+    let mut tokens: Vec<String> = Vec::new();
+    for token in log.lines() {
+        if tokens.last().is_none_or(|last| last != token) {
+            tokens.push(token.to_owned());
+        }
+    }
+    assert!(tokens.is_sorted(), "two led at a time: {tokens:#?}");
+    tokens
+}
+
+/// Three agents with a command each, and which of them leads by which token.
+fn group(dir: &Path) -> (Vec<Agent>, Vec<Process>, usize, String) {
+    let mut agents: Vec<Agent> = Vec::new();
+    for name in ["a", "b", "c"] {
+        agents.push(Agent::start(dir, name, agents.first(), &[]));
+    }
+    let elects: Vec<Process> = agents.iter().map(|a| a.elect(dir)).collect();
+    until("the command runs", || tokens(dir).first().cloned());
+    // The first may be followed by a better one, before all have heard of each other.
+    let (leader, token) = until("all follow one that acts", || {
+        let views: Vec<Value> = agents.iter().map(|a| a.leader("demo")).collect();
+        let token = views[0]["leader"]["token"].as_str()?;
+        let agreed = views.iter().all(|v| v["leader"]["token"] == token);
+        let acting = views.iter().position(|v| v["acting"] == token)?;
+        let works = tokens(dir).last().is_some_and(|last| last == token);
+        (agreed && works).then(|| (acting, token.to_owned()))
+    });
+    (agents, elects, leader, token)
+}
+
+#[test]
+fn when_the_leaders_agent_is_killed_its_command_ends_before_another_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (mut agents, elects, leader, token) = group(dir);
+    drop(agents.remove(leader));
+    let next = until("another works", || tokens(dir).pop().filter(|t| *t > token));
+    until("the others follow it", || {
+        let views = agents.iter().map(|a| a.leader("demo"));
+        views
+            .map(|v| v["leader"]["token"] == *next)
+            .reduce(|a, b| a && b)
+            .filter(|&all| all)
+    });
+    drop(elects);
+    let used = tokens(dir);
+    assert_eq!(used.last(), Some(&next), "stopped with its elect");
+}
+
+#[test]
+fn a_frozen_leaders_command_ends_before_another_starts_and_it_learns_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (agents, _elects, leader, token) = group(dir);
+    signal(&agents[leader].process.0, "-STOP");
+    let next = until("another works", || tokens(dir).pop().filter(|t| *t > token));
+    signal(&agents[leader].process.0, "-CONT");
+    until("the frozen one follows", || {
+        let view = agents[leader].leader("demo");
+        assert!(
+            view["acting"] != *token,
+            "the old token is not used again: {view}"
+        );
+        (view["leader"]["token"].as_str()? >= next.as_str()).then_some(())
+    });
+    // Whoever leads now, no token was used after a later one.
+    assert!(tokens(dir).contains(&next));
+}
+
+/// Runs a command by an elect that ends by itself.
+fn elect_ends(agent: &Agent, election: &str, command: &[&str]) -> Output {
+    let mut elect = consort(&["elect", election, "--http", &agent.http, "--"]);
+    elect
+        .args(command)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut elect = elect.spawn().unwrap();
+    let start = Instant::now();
+    while elect.try_wait().unwrap().is_none() {
+        if start.elapsed() > PATIENCE {
+            signal(&elect, "-TERM");
+            panic!("elect does not end: {:?}", elect.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    elect.wait_with_output().unwrap()
+}
+
+#[test]
+fn the_exit_code_of_the_command_is_passed_on_and_leadership_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Agent::start(dir.path(), "a", None, &[]);
+    let none = run(&["leader", "demo", "--http", &agent.http]);
+    assert_eq!(none.status.code(), Some(1));
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert!(said.contains("nobody leads election demo"), "{said}");
+
+    let script = "echo $CONSORT_ELECTION $CONSORT_TERM $CONSORT_NODE $CONSORT_NAME; exit 7";
+    let output = elect_ends(&agent, "demo", &["sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let id = agent.info()["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (words[0], words[2], words[3]),
+        ("demo", id.as_str(), "a"),
+        "{said}"
+    );
+    assert!(words[1].parse::<u64>().unwrap() > 0);
+    assert_eq!(agent.leader("demo")["role"], "member");
+
+    let output = elect_ends(&agent, "demo", &["/no/such/program"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("/no/such/program"), "{said}");
+    assert_eq!(
+        agent.leader("other")["role"],
+        "member",
+        "nobody leads in vain"
+    );
+}
+
+#[test]
+fn leadership_is_handed_over_and_tokens_grow_across_a_restart_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut last = String::new();
+    for round in 0..2 {
+        let mut agents: Vec<Agent> = Vec::new();
+        for name in ["a", "b", "c"] {
+            let state = dir.path().join(format!("{name}.state"));
+            let state = state.to_str().unwrap();
+            let more = [
+                "--state",
+                state,
+                "--campaign",
+                "demo",
+                "--campaign",
+                "other",
+            ];
+            agents.push(Agent::start(dir.path(), name, agents.first(), &more));
+        }
+        let all_follow = |election: &str, after: &str| {
+            until("all follow one that acts", || {
+                let views: Vec<Value> = agents.iter().map(|a| a.leader(election)).collect();
+                let token = views[0]["leader"]["token"].as_str()?;
+                let agreed = views.iter().all(|v| v["leader"]["token"] == token);
+                let listed = views
+                    .iter()
+                    .all(|v| v["candidates"].as_array().unwrap().len() == 3);
+                let acting = views.iter().position(|v| v["acting"] == token)?;
+                (agreed && listed && token > after).then(|| (acting, token.to_owned()))
+            })
+        };
+        let (leader, token) = all_follow("demo", &last);
+        assert!(token > last, "round {round}");
+        let (_, other) = all_follow("other", "");
+        let (heir, http) = (&agents[(leader + 1) % 3], &agents[leader].http);
+        let no = run(&["resign", "demo", "--http", &heir.http]);
+        assert_eq!(no.status.code(), Some(1), "{no:?}");
+        let error = run(&["resign", "demo", "--to", "zoe", "--http", http]);
+        assert_eq!(error.status.code(), Some(2), "{error:?}");
+        let to = heir.info()["name"].as_str().unwrap().to_owned();
+        let yes = run(&["resign", "demo", "--to", &to, "--http", http]);
+        assert_eq!(yes.status.code(), Some(0), "{yes:?}");
+        let (next, token) = all_follow("demo", &token);
+        assert_eq!(next, (leader + 1) % 3, "the named one leads");
+        assert_eq!(
+            all_follow("other", "").1,
+            other,
+            "the other election goes on"
+        );
+        let churn = run(&["churn", "--http", http]);
+        let churn = String::from_utf8(churn.stdout).unwrap();
+        assert!(
+            churn.starts_with("ELECTION") && churn.contains("demo"),
+            "{churn}"
+        );
+        last = token;
+    }
+}
+
+#[test]
+fn changes_are_printed_by_those_who_listen() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Agent::start(dir.path(), "a", None, &[]);
+    let args = [
+        "elect",
+        "demo",
+        "--listen",
+        "--format",
+        "json",
+        "--http",
+        &agent.http,
+    ];
+    let mut listener = consort(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(listener.stdout.take().unwrap()).lines();
+    let _listener = Process(listener, "-KILL");
+    let candidate = consort(&["elect", "demo", "--http", &agent.http])
+        .stdout(Stdio::null())
+        .spawn();
+    let mut candidate = Process(candidate.unwrap(), "-TERM");
+    let (views, views_out) = mpsc::channel::<Value>();
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            let _ = views.send(serde_json::from_str(&line).unwrap());
+        }
+    });
+    let find = |what: &str, condition: &dyn Fn(&Value) -> bool| loop {
+        match views_out.recv_timeout(PATIENCE) {
+            Ok(view) if condition(&view) => return view,
+            Ok(_) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    };
+    let led = find("it leads", &|v| v["acting"].is_string());
+    assert_eq!(led["leader"]["name"], "a");
+    signal(&candidate.0, "-INT");
+    assert!(candidate.0.wait().unwrap().success());
+    find("who stops withdraws", &|v| v["vacant"] == true);
+}

@@ -1,0 +1,118 @@
+//! Orders about elections.
+
+use super::Driver;
+use crate::election::{self as shown, Board, ElectionName, ElectionOptions, ElectionStatus};
+use crate::error::{CampaignError, ElectionError, ResignError};
+use consort_proto::election::{CLASS_NEVER, Order};
+use consort_proto::{Command, ElectionId, NodeId};
+use std::sync::Arc;
+
+impl Driver {
+    /// Shows the election called `name` from now on.
+    pub(super) fn watch(&mut self, name: &Arc<str>) -> Result<&Board, ElectionError> {
+        let id = ElectionId::of(name);
+        let at = match self.boards.iter().position(|b| b.id() == id) {
+            Some(at) => at,
+            None if self.boards.len() >= usize::from(self.elections_max) => {
+                let max = self.elections_max;
+                return Err(ElectionError::TooMany { max });
+            }
+            None => {
+                let mut board = Board::new(Arc::clone(name));
+                board.refresh(&self.node, self.clock);
+                self.boards.push(board);
+                self.boards.len() - 1
+            }
+        };
+        Ok(&self.boards[at])
+    }
+
+    pub(super) fn refresh_boards(&mut self) {
+        for board in &mut self.boards {
+            board.refresh(&self.node, self.clock);
+        }
+    }
+
+    pub(super) async fn campaign(
+        &mut self,
+        name: &Arc<str>,
+        options: ElectionOptions,
+    ) -> Result<(), CampaignError> {
+        if self.node.membership().meta().observer {
+            return Err(CampaignError::Observer);
+        }
+        let max = self.elections_max;
+        let id = ElectionId::of(name);
+        self.watch(name)
+            .map_err(|_| CampaignError::TooMany { max })?;
+        // Before it can hold an election: no term of an earlier life comes again.
+        if let Some(term) = self.state.as_ref().and_then(|s| s.term(id)) {
+            self.command(Command::Election(Order::RestoreTerm(id, term)))
+                .await;
+        }
+        self.command(Command::Election(Order::Open(id, options.policy)))
+            .await;
+        if self.node.standing(self.clock.now(), id).is_none() {
+            return Err(CampaignError::TooMany { max });
+        }
+        let campaign = Order::Campaign(id, options.candidacy);
+        self.command(Command::Election(campaign)).await;
+        // What does not fit into a datagram is not announced.
+        if self.node.membership().meta().campaign(id).is_none() {
+            self.command(Command::Election(Order::Withdraw(id))).await;
+            let max = self.meta_max;
+            return Err(CampaignError::NoRoom { max });
+        }
+        Ok(())
+    }
+
+    pub(super) async fn resign(
+        &mut self,
+        name: &str,
+        to: Option<NodeId>,
+    ) -> Result<(), ResignError> {
+        let id = ElectionId::of(name);
+        let now = self.clock.now();
+        let claim = self.node.standing(now, id).and_then(|s| s.claim);
+        let (me, life) = (self.node.id(), self.node.membership().life());
+        if !claim.is_some_and(|c| c.names(me, life)) {
+            return Err(ResignError::NotLeading);
+        }
+        if let Some(to) = to {
+            let candidates = self.node.candidates(now, id);
+            if to == me
+                || candidates
+                    .iter()
+                    .all(|e| e.id != to || e.class == CLASS_NEVER)
+            {
+                return Err(ResignError::NoCandidate { to });
+            }
+        }
+        self.command(Command::Election(Order::Resign(id, to))).await;
+        Ok(())
+    }
+
+    pub(super) fn election_status(&self, election: ElectionName) -> Option<ElectionStatus> {
+        let board = self.boards.iter().find(|b| b.id() == election.id);
+        let acting = board.and_then(Board::acting);
+        ElectionStatus::new(&self.node, self.clock.now(), election, acting)
+    }
+
+    /// All elections known, in order of id.
+    pub(super) fn elections(&self) -> Vec<ElectionStatus> {
+        let ids = shown::known(&self.node).into_iter();
+        let named = ids.map(|id| named(&self.boards, id));
+        named
+            .filter_map(|name| self.election_status(name))
+            .collect()
+    }
+}
+
+/// An election with its name, where it is known here.
+pub(super) fn named(boards: &[Board], id: ElectionId) -> ElectionName {
+    let board = boards.iter().find(|b| b.id() == id);
+    ElectionName {
+        id,
+        name: board.map(|b| Arc::clone(b.name())),
+    }
+}

@@ -1,0 +1,155 @@
+//! Elections: who leads, by any number of names.
+
+mod name;
+mod options;
+mod seat;
+mod status;
+
+pub use name::{ElectionName, ElectionNameError};
+pub use options::ElectionOptions;
+pub use seat::Leadership;
+pub use status::{Candidate, Churn, ElectionStatus, Leader};
+
+pub(crate) use name::check;
+pub(crate) use seat::{Board, Seat};
+pub(crate) use status::{known, leader};
+
+use crate::driver::Order;
+use crate::error::{CampaignError, ResignError, Stopped};
+use crate::handle::Node;
+use consort_proto::NodeId;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// One election of a group, by its name. Clones are handles to the same one.
+///
+/// Members that [`campaign`](Election::campaign) stand in it and hold it when nobody leads; every
+/// member, this one included, can watch it.
+///
+/// ```
+/// use consort::{ElectionOptions, Node};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let period = std::time::Duration::from_millis(20);
+/// let node = Node::builder().bind(([127, 0, 0, 1], 0));
+/// # let node = node.probe_period(period);
+/// let node = node.start().await?;
+/// let gateway = node.election("gateway").await?;
+/// gateway.campaign(ElectionOptions::new()).await?;
+/// let leadership = gateway.lead().await?;
+/// println!("leading with token {}", leadership.token());
+/// gateway.withdraw().await?;
+/// leadership.lost().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Election {
+    node: Node,
+    name: Arc<str>,
+    seat: watch::Receiver<Seat>,
+}
+
+impl Election {
+    pub(crate) fn new(node: Node, name: Arc<str>, seat: watch::Receiver<Seat>) -> Election {
+        Election { node, name, seat }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Stands in the election from now on, or otherwise than before.
+    pub async fn campaign(&self, options: ElectionOptions) -> Result<(), CampaignError> {
+        let name = Arc::clone(&self.name);
+        self.node
+            .ask(|reply| Order::Campaign(name, options, reply))
+            .await?
+    }
+
+    /// Stands in the election no more; a leader resigns. Watching goes on.
+    pub async fn withdraw(&self) -> Result<(), Stopped> {
+        let name = Arc::clone(&self.name);
+        self.node.ask(|reply| Order::Withdraw(name, reply)).await
+    }
+
+    /// Stops leading, and stands again when somebody else leads. With `to`, that member is asked to
+    /// lead; it may decline, and then an election is held.
+    pub async fn resign(&self, to: Option<NodeId>) -> Result<(), ResignError> {
+        let name = Arc::clone(&self.name);
+        self.node
+            .ask(|reply| Order::Resign(name, to, reply))
+            .await?
+    }
+
+    /// Who leads, as far as this node knows.
+    pub fn leader(&self) -> Option<Leader> {
+        self.seat.borrow().leader.clone()
+    }
+
+    /// Whether this node leads and may act now.
+    pub fn is_leader(&self) -> bool {
+        self.leadership().is_some()
+    }
+
+    /// The leadership of this node, if it leads and may act now.
+    pub fn leadership(&self) -> Option<Leadership> {
+        let token = self.seat.borrow().acting?.token;
+        let seat = self.seat.clone();
+        Some(Leadership { token, seat }).filter(Leadership::is_valid)
+    }
+
+    /// Waits until this node leads and may act.
+    pub async fn lead(&self) -> Result<Leadership, Stopped> {
+        let mut seat = self.seat.clone();
+        loop {
+            seat.borrow_and_update();
+            if let Some(leadership) = self.leadership() {
+                return Ok(leadership);
+            }
+            seat.changed().await.map_err(|_| Stopped)?;
+        }
+    }
+
+    /// Follows who leads, from the present leader on.
+    pub fn observe(&self) -> Leaders {
+        let mut seat = self.seat.clone();
+        seat.mark_changed();
+        Leaders { seat, told: None }
+    }
+
+    /// Waits until the node has stopped, for whatever reason.
+    pub async fn stopped(&self) {
+        self.node.stopped().await;
+    }
+
+    /// All about the election, as this node sees it.
+    pub async fn status(&self) -> Result<Option<ElectionStatus>, Stopped> {
+        self.node.election_status(&self.name).await
+    }
+}
+
+/// Follows who leads; see [`Election::observe`]. One that is slow sees the latest, and misses what came
+/// and went in between.
+#[derive(Debug)]
+pub struct Leaders {
+    seat: watch::Receiver<Seat>,
+    told: Option<Option<Leader>>,
+}
+
+impl Leaders {
+    /// Waits for the next change; the first call returns the present state at once. `None` tells that
+    /// nobody leads. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Option<Leader>, Stopped> {
+        loop {
+            self.seat.changed().await.map_err(|_| Stopped)?;
+            let leader = self.seat.borrow_and_update().leader.clone();
+            if self.told.as_ref() != Some(&leader) {
+                self.told = Some(leader.clone());
+                return Ok(leader);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Names of elections.
+
+use consort_proto::ElectionId;
+use core::fmt;
+use std::sync::Arc;
+
+/// Longest name, in bytes.
+const NAME_MAX: usize = 64;
+
+/// Which election: its name, where this node knows it. Members speak of elections by a hash of their
+/// names, so a node can hold the outcome of one that it was never told the name of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ElectionName {
+    /// What it is called on the wire.
+    pub id: ElectionId,
+    /// Its name, if this node was told.
+    pub name: Option<Arc<str>>,
+}
+
+/// The name, or eight hexadecimal digits.
+impl fmt::Display for ElectionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.pad(name),
+            None => write!(f, "{:?}", self.id),
+        }
+    }
+}
+
+/// Why a text cannot name an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an election's name has 1 to {NAME_MAX} bytes and no control characters")]
+pub struct ElectionNameError;
+
+/// Checks the name of an election.
+pub(crate) fn check(name: &str) -> Result<(), ElectionNameError> {
+    let fits = (1..=NAME_MAX).contains(&name.len());
+    match fits && !name.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(ElectionNameError),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_harmless_and_unknown_ones_shown_by_id() {
+        for good in ["a", "gateway", "Größe 7", &"x".repeat(64)] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a\nb", "\u{1b}[2J", &"x".repeat(65)] {
+            assert_eq!(check(bad), Err(ElectionNameError), "{bad:?}");
+        }
+        let mut name = ElectionName {
+            id: ElectionId(0xc0ffee),
+            name: None,
+        };
+        assert_eq!(name.to_string(), "00c0ffee");
+        name.name = Some("gateway".into());
+        assert_eq!(name.to_string(), "gateway");
+    }
+}

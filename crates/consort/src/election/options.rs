@@ -1,0 +1,67 @@
+//! How a node stands in an election, and how it holds one.
+
+use consort_proto::election::{Candidacy, Policy, Preempt};
+
+/// How a node stands in an election. The defaults suit a group of equals.
+///
+/// ```
+/// use consort::{ElectionOptions, Preempt};
+/// use std::time::Duration;
+///
+/// let hold = Duration::from_secs(60);
+/// let options = ElectionOptions::new().class(1).attribute(3).preempt(Preempt::Margin { delta: 2, hold });
+/// # let _ = options;
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "options do nothing until they are given to an election"]
+pub struct ElectionOptions {
+    pub(crate) policy: Policy,
+    pub(crate) candidacy: Candidacy,
+}
+
+impl ElectionOptions {
+    /// The defaults.
+    pub fn new() -> ElectionOptions {
+        ElectionOptions::default()
+    }
+
+    /// Operators' preference: the smallest wins, 255 never leads. Default 0.
+    pub fn class(mut self, class: u8) -> Self {
+        self.candidacy.class = class;
+        self
+    }
+
+    /// Decides among equals in class: the smallest wins. Few different values (16 or so) keep leaders
+    /// from changing with every small drift. Default 0; equals are ordered by a hash of their ids.
+    pub fn attribute(mut self, attribute: u32) -> Self {
+        self.candidacy.attribute = attribute;
+        self
+    }
+
+    /// Name the best candidate so far at once and correct it later: sooner, at the price of more
+    /// changes. Default off.
+    pub fn stream(mut self, on: bool) -> Self {
+        self.policy.stream = on;
+        self
+    }
+
+    /// Avoid candidates that members found unhealthy of late. Default off.
+    pub fn health(mut self, on: bool) -> Self {
+        self.policy.health = on;
+        self
+    }
+
+    /// Replace a leader that stays unhealthy for five suspicion timeouts; turns
+    /// [`health`](Self::health) on. Default off.
+    pub fn replace_unhealthy(mut self, on: bool) -> Self {
+        self.policy.replace_unhealthy = on;
+        self.policy.health |= on;
+        self
+    }
+
+    /// When a better candidate replaces a leader that does its work. Default never.
+    pub fn preempt(mut self, preempt: Preempt) -> Self {
+        self.policy.preempt = preempt;
+        self
+    }
+}

@@ -1,0 +1,158 @@
+//! What the task that owns the node shows to all handles of an election, and leadership itself.
+
+use super::status::{self, Leader};
+use crate::driver::Clock;
+use consort_proto::ElectionId;
+use consort_proto::election::Token;
+use core::time::Duration;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// An election as its handles see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub(crate) leader: Option<Leader>,
+    pub(crate) acting: Option<Acting>,
+}
+
+/// This node leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acting {
+    pub(crate) token: Token,
+    pub(crate) until: Instant,
+}
+
+impl Acting {
+    pub(crate) fn is_valid(&self) -> bool {
+        Instant::now() < self.until
+    }
+}
+
+/// The place where the task shows one election.
+#[derive(Debug)]
+pub(crate) struct Board {
+    id: ElectionId,
+    name: Arc<str>,
+    seat: watch::Sender<Seat>,
+    /// When to look again if nothing happens before.
+    refresh_at: Option<Instant>,
+}
+
+impl Board {
+    pub(crate) fn new(name: Arc<str>) -> Board {
+        Board {
+            id: ElectionId::of(&name),
+            name,
+            seat: watch::Sender::default(),
+            refresh_at: None,
+        }
+    }
+
+    /// When to look again if nothing happens before: only a leader has to.
+    pub(crate) fn refresh_at(&self) -> Option<Instant> {
+        self.refresh_at
+    }
+
+    pub(crate) fn id(&self) -> ElectionId {
+        self.id
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Seat> {
+        self.seat.subscribe()
+    }
+
+    /// By which token this node may act, and for how long from now.
+    pub(crate) fn acting(&self) -> Option<(Token, Duration)> {
+        let acting = self.seat.borrow().acting.filter(Acting::is_valid)?;
+        Some((acting.token, acting.until - Instant::now()))
+    }
+
+    /// Looks at the node again. Handles wake when something changed but the time.
+    pub(crate) fn refresh(&mut self, node: &consort_proto::Node, clock: Clock) {
+        let Some(standing) = node.standing(clock.now(), self.id) else {
+            return;
+        };
+        let now = Instant::now();
+        let least = node.membership().suspicion_min();
+        self.refresh_at = standing.acting.map(|_| now + least / 8);
+        let acting = standing.acting.map(|token| Acting {
+            token,
+            until: clock.when(standing.valid_until),
+        });
+        let seat = Seat {
+            leader: status::leader(node, &standing),
+            acting: acting.filter(Acting::is_valid),
+        };
+        self.seat.send_if_modified(|held| {
+            let token = |seat: &Seat| seat.acting.map(|a| a.token);
+            let changed = token(held) != token(&seat) || held.leader != seat.leader;
+            *held = seat;
+            changed
+        });
+    }
+}
+
+/// This node leads, and may act on it, while [`is_valid`](Leadership::is_valid).
+///
+/// A leader that hears from nobody cannot know whether it was replaced. It may act for half of the time
+/// that passes at least before others declare it down, counted from when it last heard from anybody, by
+/// its own clock; on its own it is its whole group and may always act. So it stops before another
+/// starts, as long as clocks run alike, whatever it does can be stopped in a quarter of that time, and
+/// its group does not split where it stands. Leadership is not exclusive without these: what must not be
+/// done twice has to check the [`token`](Leadership::token).
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    pub(crate) token: Token,
+    pub(crate) seat: watch::Receiver<Seat>,
+}
+
+impl Leadership {
+    /// The fencing token: greater than that of every leader before. Compare tokens as such or as text.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Until when this node may act without hearing from anybody; moves on with every datagram. In the
+    /// past when the leadership is over.
+    pub fn valid_until(&self) -> std::time::Instant {
+        let held = self.seat.borrow().acting.filter(|a| a.token == self.token);
+        let until = held.map_or_else(Instant::now, |a| a.until);
+        until.into_std()
+    }
+
+    /// Whether this node may act now. Check right before anything that only a leader may do.
+    pub fn is_valid(&self) -> bool {
+        let gone = self.seat.has_changed().is_err();
+        !gone
+            && self
+                .seat
+                .borrow()
+                .acting
+                .is_some_and(|a| a.token == self.token && a.is_valid())
+    }
+
+    /// Waits until this leadership is over: another leads, this node resigned, withdrew or stopped, or
+    /// the validity lapsed by this node's clock, whatever the task that owns the node does meanwhile.
+    /// It does not come back: wait for the next one with [`Election::lead`](super::Election::lead).
+    pub async fn lost(&self) {
+        let mut seat = self.seat.clone();
+        loop {
+            let acting = seat.borrow_and_update().acting;
+            let Some(acting) = acting.filter(|a| a.token == self.token && a.is_valid()) else {
+                return;
+            };
+            tokio::select! {
+                // Moved on in silence, maybe: look again.
+                () = sleep_until(acting.until) => {}
+                changed = seat.changed() => if changed.is_err() {
+                    return;
+                },
+            }
+        }
+    }
+}

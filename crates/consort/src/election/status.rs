@@ -1,0 +1,192 @@
+//! How an election stands, as an application sees it.
+
+use super::name::ElectionName;
+use consort_proto::election::{Claim, Remarks, Stage, Standing, Token};
+use consort_proto::membership::Membership;
+use consort_proto::{ElectionId, Instant, Life, NodeId};
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Who.
+    pub id: NodeId,
+    /// In which life: a restarted leader leads no more.
+    pub life: Life,
+    /// Its announced name; empty while its record is not known.
+    pub name: String,
+    /// Where it listens, when it is listed.
+    pub addr: Option<SocketAddr>,
+    /// The fencing token: greater for every later leader. Hand it to whatever must not obey two.
+    pub token: Token,
+    /// Whether a better one may follow in a moment.
+    pub stage: Stage,
+    /// Fewer lists were read than the quorum asks for, as in a small or a lossy group.
+    pub degraded: bool,
+    /// The leader before chose it.
+    pub handed_over: bool,
+    /// Whether it is the node that was asked. It may not act yet; see
+    /// [`Election::leadership`](super::Election::leadership).
+    pub is_self: bool,
+}
+
+/// How often member lists miss a good candidate, and what follows for the next election.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Churn {
+    /// Expected share of lists that lack a good candidate.
+    pub missing_rate: f64,
+    /// The same as a number of lists (c): of all members but the candidate itself.
+    pub missing: f64,
+    /// How many outcomes that rests on, the prior's ten included.
+    pub trials: f64,
+    /// How many lists the next election reads, this node's own included.
+    pub quorum: usize,
+    /// How many more members it asks than that, because some stay silent.
+    pub hedge: usize,
+    /// Chance that none of these lists names the best candidate, by that estimate.
+    pub miss_chance: f64,
+    /// Members asked that did not answer, smoothed, in thousandths.
+    pub silent_per_mille: u16,
+    /// Members listed, the answering node included: at most so many lists can be read.
+    pub known: usize,
+}
+
+impl Churn {
+    /// Lists read beyond `c + 1`, the number that is always enough when at most c lack the best
+    /// candidate. Negative in large groups, where a sample is enough.
+    pub fn margin(&self) -> i64 {
+        self.quorum as i64 - (self.missing.ceil() as i64 + 1)
+    }
+
+    fn new(standing: &Standing) -> Churn {
+        let missing_rate = standing.churn.rate();
+        let trials = standing.churn.weight();
+        let misses = missing_rate * trials;
+        // The chance that the next list lacks it, given that k did already.
+        let next = |k: usize| (misses + k as f64) / (trials + k as f64).max(1.0);
+        Churn {
+            missing_rate,
+            missing: missing_rate * standing.known.saturating_sub(1) as f64,
+            trials,
+            quorum: standing.quorum,
+            hedge: standing.hedge,
+            miss_chance: (0..standing.quorum).map(next).product(),
+            silent_per_mille: standing.silent_per_mille,
+            known: standing.known,
+        }
+    }
+}
+
+/// A candidate as the asked node lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Who.
+    pub id: NodeId,
+    /// Its announced name.
+    pub name: String,
+    /// Operators' preference: the smallest wins.
+    pub class: u8,
+    /// Decides among equals in class: the smallest wins.
+    pub attribute: u32,
+    /// It has been here for long enough that most members list it; others come after those.
+    pub settled: bool,
+    /// It may be gone.
+    pub suspect: bool,
+}
+
+/// How an election stands at a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElectionStatus {
+    /// Which.
+    pub election: ElectionName,
+    /// Who leads; `None` while nobody does, as far as this node knows.
+    pub leader: Option<Leader>,
+    /// By which token this node leads and may act, for [`valid_for`](Self::valid_for) from now.
+    pub acting: Option<Token>,
+    /// How long this node may act as the leader without hearing from anybody.
+    pub valid_for: Duration,
+    /// Whether this node stands in the election.
+    pub campaigns: bool,
+    /// Whether this node holds an election just now.
+    pub electing: bool,
+    /// How long after the end of a leadership others wait before they act: work must end in it.
+    pub grace: Duration,
+    /// How well lists agree, and what follows.
+    pub churn: Churn,
+    /// Candidates, the best first.
+    pub candidates: Vec<Candidate>,
+}
+
+impl ElectionStatus {
+    /// What `node` knows, which is nothing of an election that it never heard of. `acting` is by which
+    /// token the node may act, and for how long.
+    pub(crate) fn new(
+        node: &consort_proto::Node,
+        now: Instant,
+        election: ElectionName,
+        acting: Option<(Token, Duration)>,
+    ) -> Option<ElectionStatus> {
+        let id = election.id;
+        let standing = node.standing(now, id)?;
+        let membership = node.membership();
+        let name = |id| match membership.table().get(id) {
+            Some(member) => member.meta.name.clone(),
+            None if id == node.id() => membership.meta().name.clone(),
+            None => String::new(),
+        };
+        let candidates = node.candidates(now, id).into_iter().map(|e| Candidate {
+            id: e.id,
+            name: name(e.id),
+            class: e.class,
+            attribute: e.attribute,
+            settled: e.settled,
+            suspect: e.suspect,
+        });
+        Some(ElectionStatus {
+            election,
+            leader: leader(node, &standing),
+            acting: acting.map(|a| a.0),
+            valid_for: acting.map_or(Duration::ZERO, |a| a.1),
+            campaigns: standing.campaigns,
+            electing: standing.electing,
+            grace: grace(membership),
+            churn: Churn::new(&standing),
+            candidates: candidates.collect(),
+        })
+    }
+}
+
+/// How long others wait, at least, for a leader that is over to stop its work.
+fn grace(membership: &Membership) -> Duration {
+    membership.suspicion_min() / 4
+}
+
+/// Who leads, as `node` sees it.
+pub(crate) fn leader(node: &consort_proto::Node, standing: &Standing) -> Option<Leader> {
+    let claim: Claim = standing.claim.filter(|_| standing.has_leader)?;
+    let own = node.membership();
+    let is_self = claim.leader == node.id();
+    let listed = own.table().get(claim.leader);
+    let (name, addr) = match listed {
+        _ if is_self => (own.meta().name.clone(), Some(own.addr())),
+        Some(member) => (member.meta.name.clone(), Some(member.addr)),
+        None => (String::new(), None),
+    };
+    Some(Leader {
+        id: claim.leader,
+        life: claim.leader_life,
+        name,
+        addr,
+        token: claim.key.token,
+        stage: claim.key.stage,
+        degraded: claim.is_degraded(),
+        handed_over: claim.remarks.has(Remarks::HANDED_OVER),
+        is_self,
+    })
+}
+
+/// All elections that `node` holds an outcome of, or stands in.
+pub(crate) fn known(node: &consort_proto::Node) -> Vec<ElectionId> {
+    node.election().elections().collect()
+}
