@@ -2,7 +2,7 @@
 
 use consort_proto::election::{Msg, Policy, Token};
 use consort_proto::wire::Frame;
-use consort_proto::{Config, ElectionId};
+use consort_proto::{Config, ElectionId, membership};
 use consort_sim::fault::Keep;
 use consort_sim::oracle::{Claims, Exclusive, Leadership, Panel, agreed};
 use consort_sim::topology::{Layout, Topology};
@@ -17,9 +17,13 @@ fn secs(s: u64) -> Duration {
 
 /// A group in which everybody stands, 60 s after its start.
 fn group(nodes: usize, seed: u64, oracle: Panel) -> Engine<Panel> {
+    group_with(Config::default(), nodes, seed, oracle)
+}
+
+fn group_with(node: Config, nodes: usize, seed: u64, oracle: Panel) -> Engine<Panel> {
     let layout = Layout::draw(&Topology::Full, nodes, 10.0, 30.0, seed).unwrap();
     let config = WorldConfig {
-        node: Config::default(),
+        node,
         layout,
         conditions: Conditions::default(),
         seed,
@@ -120,13 +124,23 @@ fn tokens_grow_over_a_restart_of_everybody_with_and_without_disks() {
     }
 }
 
-/// T1: nobody is deposed who answers, whatever the detector says.
+/// T1: a leader that answers is hardly ever deposed, whatever the detector says. The detector of this group errs
+/// often: a plain one that gives a suspect two periods.
 #[test]
-fn wrong_suspicions_do_not_depose_a_leader_that_answers() {
-    let mut changes = 0;
+fn wrong_verdicts_hardly_depose_a_leader_that_answers() {
+    let (mut changes, mut verdicts) = (0, 0);
     for seed in 0..10 {
-        let mut engine = group(12, seed, Panel::default());
-        let before = leader(&engine);
+        let plain = membership::Config {
+            sync_periods: 4,
+            heal_periods: 4,
+            ..membership::Config::paper(secs(1), secs(2))
+        };
+        let node = Config {
+            membership: plain,
+            ..Config::default()
+        };
+        let mut engine = group_with(node, 12, seed, Panel::default());
+        let (host, before) = leader(&engine);
         let lossy = Conditions {
             loss_per_message: 0.2,
             ..Conditions::default()
@@ -137,10 +151,18 @@ fn wrong_suspicions_do_not_depose_a_leader_that_answers() {
             .strike(Fault::Conditions(Conditions::default()))
             .unwrap();
         engine.run_for(secs(60)).unwrap();
-        let after = leader(&engine);
-        changes += after.1.term.0 - before.1.term.0;
+        changes += leader(&engine).1.term.0 - before.term.0;
+        verdicts += engine
+            .world()
+            .host(host)
+            .node()
+            .stats()
+            .membership
+            .refutations;
     }
-    assert_eq!(changes, 0);
+    // At most one in 800 periods. Without asking the leader and others first there are 47.
+    assert!(changes <= 5, "{changes} changes");
+    assert!(verdicts > 100, "only {verdicts} times accused");
 }
 
 fn first_violation(engine: &mut Engine<Panel>) -> Option<&'static str> {
