@@ -60,6 +60,73 @@ fn a_crashed_leader_is_replaced_at_every_node_by_a_greater_token() {
     }
 }
 
+/// Runs until `done`, in steps of 50 ms, for at most `most`; returns how long it took.
+fn run_until(
+    engine: &mut Engine<Panel>,
+    most: Duration,
+    done: impl Fn(&Engine<Panel>) -> bool,
+) -> Duration {
+    let from = engine.world().now();
+    while !done(engine) {
+        assert!(
+            engine.world().now().since(from) < most,
+            "not within {most:?}"
+        );
+        engine.run_for(Duration::from_millis(50)).unwrap();
+    }
+    engine.world().now().since(from)
+}
+
+/// L2: from the first node that misses its leader, with answers within 50 ms: asking the leader (1.5), the
+/// stagger (9), five rounds (18), four tellings, and three periods of gossip.
+#[test]
+fn a_missed_leader_is_replaced_in_bounded_time() {
+    for seed in 0..20 {
+        let mut engine = group(16, seed, Panel::default());
+        let (host, _) = leader(&engine);
+        engine.strike(Fault::Crash(host)).unwrap();
+        let misses = |engine: &Engine<Panel>| {
+            let world = engine.world();
+            let standing = |i: usize| world.host(i).node().standing(world.now(), GATEWAY).unwrap();
+            world.up().any(|i| !standing(i).has_leader)
+        };
+        run_until(&mut engine, secs(60), misses);
+        let bound = Duration::from_millis(50 * 33) + secs(3);
+        run_until(&mut engine, bound, |e| agreed(e.world(), GATEWAY).is_ok());
+    }
+}
+
+/// L3: the initiator of the election crashes in the middle of it.
+#[test]
+fn an_initiator_that_crashes_is_replaced_by_another() {
+    for seed in 0..20 {
+        let mut engine = group(16, seed, Panel::default());
+        let (host, _) = leader(&engine);
+        engine.strike(Fault::Crash(host)).unwrap();
+        let initiator = |engine: &Engine<Panel>| {
+            let world = engine.world();
+            let electing = |&i: &usize| {
+                let standing = world.host(i).node().standing(world.now(), GATEWAY);
+                standing.is_some_and(|s| s.electing)
+            };
+            world.up().find(electing)
+        };
+        let mut waited = 0;
+        let first = loop {
+            engine.run_for(Duration::from_millis(2)).unwrap();
+            waited += 1;
+            assert!(waited < 30_000, "seed {seed}: nobody holds an election");
+            if let Some(host) = initiator(&engine) {
+                break host;
+            }
+        };
+        engine.strike(Fault::Crash(first)).unwrap();
+        run_until(&mut engine, secs(30), |e| {
+            agreed(e.world(), GATEWAY).is_ok()
+        });
+    }
+}
+
 #[test]
 fn a_leader_that_was_stopped_learns_that_it_was_replaced_and_nobody_acts_beside_another() {
     for seed in 0..20 {

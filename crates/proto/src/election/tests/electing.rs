@@ -1,6 +1,7 @@
 //! Holding an election.
 
 use super::*;
+use proptest::prelude::*;
 
 #[test]
 fn the_message_count_is_exact() {
@@ -347,4 +348,40 @@ fn with_regard_to_health_the_unhealthiest_third_is_passed_over() {
         &[(NodeId(best[0]), LIFE)],
         "so that the chosen one does not object"
     );
+}
+
+proptest! {
+    /// O1: when at most c lists lack a candidate while the election runs, nobody worse than it wins,
+    /// whichever lists those are, this node's own among them, and in whatever order answers come.
+    #[test]
+    fn with_c_plus_one_lists_the_best_wins_whichever_c_lists_lack_it(
+        me in 0..9_usize, missing in proptest::collection::btree_set(1..=10_u64, 0..=3), stream: bool,
+    ) {
+        let best = ranking(10);
+        let policy = Policy { stream, ..Policy::default() };
+        let me = best[me + 1];
+        let c = missing.len() as u16;
+        let mut bench = Bench::with(me, 10, Quorum::Deterministic { c }, policy);
+        if missing.contains(&me) {
+            bench.m.pretend_unknown(NodeId(best[0]));
+        }
+        let mut open = bench.elect();
+        let mut last = None;
+        for _ in 0..6 {
+            last = notifies(&open).last().map(|n| n.1).or(last);
+            for (from, query) in queries(&open) {
+                let lists: Vec<u64> = best.iter().copied().filter(|&id| {
+                    !(id == best[0] && missing.contains(&from) && from != best[0])
+                }).collect();
+                let effects = bench.msg(from, Msg::Response(response(&query, &lists[..5])));
+                last = notifies(&effects).last().map(|n| n.1).or(last);
+            }
+            if bench.e.races[0].run.is_none() || last.is_some_and(|c| c.key.stage == Stage::Confirmed) {
+                break;
+            }
+            open = bench.timer(TimerKind::Step);
+        }
+        let won = bench.held().filter(|c| c.key.stage == Stage::Confirmed).or(last);
+        prop_assert_eq!(won.map(|c| (c.leader.0, c.key.stage)), Some((best[0], Stage::Confirmed)));
+    }
 }
