@@ -25,6 +25,7 @@ mod race;
 mod run;
 mod score;
 mod select;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod view;

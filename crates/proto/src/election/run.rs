@@ -1,13 +1,12 @@
-//! Holding an election: make sure the leader is gone, ask members whom they find best, tell the
-//! winner.
+//! Holding an election: make sure the leader is gone, and ask members whom they find best.
 
-use super::claim::{Claim, Key, Remarks, Stage, Token};
-use super::msg::{LIST_MAX, Msg, Query, Refusal, Response};
+use super::claim::{Claim, Stage};
+use super::msg::{LIST_MAX, Msg, Query, Response};
 use super::race::Race;
 use super::score::Entry;
 use super::select::{Choice, select};
 use super::view::{Env, Fate};
-use super::{ElectionCx, Report, Stats, TimerKind};
+use super::{ElectionCx, Stats, TimerKind};
 use crate::id::{Life, NodeId, Term};
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
@@ -35,28 +34,28 @@ pub(super) struct Run {
     /// to stop.
     pub(super) objection: bool,
     /// The claim held when it began: who is to be replaced.
-    base: Option<Claim>,
+    pub(super) base: Option<Claim>,
     pub(super) skip: Vec<(NodeId, Life)>,
     pub(super) asked: Vec<NodeId>,
     pub(super) answers: Vec<(NodeId, Response)>,
     /// Candidates that somebody declined in favour of.
     pub(super) extra: Vec<Entry>,
     pub(super) quorum: usize,
-    round: u8,
-    proposal: Option<Proposal>,
+    pub(super) round: u8,
+    pub(super) proposal: Option<Proposal>,
     /// Better ones than the proposed that were left out for their health.
-    ruled_out: Vec<(NodeId, Life)>,
+    pub(super) ruled_out: Vec<(NodeId, Life)>,
     /// The winner turned out worse than it was known to be, and the next was tried: once is enough.
-    corrected: bool,
+    pub(super) corrected: bool,
     /// Lists that may hide a better candidate were asked for more: once is enough.
-    widened: bool,
+    pub(super) widened: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Proposal {
-    claim: Claim,
-    tries: u8,
-    accepted: bool,
+pub(super) struct Proposal {
+    pub(super) claim: Claim,
+    pub(super) tries: u8,
+    pub(super) accepted: bool,
 }
 
 impl Race {
@@ -267,7 +266,12 @@ impl Race {
     }
 
     /// Tells the best so far, where the policy wants it.
-    fn propose_early(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+    pub(super) fn propose_early(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        stats: &mut Stats,
+    ) {
         if !self.policy.is_some_and(|p| p.stream) {
             return;
         }
@@ -280,7 +284,7 @@ impl Race {
         }
     }
 
-    fn choose(&self, env: Env<'_>) -> Option<Choice> {
+    pub(super) fn choose(&self, env: Env<'_>) -> Option<Choice> {
         let run = self.run.as_ref()?;
         let lists = run.answers.iter().map(|a| &a.1);
         let known = lists.clone().map(|a| a.size).max().unwrap_or(1) as usize;
@@ -294,7 +298,7 @@ impl Race {
     }
 
     /// Enough was heard, or no more is to be had.
-    fn decide(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+    pub(super) fn decide(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(choice) = self.choose(env) else {
             // Nobody stands whom this node has not ruled out: look again later.
             self.end_run(cx);
@@ -338,284 +342,4 @@ impl Race {
         run.round = env.config.rounds_max;
         cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto());
     }
-
-    fn propose(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-        choice: Choice,
-        stage: Stage,
-    ) {
-        let churn = self
-            .estimate
-            .summary(env.config.quorum, self.claim.map(|c| c.churn));
-        let run = self.run.as_mut().expect("only while an election is held");
-        let Entry { id, life, .. } = choice.entry;
-        // The same leader as told before is confirmed under the same number (S2).
-        let same = run.proposal.filter(|p| p.claim.names(id, life));
-        let (term, few) = (run.term, run.answers.len() < run.quorum);
-        let revision = match same {
-            Some(told) => told.claim.key.token.revision,
-            None => self.next_revision(term),
-        };
-        let remarks = choice
-            .remarks
-            .and(Remarks::DEGRADED.when(stage == Stage::Confirmed && (few || is_remnant(env))));
-        stats.degraded += u64::from(remarks.has(Remarks::DEGRADED));
-        let claim = Claim {
-            key: Key {
-                token: Token {
-                    term,
-                    initiator: env.me,
-                    life: env.life(),
-                    revision,
-                },
-                stage,
-            },
-            leader: id,
-            leader_life: life,
-            churn,
-            remarks,
-        };
-        self.put_forward(cx, env, claim, choice.ruled_out);
-    }
-
-    /// Tells the leader of `claim`; this node itself needs no telling.
-    fn put_forward(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        claim: Claim,
-        ruled_out: Vec<(NodeId, Life)>,
-    ) {
-        let Some(run) = &mut self.run else { return };
-        run.proposal = Some(Proposal {
-            claim,
-            tries: 1,
-            accepted: claim.leader == env.me,
-        });
-        if claim.leader == env.me {
-            cx.cancel_timer(self.timer(TimerKind::Notify));
-            if claim.key.stage == Stage::Confirmed {
-                self.end_run(cx);
-            }
-            self.adopt(cx, env, claim);
-            return;
-        }
-        run.ruled_out = ruled_out;
-        self.notify(cx, env, claim);
-    }
-
-    fn notify(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) {
-        let Some(run) = &self.run else { return };
-        let skip = run.skip.iter().chain(&run.ruled_out).copied();
-        let msg = Msg::Notify {
-            election: self.id,
-            claim,
-            skip: skip.take(env.skip_most()).collect(),
-        };
-        cx.send(To::Node(claim.leader), msg);
-        cx.set_timer(self.timer(TimerKind::Notify), env.now + env.rto());
-    }
-
-    /// The chosen one has not answered in time.
-    pub(super) fn on_notify_due(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-    ) {
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.as_mut().filter(|p| !p.accepted) else {
-            return;
-        };
-        let claim = proposal.claim;
-        let doubted = run.answers.iter().flat_map(|a| &a.1.best);
-        let doubted = doubted.clone().any(|e| e.id == claim.leader && e.suspect);
-        let most = if doubted { 2 } else { env.config.notify_max };
-        if proposal.tries < most {
-            proposal.tries += 1;
-            return self.notify(cx, env, claim);
-        }
-        cx.emit(Report::Probe(claim.leader));
-        self.rule_out(cx, env, stats, claim);
-    }
-
-    /// The chosen one is silent or does not want to: the next of the lists in hand.
-    fn rule_out(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats, claim: Claim) {
-        let Some(run) = &mut self.run else { return };
-        stats.passed_over += 1;
-        run.skip.push((claim.leader, claim.leader_life));
-        run.proposal = None;
-        if claim.remarks.has(Remarks::HANDED_OVER) {
-            // The chosen successor does not lead: resign as if nobody had been named.
-            self.end_run(cx);
-            self.resign(cx, env);
-        } else if run.phase == Phase::Notify {
-            self.decide(cx, env, stats);
-        } else {
-            self.propose_early(cx, env, stats);
-        }
-    }
-
-    /// The chosen one leads.
-    pub(super) fn on_accept(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-        key: Key,
-        entry: Entry,
-    ) {
-        let notify = self.timer(TimerKind::Notify);
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.as_mut().filter(|p| p.claim.key == key) else {
-            // Of an earlier proposal: it has been overtaken (a late ACCEPT after the next revision).
-            return;
-        };
-        proposal.accepted = true;
-        let claim = proposal.claim;
-        let done = key.stage == Stage::Confirmed;
-        cx.cancel_timer(notify);
-        if done && !run.corrected && !claim.remarks.has(Remarks::HANDED_OVER) {
-            run.corrected = true;
-            self.update_entry(entry);
-            let better = self.choose(env).filter(|c| c.entry.id != claim.leader);
-            if let Some(choice) = better {
-                return self.propose(cx, env, stats, choice, Stage::Confirmed);
-            }
-        }
-        if done {
-            self.end_run(cx);
-        }
-        self.adopt(cx, env, claim);
-    }
-
-    /// What a candidate says of itself is newer than what others say of it.
-    fn update_entry(&mut self, entry: Entry) {
-        let Some(run) = &mut self.run else { return };
-        let lists = run.answers.iter_mut().map(|a| &mut a.1);
-        let listed = lists.flat_map(|a| a.best.iter_mut().chain(&mut a.healthy));
-        for known in listed.chain(&mut run.extra).filter(|e| e.id == entry.id) {
-            (known.class, known.attribute) = (entry.class, entry.attribute);
-        }
-    }
-
-    /// The chosen one does not lead.
-    pub(super) fn on_decline(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-        key: Key,
-        why: Refusal,
-    ) {
-        let notify = self.timer(TimerKind::Notify);
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.filter(|p| p.claim.key == key) else {
-            return;
-        };
-        cx.cancel_timer(notify);
-        let Refusal::Better(list) = why else {
-            return self.rule_out(cx, env, stats, proposal.claim);
-        };
-        // A list more, for free. The decliner stays eligible.
-        let room = LIST_MAX - run.extra.len().min(LIST_MAX);
-        run.extra.extend(list.into_iter().take(room));
-        run.proposal = None;
-        if run.phase == Phase::Notify {
-            self.decide(cx, env, stats);
-        } else {
-            self.propose_early(cx, env, stats);
-        }
-    }
-
-    /// An answer came late and may name a better one, while the winner has not accepted yet.
-    fn correct(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let told = self.run.as_ref().and_then(|r| r.proposal);
-        let Some(told) = told.filter(|p| !p.accepted && !p.claim.remarks.has(Remarks::HANDED_OVER))
-        else {
-            return;
-        };
-        let better = self
-            .choose(env)
-            .filter(|c| c.certified && !told.claim.names(c.entry.id, c.entry.life));
-        if let Some(choice) = better {
-            self.propose(cx, env, stats, choice, Stage::Confirmed);
-        }
-    }
-
-    /// A leader names its successor, who need not be the best.
-    pub(super) fn hand_over(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-        to: NodeId,
-    ) -> bool {
-        let listed = env.view.membership.table().get(to);
-        let Some(entry) = listed.and_then(|m| env.entry(self.id, m)) else {
-            return false;
-        };
-        self.end_run(cx);
-        self.begin_hand_over(cx, env, stats, entry);
-        true
-    }
-
-    fn begin_hand_over(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        stats: &mut Stats,
-        entry: Entry,
-    ) {
-        stats.elections += 1;
-        let term = self.next_term(env);
-        let revision = self.next_revision(term);
-        let token = Token {
-            term,
-            initiator: env.me,
-            life: env.life(),
-            revision,
-        };
-        self.run = Some(Run {
-            term,
-            attempt: cx.rng.bits32(),
-            phase: Phase::Notify,
-            objection: true,
-            base: self.claim,
-            skip: Vec::new(),
-            asked: Vec::new(),
-            answers: Vec::new(),
-            extra: Vec::new(),
-            quorum: 1,
-            round: 0,
-            proposal: None,
-            ruled_out: Vec::new(),
-            corrected: true,
-            widened: true,
-        });
-        let claim = Claim {
-            key: Key {
-                token,
-                stage: Stage::Confirmed,
-            },
-            leader: entry.id,
-            leader_life: entry.life,
-            churn: self.claim.map_or_else(Default::default, |c| c.churn),
-            remarks: Remarks::HANDED_OVER,
-        };
-        self.put_forward(cx, env, claim, Vec::new());
-    }
-}
-
-/// Whether most of the group failed of late: what is left of it may be the smaller part of a
-/// partition, and its lists prove little.
-fn is_remnant(env: Env<'_>) -> bool {
-    let table = env.view.membership.table();
-    let failed = table
-        .iter()
-        .filter(|m| m.precedence.status == crate::membership::Status::Dead);
-    failed.count() > table.live() + 1
 }
