@@ -11,18 +11,21 @@ mod deployment;
 mod desk;
 mod estimate;
 mod figures;
+mod initiator;
+mod product;
 mod safety;
 
 use crate::claim::Claim;
 
 /// The claims of this source, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    let groups: [&[Claim]; 5] = [
+    let groups: [&[Claim]; 6] = [
         chapter5::CLAIMS,
         figures::CLAIMS,
         deployment::CLAIMS,
         safety::CLAIMS,
         estimate::CLAIMS,
+        product::CLAIMS,
     ];
     groups.into_iter().flatten()
 }
