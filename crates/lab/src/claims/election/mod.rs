@@ -12,6 +12,7 @@ mod desk;
 mod estimate;
 mod figures;
 mod initiator;
+mod live;
 mod product;
 mod safety;
 
