@@ -161,8 +161,8 @@ pub enum ConfigError {
     /// Weights need a number.
     #[error("distance_exponent must be 0 or more; infinity probes the nearest only")]
     DistanceExponent,
-    /// Chances lie between 0 and 1.
-    #[error("election.quorum must have an epsilon between 0 and 1, both excluded")]
+    /// At a chance of 0.1 nobody else would be asked, and nothing learned.
+    #[error("election.quorum must have an epsilon above 0 and below 0.1")]
     Epsilon,
     /// Nothing can be asked, told or kept with none of them.
     #[error("election: best_max, rounds_max, notify_max and elections_max must be at least 1")]
@@ -222,7 +222,7 @@ impl Config {
     fn check_election(&self) -> Result<(), ConfigError> {
         let e = &self.election;
         if let Quorum::Posterior { epsilon } = e.quorum
-            && !(epsilon > 0.0 && epsilon < 1.0)
+            && !(epsilon > 0.0 && epsilon < 0.1)
         {
             return Err(ConfigError::Epsilon);
         }

@@ -48,6 +48,13 @@ impl Beta {
         self.hits = fade(self.hits, Beta::PRIOR.hits);
     }
 
+    /// The same, faded.
+    #[must_use]
+    pub fn faded(mut self) -> Beta {
+        self.fade();
+        self
+    }
+
     /// Expected share of lists that lack the candidate.
     pub fn rate(&self) -> f64 {
         f64::from(self.misses) / (f64::from(self.misses) + f64::from(self.hits)).max(1.0)

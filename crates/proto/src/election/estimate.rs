@@ -8,6 +8,7 @@ use crate::churn::{Beta, hedge};
 use crate::id::{ElectionId, Life, NodeId};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 /// Candidates that are watched (K).
 const TRACKED: usize = 5;
@@ -34,6 +35,8 @@ pub(super) struct Estimate {
     /// Members asked that did not answer in time, smoothed, in thousandths.
     pub(super) silent_per_mille: u16,
     pub(super) last_trial: Instant,
+    /// Misses and hits of each watched candidate since the election or sample began.
+    fresh: Vec<(u16, u16)>,
 }
 
 impl Estimate {
@@ -42,6 +45,7 @@ impl Estimate {
             tracked: Vec::new(),
             silent_per_mille: SILENT,
             last_trial: now,
+            fresh: Vec::new(),
         }
     }
 
@@ -51,6 +55,7 @@ impl Estimate {
         let watch = |e: &super::Entry| e.settled && !e.suspect && !skip.contains(&(e.id, e.life));
         let (best, _) = env.best(election, TRACKED, watch);
         let old = core::mem::take(&mut self.tracked);
+        self.fresh.clear();
         self.tracked.extend(best.iter().map(|e| {
             let known = old.iter().find(|t| t.id == e.id && t.life == e.life);
             let mut beta = known.map_or(Beta::PRIOR, |t| t.beta);
@@ -71,7 +76,8 @@ impl Estimate {
             listed.or_else(|| env.own_entry(election).filter(|e| e.id == id))
         };
         let last: Option<Score> = answer.best.last().map(|e| env.score(election, e));
-        for tracked in &mut self.tracked {
+        self.fresh.resize(self.tracked.len(), (0, 0));
+        for (tracked, fresh) in self.tracked.iter_mut().zip(&mut self.fresh) {
             let listed = answer.best.iter().any(|e| e.id == tracked.id);
             let Some(entry) = own(tracked.id) else {
                 continue;
@@ -79,6 +85,7 @@ impl Estimate {
             let would_show = !answer.truncated || last > Some(env.score(election, &entry));
             if listed || would_show {
                 tracked.beta.add(u16::from(!listed), u16::from(listed));
+                *fresh = (fresh.0 + u16::from(!listed), fresh.1 + u16::from(listed));
             }
         }
         self.last_trial = env.now;
@@ -107,11 +114,23 @@ impl Estimate {
         }
     }
 
-    /// The candidate about which lists disagree most, with what the claim brought along.
+    /// What a claim said of the lists, and what the candidate that is missing most adds to it.
+    pub(super) fn updated(&self, inherited: Beta) -> Beta {
+        let worst = self.fresh.iter().max_by_key(|f| (f.0, Reverse(f.1)));
+        let (misses, hits) = worst.copied().unwrap_or_default();
+        let mut beta = inherited.faded();
+        beta.add(misses, hits);
+        beta
+    }
+
+    /// The candidate about which lists disagree most, with what the claim brought along. Candidates of which
+    /// this node knows nothing yet say nothing.
     pub(super) fn summary(&self, quorum: Quorum, inherited: Option<Beta>) -> Beta {
         let epsilon = epsilon(quorum);
-        let own = self.tracked.iter().map(|t| t.beta);
-        own.chain(inherited)
+        let known = self.tracked.iter().map(|t| t.beta);
+        let known = known.filter(|b| b.weight() > Beta::PRIOR.weight() + 1.0);
+        known
+            .chain(inherited)
             .reduce(|a, b| a.worse(b, epsilon))
             .unwrap_or_default()
     }

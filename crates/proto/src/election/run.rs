@@ -156,7 +156,7 @@ impl Race {
         let Some(run) = &mut self.run else { return };
         run.phase = Phase::Query;
         self.estimate.renew(env, self.id, &run.skip);
-        let inherited = self.claim.map(|c| c.churn);
+        let inherited = run.base.map(|c| c.churn);
         let known = env.size();
         run.quorum = self.estimate.quorum(env.config.quorum, inherited, known);
         let query = self.query(env, env.config.best_max);

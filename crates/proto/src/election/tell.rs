@@ -8,6 +8,7 @@ use super::score::Entry;
 use super::select::Choice;
 use super::view::Env;
 use super::{ElectionCx, Report, Stats, TimerKind};
+use crate::churn::Beta;
 use crate::id::{Life, NodeId};
 use crate::protocol::To;
 use alloc::vec::Vec;
@@ -21,9 +22,11 @@ impl Race {
         choice: Choice,
         stage: Stage,
     ) {
-        let churn = self
-            .estimate
-            .summary(env.config.quorum, self.claim.map(|c| c.churn));
+        // The knowledge in the claim grows with each election, whoever holds it, and forgets.
+        let base = self.run.as_ref().and_then(|r| r.base);
+        let inherited = base.map_or(Beta::PRIOR, |c| c.churn);
+        let updated = self.estimate.updated(inherited);
+        let churn = self.estimate.summary(env.config.quorum, Some(updated));
         let run = self.run.as_mut().expect("only while an election is held");
         let Entry { id, life, .. } = choice.entry;
         // The same leader as told before is confirmed under the same number (S2).

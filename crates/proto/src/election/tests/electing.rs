@@ -350,6 +350,34 @@ fn with_regard_to_health_the_unhealthiest_third_is_passed_over() {
     );
 }
 
+/// The knowledge in the claim is that of all elections, whoever held them; it forgets a bad time.
+#[test]
+fn what_a_claim_says_of_lists_follows_what_elections_see() {
+    let best = ranking(30);
+    let quorum = Quorum::Posterior { epsilon: 1e-6 };
+    let asks = |beta: Beta| beta.quorum(1e-6, 1000);
+    let mut churn = Beta::seen(100, 100);
+    let mut seen = vec![asks(churn)];
+    for term in 1..=60 {
+        // Every time somebody else, who has seen no election before.
+        let mut bench = Bench::with(best[0], 30, quorum, Policy::default());
+        let last = Claim {
+            churn,
+            ..claim(term, best[1], 1, best[1])
+        };
+        bench.msg(best[1], Msg::Claim(E, last));
+        bench.fail(best[1]);
+        let listed = [best[0], best[2], best[3], best[4], best[5]];
+        for (from, query) in queries(&bench.elect()) {
+            bench.msg(from, Msg::Response(response(&query, &listed)));
+        }
+        churn = bench.held().unwrap().churn;
+        seen.push(asks(churn));
+    }
+    assert!(seen.is_sorted_by(|a, b| a >= b), "{seen:?}");
+    assert!(seen[0] > 20 && seen[60] < 9, "{seen:?}");
+}
+
 proptest! {
     /// O1: when at most c lists lack a candidate while the election runs, nobody worse than it wins,
     /// whichever lists those are, this node's own among them, and in whatever order answers come.
