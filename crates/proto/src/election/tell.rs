@@ -124,15 +124,12 @@ impl Race {
         let Some(run) = &mut self.run else { return };
         stats.passed_over += 1;
         run.skip.push((claim.leader, claim.leader_life));
-        run.proposal = None;
         if claim.remarks.has(Remarks::HANDED_OVER) {
             // The chosen successor does not lead: resign as if nobody had been named.
             self.end_run(cx);
             self.resign(cx, env);
-        } else if run.phase == Phase::Notify {
-            self.decide(cx, env, stats);
         } else {
-            self.propose_early(cx, env, stats);
+            self.go_on(cx, env, stats);
         }
     }
 
@@ -200,6 +197,12 @@ impl Race {
         // A list more, for free. The decliner stays eligible.
         let room = LIST_MAX - run.extra.len().min(LIST_MAX);
         run.extra.extend(list.into_iter().take(room));
+        self.go_on(cx, env, stats);
+    }
+
+    /// The proposal came to nothing: the next of the lists in hand, or as answers come.
+    fn go_on(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
+        let Some(run) = &mut self.run else { return };
         run.proposal = None;
         if run.phase == Phase::Notify {
             self.decide(cx, env, stats);
