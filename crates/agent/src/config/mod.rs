@@ -451,7 +451,7 @@ mod tests {
             ("[elections]\nquorum = 3", ["elections.quorum", "{ c = 3 }"]),
             (
                 "[elections]\nquorum = 1.5",
-                ["election.quorum", "between 0 and 1"],
+                ["election.quorum", "below 0.1"],
             ),
             (
                 "[elections]\nreach_min_percent = 101",
