@@ -374,7 +374,7 @@ fn step(
                 host.timers.remove(&timer);
             }
             Effect::Persist(Fact::Term(_, term)) => host.stored = Some(term),
-            Effect::Persist(Fact::Life(_)) => {}
+            Effect::Persist(Fact::Life(_) | Fact::Fence(_)) => {}
             Effect::Emit(Report::Event(Event::BecameLeader { .. })) => {
                 let claim = host.election.claim(E);
                 if claim.is_none_or(|c| !c.names(id(index), Life(host.life))) {

@@ -283,6 +283,7 @@ pub(crate) async fn store(
     match fact {
         Fact::Life(life) => blocking(move || state.store(Remembered { id, life })).await,
         Fact::Term(election, term) => blocking(move || state.store_term(election, term)).await,
+        Fact::Fence(_) => Ok(()),
     }
 }
 

@@ -109,6 +109,7 @@ impl Event {
             consort_proto::Event::Election(event) => {
                 Event::of_election(event, node, now, named(event.election()))
             }
+            consort_proto::Event::Lock(_) => None,
         }
     }
 

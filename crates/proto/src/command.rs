@@ -2,6 +2,7 @@
 
 use crate::election::Order;
 use crate::membership::{Meta, Proximity, Record};
+use crate::mutex;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -29,4 +30,6 @@ pub enum Command {
     Nap(Duration),
     /// About an election.
     Election(Order),
+    /// About a lock.
+    Lock(mutex::Order),
 }

@@ -4,6 +4,7 @@
 use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
+use crate::mutex::{self, Bound};
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
 use core::fmt;
@@ -24,6 +25,8 @@ pub struct Config {
     pub membership: membership::Config,
     /// Who leads.
     pub election: election::Config,
+    /// Whose turn it is.
+    pub mutex: mutex::Config,
 }
 
 impl Default for Config {
@@ -34,6 +37,7 @@ impl Default for Config {
             timers_per_call: 256,
             membership: membership::Config::default(),
             election: election::Config::default(),
+            mutex: mutex::Config::default(),
         }
     }
 }
@@ -105,6 +109,7 @@ impl From<Profile> for Config {
             Profile::Mesh => {
                 m.probe_period = Duration::from_secs(2);
                 m.route_convergence = Duration::from_secs(10);
+                config.mutex.retry = Duration::from_secs(1);
             }
             Profile::Lora => {
                 m.probe_period = Duration::from_secs(60);
@@ -115,6 +120,9 @@ impl From<Profile> for Config {
                 m.route_convergence = Duration::from_secs(120);
                 m.meta_max = 48;
                 config.datagram_max = 222;
+                config.mutex.retry = Duration::from_secs(30);
+                config.mutex.ttl = Duration::from_secs(600);
+                config.mutex.ttl_max = Duration::from_secs(600);
             }
         }
         config
@@ -170,6 +178,20 @@ pub enum ConfigError {
     /// A share of all is at most all.
     #[error("election.reach_min_percent must be at most 100")]
     ReachMin,
+    /// A lease has to outlast a few round trips, and the clocks' drift.
+    #[error(
+        "mutex.ttl must be at least ten times mutex.guard and at most mutex.ttl_max (1 day at most)"
+    )]
+    LockTtl,
+    /// Drift and notice are parts of a lease.
+    #[error("mutex.drift_per_mille must be at most 200, mutex.notice_per_mille at most 500")]
+    LockDrift,
+    /// More than half of nobody is nobody.
+    #[error("mutex.bound must name at least one voter")]
+    LockVoters,
+    /// Nothing can be held with none of them.
+    #[error("mutex: locks_max, contenders_max and waiters_max must be at least 1, retry above 0")]
+    LockLimits,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -179,6 +201,7 @@ impl Config {
     /// Whether a node can run with these settings.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_election()?;
+        self.check_mutex()?;
         let m = &self.membership;
         let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
         let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
@@ -231,6 +254,24 @@ impl Config {
         }
         if e.reach_min_percent > 100 {
             return Err(ConfigError::ReachMin);
+        }
+        Ok(())
+    }
+
+    fn check_mutex(&self) -> Result<(), ConfigError> {
+        let m = &self.mutex;
+        if m.ttl > m.ttl_max || m.ttl < m.guard * 10 || m.ttl_max > Duration::from_secs(86_400) {
+            return Err(ConfigError::LockTtl);
+        }
+        if m.drift_per_mille > 200 || m.notice_per_mille > 500 {
+            return Err(ConfigError::LockDrift);
+        }
+        if matches!(&m.bound, Bound::Voters(voters) if voters.is_empty()) {
+            return Err(ConfigError::LockVoters);
+        }
+        let limits = [m.locks_max, m.contenders_max, m.waiters_max];
+        if limits.contains(&0) || m.retry.is_zero() {
+            return Err(ConfigError::LockLimits);
         }
         Ok(())
     }

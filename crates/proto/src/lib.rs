@@ -18,6 +18,7 @@ mod event;
 mod hash;
 mod id;
 pub mod membership;
+pub mod mutex;
 mod node;
 mod protocol;
 mod rng;

@@ -9,6 +9,7 @@ use crate::election::{self, Election, Report, Standing, View};
 use crate::event::Event;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{self, Coordinate, Membership, Meta};
+use crate::mutex::{self, Mutex, Peers};
 use crate::protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::stats::Stats;
@@ -38,6 +39,7 @@ pub struct Identity {
 pub struct Node {
     membership: Layer<Membership>,
     election: Layer<Election>,
+    mutex: Layer<Mutex>,
     io: Io,
 }
 
@@ -85,6 +87,7 @@ struct Outgoing {
 enum Key {
     Membership(membership::Timer),
     Election(election::Timer),
+    Mutex(mutex::Timer),
 }
 
 impl Node {
@@ -114,6 +117,11 @@ impl Node {
                 rng: election::stream(seed, id),
                 effects: Vec::new(),
             },
+            mutex: Layer {
+                state: Mutex::new(config.mutex, id, life, frames_max, now),
+                rng: mutex::stream(seed, id),
+                effects: Vec::new(),
+            },
             io: Io {
                 me: id,
                 group,
@@ -132,6 +140,9 @@ impl Node {
             },
         };
         node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
+        node.step_mutex(now, |m, cx, peers| {
+            m.on_input(cx, peers, mutex::Input::Start)
+        });
         node.flush(now);
         Ok(node)
     }
@@ -149,6 +160,11 @@ impl Node {
     /// Who leads, as this node sees it.
     pub fn election(&self) -> &Election {
         &self.election.state
+    }
+
+    /// Whose turn it is, as this node sees it.
+    pub fn mutex(&self) -> &Mutex {
+        &self.mutex.state
     }
 
     /// How an election stands at this node.
@@ -172,6 +188,7 @@ impl Node {
         Stats {
             membership: *self.membership.state.stats(),
             election: *self.election.state.stats(),
+            mutex: *self.mutex.state.stats(),
             ..self.io.stats
         }
     }
@@ -225,6 +242,10 @@ impl Node {
                     self.relay(now);
                     self.step_election(now, |e, cx, view| e.on_msg(cx, view, from, msg));
                 }
+                Frame::Mutex(msg) => {
+                    self.relay(now);
+                    self.step_mutex(now, |m, cx, peers| m.on_msg(cx, peers, from, msg));
+                }
             }
         }
         let to = from.reply_to();
@@ -247,6 +268,10 @@ impl Node {
                     self.relay(now);
                     self.step_election(now, |e, cx, view| e.on_timer(cx, view, timer));
                 }
+                Key::Mutex(timer) => {
+                    self.relay(now);
+                    self.step_mutex(now, |m, cx, peers| m.on_timer(cx, peers, timer));
+                }
             }
         }
         self.flush(now);
@@ -260,12 +285,20 @@ impl Node {
             Command::Restore(records) => Input::Restore(records),
             Command::Leave => {
                 let goodbye = election::Input::Leave;
+                self.step_mutex(now, |m, cx, peers| {
+                    m.on_input(cx, peers, mutex::Input::Leave)
+                });
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, goodbye));
                 Input::Leave
             }
             Command::Election(order) => {
                 let order = election::Input::Order(order);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, order));
+                return self.flush(now);
+            }
+            Command::Lock(order) => {
+                let order = mutex::Input::Order(order);
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, order));
                 return self.flush(now);
             }
             Command::SetMeta(meta) => Input::SetMeta(meta),
@@ -356,6 +389,22 @@ impl Node {
         );
     }
 
+    fn step_mutex(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Mutex, &mut Cx<'_, Mutex>, &dyn Peers),
+    ) {
+        let peers = &self.membership.state;
+        self.mutex.step(
+            &mut self.io,
+            now,
+            Frame::Mutex,
+            Key::Mutex,
+            |m, cx| f(m, cx, peers),
+            |io, event| io.events.push_back(Event::Lock(event)),
+        );
+    }
+
     /// Tells elections what changed below, and membership what they want of it, until both are done.
     /// It ends: no wish changes the member list, other than by what others answer later.
     fn relay(&mut self, now: Instant) {
@@ -363,6 +412,8 @@ impl Node {
             if let Some(change) = self.io.changes.pop_front() {
                 let input = election::Input::Member(change);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+                let input = mutex::Input::Member(change);
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
             } else if let Some(wish) = self.io.wishes.pop_front() {
                 let input = match wish {
                     Report::Probe(id) => membership::Input::Probe(id),
@@ -376,6 +427,9 @@ impl Node {
                     let input = election::Input::Stands;
                     self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
                 }
+            } else if self.mutex.state.life() != self.membership.state.life() {
+                let input = mutex::Input::Life(self.membership.state.life());
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
             } else {
                 return;
             }
@@ -397,18 +451,21 @@ impl Node {
         let Node {
             membership,
             election,
+            mutex,
             io,
         } = self;
-        let beacon = election.state.beacon().map(Frame::Election);
+        let claims = election.state.beacon().map(Frame::Election);
+        let clock = mutex.state.beacon().map(Frame::Mutex);
         for outgoing in io.outbox.range_mut(first..) {
-            // The order of priority: what a layer sends itself, then which claims this node holds, then
-            // rumors of membership.
-            if let Some(beacon) = &beacon
-                && outgoing.frames.iter().any(is_ping_or_ack)
-                && outgoing.len + beacon.encoded_len() <= io.frames_max
-            {
-                outgoing.len += beacon.encoded_len();
-                outgoing.frames.push(beacon.clone());
+            // The order of priority: what a layer sends itself, then which claims this node holds and the
+            // clock of its locks, then rumors of membership.
+            if outgoing.frames.iter().any(is_ping_or_ack) {
+                for beacon in [&claims, &clock].into_iter().flatten() {
+                    if outgoing.len + beacon.encoded_len() <= io.frames_max {
+                        outgoing.len += beacon.encoded_len();
+                        outgoing.frames.push(beacon.clone());
+                    }
+                }
             }
             let room = io.frames_max - outgoing.len;
             let Outgoing {

@@ -78,6 +78,8 @@ pub enum Fact {
     Life(Life),
     /// The greatest term of an election that this node has seen: later ones are greater.
     Term(ElectionId, Term),
+    /// Up to where the clock of locks may have got: later tokens are greater.
+    Fence(u64),
 }
 
 /// What a handler wants done, as plain data.

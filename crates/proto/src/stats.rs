@@ -25,4 +25,6 @@ pub struct Stats {
     pub membership: crate::membership::Stats,
     /// Of elections.
     pub election: crate::election::Stats,
+    /// Of locks.
+    pub mutex: crate::mutex::Stats,
 }

@@ -11,7 +11,7 @@ use crate::world::{
 use consort_proto::election::{Candidacy, Order, Policy};
 use consort_proto::membership::Record;
 use consort_proto::wire::Datagram;
-use consort_proto::{Command, ConfigError, ElectionId, Event, Instant, membership};
+use consort_proto::{Command, ConfigError, ElectionId, Event, Instant, membership, mutex};
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -230,13 +230,19 @@ impl<O: Oracle> Engine<O> {
     fn restart(&mut self, index: usize, keep: Keep) -> Result<(), Violation> {
         let known: Vec<Record> = if keep == Keep::All {
             let table = self.world.hosts[index].node.membership().table();
-            table.iter().map(|m| m.record(self.world.now)).collect()
+            table
+                .iter()
+                .map(|m| m.record(self.world.clock(index)))
+                .collect()
         } else {
             Vec::new()
         };
         self.world.drop_backlog(index);
         self.world.respawn(index, keep != Keep::Nothing);
         self.oracle.on_restart(&self.world, index)?;
+        if let Some(seq) = self.world.hosts[index].stored_fence {
+            self.command(index, Command::Lock(mutex::Order::RestoreFence(seq)))?;
+        }
         self.restore(index, &known);
         self.seek(index)?;
         for n in 0..self.world.elections.len() {
@@ -248,9 +254,10 @@ impl<O: Oracle> Engine<O> {
 
     /// Gives a stored list to a node; the events of it are no news.
     fn restore(&mut self, index: usize, records: &[Record]) {
+        let clock = self.world.clock(index);
         let node = &mut self.world.hosts[index].node;
         for chunk in records.chunks(RESTORE_CHUNK) {
-            node.handle_command(self.world.now, Command::Restore(chunk.to_vec()));
+            node.handle_command(clock, Command::Restore(chunk.to_vec()));
             while node.poll_event().is_some() {}
         }
         self.world.store_facts(index);
@@ -320,27 +327,28 @@ impl<O: Oracle> Engine<O> {
     /// Feeds one input, then drains every output.
     fn step(&mut self, index: usize, input: Input) -> Result<(), Violation> {
         let world = &mut self.world;
-        let (now, host) = (world.now, &mut world.hosts[index]);
+        let (now, clock) = (world.now, world.clock(index));
+        let host = &mut world.hosts[index];
         if host.state != HostState::Up {
             return Ok(());
         }
         world.steps += 1;
         match input {
-            Input::Timeout => host.node.handle_timeout(now),
-            Input::Command(command) => host.node.handle_command(now, command),
+            Input::Timeout => host.node.handle_timeout(clock),
+            Input::Command(command) => host.node.handle_command(clock, command),
             Input::Packet(slot) => {
                 let packet = world.pool.packet_mut(slot);
                 let from = addr_of(packet.from as usize);
-                host.node.handle_datagram(now, from, &mut packet.datagram);
+                host.node.handle_datagram(clock, from, &mut packet.datagram);
                 world.pool.give_back(slot);
             }
         }
         self.world.store_facts(index);
         let mut departed = false;
         while let Some(event) = self.world.hosts[index].node.poll_event() {
-            self.world.trace.push(now, index, Happening::Event(event));
             departed |= event == Event::Membership(membership::Event::Departed);
             self.oracle.on_event(&self.world, index, &event)?;
+            self.world.trace.push(now, index, Happening::Event(event));
         }
         self.transmit(index)?;
         self.oracle.after_step(&self.world, index)?;

@@ -59,6 +59,10 @@ pub mod stream {
     pub const MOVES: u64 = 107;
     /// Which elections a chaos scenario holds.
     pub const ELECTIONS: u64 = 112;
+    /// How far clocks drift.
+    pub const DRIFT: u64 = 113;
+    /// Who wants which lock.
+    pub const LOCKS: u64 = 114;
     /// Who starts an election, and which place a hash gets.
     pub const ELECTION: u64 = 108;
     /// Whom an election asks.

@@ -1,10 +1,10 @@
 //! The history of a run: a hash of every event, and on request the events themselves.
 
 use consort_proto::membership::{self, Arrival, Departure};
-use consort_proto::{Event, Instant, election, mix};
+use consort_proto::{Event, Instant, election, mix, mutex};
 
 /// What happened at a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Its timers fired.
     Timeout,
@@ -68,10 +68,10 @@ impl Trace {
     }
 
     pub(crate) fn push(&mut self, at: Instant, host: usize, what: Happening) {
-        let (kind, a, b) = match what {
+        let (kind, a, b) = match &what {
             Happening::Timeout => (1, 0, 0),
-            Happening::Received { from, bytes } => (2, from.into(), bytes.into()),
-            Happening::Sent {
+            &Happening::Received { from, bytes } => (2, from.into(), bytes.into()),
+            &Happening::Sent {
                 to,
                 bytes,
                 delay_us,
@@ -79,8 +79,8 @@ impl Trace {
                 let long = u64::from(to) << 32 | u64::from(bytes);
                 (3, long, delay_us.map_or(0, |d| d + 1))
             }
-            Happening::Event(event) => words(&event),
-            Happening::Fault(kind) => (5, kind.into(), 0),
+            Happening::Event(event) => words(event),
+            Happening::Fault(kind) => (5, (*kind).into(), 0),
         };
         // Two rounds of mixing for four words: the order of events matters, not cryptography.
         let first = at.as_micros() ^ (host as u64) << 40 ^ kind << 58;
@@ -98,6 +98,7 @@ fn words(event: &Event) -> (u64, u64, u64) {
     let event = match event {
         Event::Membership(event) => event,
         Event::Election(event) => return election_words(event),
+        Event::Lock(event) => return lock_words(event),
     };
     let (kind, a, b) = match *event {
         E::Up { id, life, how } => {
@@ -142,6 +143,31 @@ fn election_words(event: &election::Event) -> (u64, u64, u64) {
     (6, token ^ kind << 60, election << 32 ^ who)
 }
 
+fn lock_words(event: &mutex::Event) -> (u64, u64, u64) {
+    use mutex::Event as E;
+    let (kind, lock, a, b) = match event {
+        E::Granted {
+            lock,
+            ticket,
+            token,
+            valid_until,
+            ..
+        } => (
+            0,
+            lock.0,
+            ticket.0 ^ token.0 as u64,
+            (token.0 >> 64) as u64 ^ valid_until.as_micros(),
+        ),
+        E::Renewed { lock, valid_until } => (1, lock.0, valid_until.as_micros(), 0),
+        E::Lost { lock, ticket, why } => (2, lock.0, ticket.0, *why as u64),
+        E::Refused { lock, ticket, .. } => (3, lock.0, ticket.0, 0),
+        E::Seen(seen) => (4, seen.lock.0, seen.req.node.0, seen.nonce.into()),
+        E::FloorFromClock => (5, 0, 0, 0),
+        E::Mature => (6, 0, 0, 0),
+    };
+    (7, a ^ lock as u64 ^ kind << 60, b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,8 +177,8 @@ mod tests {
         let at = Instant::from_micros;
         let hash = |events: &[(u64, usize, Happening)]| {
             let mut trace = Trace::default();
-            for &(us, host, what) in events {
-                trace.push(at(us), host, what);
+            for (us, host, what) in events {
+                trace.push(at(*us), *host, what.clone());
             }
             trace.hash()
         };

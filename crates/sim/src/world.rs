@@ -99,8 +99,12 @@ pub struct Host {
     pub(crate) stored_life: Option<Life>,
     /// The greatest term of each election on stable storage.
     pub(crate) stored_terms: BTreeMap<ElectionId, Term>,
+    /// Up to where the clock of locks is on stable storage.
+    pub(crate) stored_fence: Option<u64>,
     /// The life the process started with: its own repairs may raise it.
     pub(crate) born: Life,
+    /// How much faster than true time its clock runs, in millionths.
+    pub(crate) drift_ppm: i32,
 }
 
 impl Host {
@@ -182,7 +186,9 @@ impl World {
                 backlog: VecDeque::new(),
                 stored_life: Some(life),
                 stored_terms: BTreeMap::new(),
+                stored_fence: None,
                 born: life,
+                drift_ppm: 0,
             });
         }
         let net = Net::new(config.layout.clone(), config.conditions, config.seed);
@@ -209,6 +215,34 @@ impl World {
     /// The virtual time.
     pub fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Gives every host a clock that runs up to `ppm` millionths faster or slower than true time. Before the
+    /// start.
+    pub fn set_drift(&mut self, ppm: u32) {
+        let mut rng = Rng::seed(self.config.seed, stream::DRIFT);
+        for host in &mut self.hosts {
+            host.drift_ppm = rng.below(2 * ppm + 1) as i32 - ppm as i32;
+        }
+    }
+
+    /// What the clock of a host shows.
+    pub fn clock(&self, index: usize) -> Instant {
+        local(self.now, self.hosts[index].drift_ppm)
+    }
+
+    /// The first time at which the clock of a host shows `at` or more.
+    fn when(&self, index: usize, at: Instant) -> Instant {
+        let ppm = self.hosts[index].drift_ppm;
+        if ppm == 0 || at == Instant::MAX {
+            return at;
+        }
+        let guess = at.as_micros() as i128 * 1_000_000 / (1_000_000 + i128::from(ppm));
+        let mut when = Instant::from_micros(guess as u64);
+        while local(when, ppm) < at {
+            when = when + Duration::from_micros(1);
+        }
+        when
     }
 
     /// All hosts.
@@ -283,7 +317,7 @@ impl World {
         let floor = if keep_life { host.stored_life } else { None };
         let secs = BIRTH_SECS + self.now.as_micros() / 1_000_000;
         let life = Life::starting(secs, self.rng.bits32() as u16, floor);
-        let node = start_node(&self.config, index, life, self.now)
+        let node = start_node(&self.config, index, life, self.clock(index))
             .expect("the config worked when the world began");
         let host = &mut self.hosts[index];
         host.node = node;
@@ -294,6 +328,7 @@ impl World {
         host.born = life;
         if !keep_life {
             host.stored_terms.clear();
+            host.stored_fence = None;
         }
         self.alarms[index] = SILENT;
         self.net.routes().set_alive(index, true);
@@ -315,6 +350,7 @@ impl World {
                 Fact::Term(election, term) => {
                     host.stored_terms.insert(election, term);
                 }
+                Fact::Fence(seq) => host.stored_fence = Some(seq),
             }
         }
     }
@@ -322,7 +358,7 @@ impl World {
     /// Asks the node when it wants to be woken, and sees to it.
     pub(crate) fn rearm(&mut self, index: usize) {
         let due = self.hosts[index].node.poll_timeout();
-        self.alarms[index].due = due.unwrap_or(Instant::MAX);
+        self.alarms[index].due = due.map_or(Instant::MAX, |due| self.when(index, due));
         self.set_alarm(index);
     }
 
@@ -355,6 +391,12 @@ impl World {
         };
         self.hosts.iter().enumerate().map(record).collect()
     }
+}
+
+fn local(now: Instant, ppm: i32) -> Instant {
+    let us = now.as_micros();
+    let drift = i128::from(us) * i128::from(ppm) / 1_000_000;
+    Instant::from_micros(us.saturating_add_signed(drift as i64))
 }
 
 /// The identity of the host at `index`.

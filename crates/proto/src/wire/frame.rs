@@ -1,7 +1,7 @@
 //! One frame: a layer, a length, a body.
 
 use super::WireError;
-use crate::{election, membership};
+use crate::{election, membership, mutex};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
 use serde::Serialize;
@@ -14,10 +14,13 @@ pub enum Frame {
     Membership(membership::Msg),
     /// Of elections.
     Election(election::Msg),
+    /// Of locks.
+    Mutex(mutex::Msg),
 }
 
 const MEMBERSHIP: u8 = 0;
 const ELECTION: u8 = 1;
+const MUTEX: u8 = 2;
 
 /// Longest body: lengths are one or two bytes of varint.
 const BODY_MAX: usize = (1 << 14) - 1;
@@ -28,6 +31,7 @@ impl Frame {
         match self {
             Frame::Membership(msg) => frame_len(msg),
             Frame::Election(msg) => frame_len(msg),
+            Frame::Mutex(msg) => frame_len(msg),
         }
     }
 
@@ -35,6 +39,7 @@ impl Frame {
         match self {
             Frame::Membership(msg) => encode_body(MEMBERSHIP, msg, out),
             Frame::Election(msg) => encode_body(ELECTION, msg, out),
+            Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
         }
     }
 
@@ -47,6 +52,7 @@ impl Frame {
         let frame = match layer {
             MEMBERSHIP => decode_body(body).map(Frame::Membership),
             ELECTION => decode_body(body).map(Frame::Election),
+            MUTEX => decode_body(body).map(Frame::Mutex),
             _ => None,
         };
         Ok((frame, after))

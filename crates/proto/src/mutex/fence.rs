@@ -1,0 +1,187 @@
+//! What orders requests and what a resource checks: one number for both.
+
+use crate::hash::{hash_bytes, mix};
+use crate::id::NodeId;
+use core::fmt;
+use core::str::FromStr;
+use serde::{Deserialize, Serialize};
+
+/// A lock by its name: what members call it on the wire. Two names with one id would share a lock,
+/// which costs waiting and nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LockId(#[serde(with = "postcard::fixint::le")] pub u128);
+
+/// A place in the order of requests of a lock, and the token of a grant: later holders have greater ones.
+///
+/// 48 bits of a logical clock, 10 of a place in space ([`Service::Elevator`](super::Service::Elevator)),
+/// 64 of the node, 6 that count hand-overs inside a node. Compared as one number.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Fence(#[serde(with = "postcard::fixint::le")] pub u128);
+
+/// Bits of a place.
+const PLACE_BITS: u32 = 10;
+/// Bits that count hand-overs.
+const TURN_BITS: u32 = 6;
+const SEQ_SHIFT: u32 = PLACE_BITS + 64 + TURN_BITS;
+
+/// Number of places.
+pub const PLACES: u16 = 1 << PLACE_BITS;
+
+/// Most hand-overs of one request to local waiters.
+pub(super) const TURNS_MAX: u8 = (1 << TURN_BITS) - 1;
+
+/// Clocks at or past this are not believed: what follows them must fit, however fast they run.
+pub(super) const SEQ_MAX: u64 = (1 << 48) - (1 << 40);
+
+impl LockId {
+    /// The lock called `name`.
+    pub const fn of(name: &str) -> LockId {
+        let low = hash_bytes(name.as_bytes());
+        let high = mix(low ^ mix(name.len() as u64 ^ fold(name.as_bytes())));
+        LockId((high as u128) << 64 | low as u128)
+    }
+}
+
+/// A second, independent look at the bytes.
+const fn fold(bytes: &[u8]) -> u64 {
+    let mut h = 0_u64;
+    let mut i = bytes.len();
+    while i > 0 {
+        i -= 1;
+        h = mix(h ^ bytes[i] as u64);
+    }
+    h
+}
+
+impl Fence {
+    /// Below every request.
+    pub const ZERO: Fence = Fence(0);
+
+    /// The request of `node` at clock `seq`, in `place`.
+    pub const fn new(seq: u64, place: u16, node: NodeId) -> Fence {
+        let place = (place % PLACES) as u128;
+        Fence(
+            (seq as u128) << SEQ_SHIFT | place << (64 + TURN_BITS) | (node.0 as u128) << TURN_BITS,
+        )
+    }
+
+    /// The logical clock in it.
+    pub const fn seq(self) -> u64 {
+        (self.0 >> SEQ_SHIFT) as u64
+    }
+
+    /// The place in it.
+    pub const fn place(self) -> u16 {
+        (self.0 >> (64 + TURN_BITS)) as u16 % PLACES
+    }
+
+    /// The node in it.
+    pub const fn node(self) -> NodeId {
+        NodeId((self.0 >> TURN_BITS) as u64)
+    }
+
+    /// The token of the `turn`th holder that one request serves.
+    pub(super) const fn turn(self, turn: u8) -> Fence {
+        Fence(self.0 & !(TURNS_MAX as u128) | turn as u128)
+    }
+
+    /// The greatest token that this request may have used.
+    pub(super) const fn last_turn(self) -> Fence {
+        self.turn(TURNS_MAX)
+    }
+
+    /// Above every request of clock `seq` or earlier.
+    pub(super) const fn end_of(seq: u64) -> Fence {
+        Fence(((seq as u128 + 1) << SEQ_SHIFT) - 1)
+    }
+
+    /// 16 bytes whose order is that of the tokens.
+    pub const fn to_be_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let turn = self.0 as u8 & TURNS_MAX;
+        write!(
+            f,
+            "{}.{}.{:?}.{turn}",
+            self.seq(),
+            self.place(),
+            self.node()
+        )
+    }
+}
+
+impl fmt::Debug for LockId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Display for LockId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Why a text is not a [`Fence`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a lock token is 32 hexadecimal digits")]
+pub struct ParseFenceError;
+
+impl FromStr for Fence {
+    type Err = ParseFenceError;
+
+    fn from_str(s: &str) -> Result<Fence, ParseFenceError> {
+        if s.len() != 32 || !s.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(ParseFenceError);
+        }
+        let number = u128::from_str_radix(s, 16);
+        number.map(Fence).map_err(|_| ParseFenceError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn fences_order_by_clock_then_place_then_node_then_turn() {
+        let of = |seq, place, node| Fence::new(seq, place, NodeId(node));
+        let rising = [
+            of(1, 1023, u64::MAX).last_turn(),
+            of(2, 0, 5),
+            of(2, 0, 5).turn(1),
+            of(2, 0, 6),
+            of(2, 1, 0),
+            Fence::end_of(2),
+            of(3, 0, 0),
+        ];
+        assert!(rising.is_sorted_by(|a, b| a < b), "{rising:?}");
+        let fence = of(77, 9, 0xabc);
+        assert_eq!(
+            (fence.seq(), fence.place(), fence.node()),
+            (77, 9, NodeId(0xabc))
+        );
+        assert_eq!(fence.to_string().parse(), Ok(fence));
+        assert_eq!("12".parse::<Fence>(), Err(ParseFenceError));
+    }
+
+    #[test]
+    fn ids_of_locks_are_pinned_because_they_reach_the_wire() {
+        assert_ne!(LockId::of("a"), LockId::of("b"));
+        assert_eq!(
+            LockId::of("demo"),
+            LockId(0x05c8_87aa_33d1_1a0c_8c28_4818_951d_6be6)
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! One lock at one node: what it witnesses of others, and its own requests.
+
+use super::event::{Event, Ticket};
+use super::fence::Fence;
+use super::msg::{Msg, Name, ReqId, Seen};
+use super::request::{Done, Own, Phase, Waiter};
+use super::shared::Shared;
+use super::{LockId, Mode, MutexCx, Timer, TimerKind};
+use crate::id::{Life, NodeId};
+use crate::protocol::To;
+use crate::time::Instant;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// Holders that were told to stop and have not said that they did.
+const STOPPING_MAX: usize = 64;
+
+/// A request that this node remembers for its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry {
+    pub(super) life: Life,
+    pub(super) ctr: u32,
+    pub(super) prio: Fence,
+    pub(super) stamp: Fence,
+    pub(super) mode: Mode,
+    pub(super) held: bool,
+    pub(super) attempt: u32,
+    pub(super) grant_no: u32,
+    pub(super) expires: Instant,
+    pub(super) addr: SocketAddr,
+    /// Its owner waits for this node.
+    pub(super) deferred: bool,
+}
+
+/// A holder whose lease is over and that may still be at work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stopping {
+    pub(super) tickets: Vec<Ticket>,
+    ctr: u32,
+    asked: Vec<To2>,
+}
+
+/// Where a release goes.
+type To2 = (NodeId, Option<SocketAddr>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Lock {
+    pub(super) id: LockId,
+    /// The greatest token that a finished request may have used (F).
+    pub(super) floor: Fence,
+    /// The last place in the queue that was heard of.
+    pub(super) heard: Fence,
+    pub(super) table: BTreeMap<NodeId, Entry>,
+    pub(super) done: BTreeMap<NodeId, Done>,
+    pub(super) own: Option<Own>,
+    pub(super) queue: VecDeque<Waiter>,
+    pub(super) stopping: Vec<Stopping>,
+    poll_at: Instant,
+    table_at: Instant,
+}
+
+impl Entry {
+    /// The greatest token that this request may have used. Those who share use none of their own.
+    pub(super) fn may_have_used(&self) -> Fence {
+        match self.mode {
+            Mode::Exclusive => self.stamp.last_turn(),
+            Mode::Shared => Fence::ZERO,
+        }
+    }
+
+    pub(super) fn name(&self, node: NodeId, now: Instant) -> Name {
+        let (life, ctr) = (self.life, self.ctr);
+        Name {
+            req: ReqId { node, life, ctr },
+            seq: self.prio.seq(),
+            place: self.prio.place(),
+            mode: self.mode,
+            left_ms: millis(self.expires.since(now)),
+            addr: Some(self.addr),
+        }
+    }
+}
+
+impl Lock {
+    pub(super) fn new(id: LockId, floor: Fence) -> Lock {
+        Lock {
+            id,
+            floor,
+            heard: Fence::ZERO,
+            table: BTreeMap::new(),
+            done: BTreeMap::new(),
+            own: None,
+            queue: VecDeque::new(),
+            stopping: Vec::new(),
+            poll_at: Instant::MAX,
+            table_at: Instant::MAX,
+        }
+    }
+
+    /// Nothing is left to remember but the floor.
+    pub(super) fn is_idle(&self) -> bool {
+        self.own.is_none()
+            && self.table.is_empty()
+            && self.done.is_empty()
+            && self.queue.is_empty()
+            && self.stopping.is_empty()
+    }
+
+    pub(super) fn raise_floor(&mut self, floor: Fence) {
+        self.floor = self.floor.max(floor);
+    }
+
+    /// Marks requests of a node up to `ctr` as finished.
+    pub(super) fn finish(&mut self, sh: &Shared, now: Instant, id: NodeId, life: Life, ctr: u32) {
+        let keep = sh.config.maturity();
+        let done = self.done.entry(id).or_insert(Done {
+            life,
+            ctr,
+            keep_until: now + keep,
+        });
+        if done.life < life || done.life == life && done.ctr < ctr {
+            (done.life, done.ctr) = (life, ctr);
+        }
+        done.keep_until = now + keep;
+    }
+
+    pub(super) fn is_done(&self, id: NodeId, life: Life, ctr: u32) -> bool {
+        let finished = |d: &Done| d.life == life && ctr <= d.ctr;
+        self.done.get(&id).is_some_and(finished)
+    }
+
+    /// What a holder that lost its lock has to send when it stopped.
+    pub(super) fn stops_later(&mut self, own: &Own) {
+        if self.stopping.len() == STOPPING_MAX {
+            self.stopping.remove(0);
+        }
+        let alive = own.waiters.iter().filter(|w| !w.abandoned);
+        let tickets: Vec<Ticket> = alive.map(|w| w.ticket).collect();
+        if tickets.len() < own.waiters.len() {
+            return;
+        }
+        self.stopping.push(Stopping {
+            tickets,
+            ctr: own.ctr,
+            asked: own.asked.iter().map(|(id, p)| (*id, p.addr)).collect(),
+        });
+    }
+
+    /// A holder that lost its lock says that it stopped. Whether it was one.
+    pub(super) fn stopped(&mut self, cx: &mut MutexCx<'_>, sh: &Shared, ticket: Ticket) -> bool {
+        let held = |s: &Stopping| s.tickets.contains(&ticket);
+        let Some(at) = self.stopping.iter().position(held) else {
+            return false;
+        };
+        self.stopping[at].tickets.retain(|t| *t != ticket);
+        if self.stopping[at].tickets.is_empty() {
+            let Stopping { ctr, asked, .. } = self.stopping.remove(at);
+            for (id, addr) in asked {
+                self.send_release(cx, sh, id, addr, ctr);
+            }
+        }
+        true
+    }
+
+    pub(super) fn send_release(
+        &self,
+        cx: &mut MutexCx<'_>,
+        sh: &Shared,
+        id: NodeId,
+        addr: Option<SocketAddr>,
+        ctr: u32,
+    ) {
+        let release = Msg::Release {
+            lock: self.id,
+            ctr,
+            floor: self.floor,
+            clock: sh.clock,
+        };
+        cx.send(to(id, addr), release);
+    }
+
+    /// Sets the deadlines of this lock.
+    pub(super) fn arm(&mut self, cx: &mut MutexCx<'_>) {
+        let own = self.own.as_ref().map_or(Instant::MAX, Own::due_at);
+        let until = |w: &Waiter| match w.wait {
+            super::Wait::Until(at) => at,
+            _ => Instant::MAX,
+        };
+        let queued = self.queue.iter().map(until).min();
+        let poll_at = own.min(queued.unwrap_or(Instant::MAX));
+        let expiry = self.table.values().map(|e| e.expires).min();
+        let cleanup = self.done.values().map(|d| d.keep_until).min();
+        let table_at = expiry
+            .unwrap_or(Instant::MAX)
+            .min(cleanup.unwrap_or(Instant::MAX));
+        arm(cx, self.id, TimerKind::Poll, &mut self.poll_at, poll_at);
+        arm(cx, self.id, TimerKind::Table, &mut self.table_at, table_at);
+    }
+
+    /// Whether a deadline has passed.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.poll_at <= now || self.table_at <= now
+    }
+
+    /// A deadline fired: it has to be set again.
+    pub(super) fn fired(&mut self, kind: TimerKind) {
+        match kind {
+            TimerKind::Poll => self.poll_at = Instant::MAX,
+            TimerKind::Table => self.table_at = Instant::MAX,
+        }
+    }
+
+    /// What this node knows of those who contend.
+    pub(super) fn seen(&self, sh: &Shared, now: Instant, nonce: u32, mut tell: impl FnMut(Seen)) {
+        if let Some(own) = &self.own {
+            let (held, token, left) = match own.phase {
+                Phase::Wait => (false, own.stamp, Duration::ZERO),
+                Phase::Held(hold) => (true, hold.token, hold.valid_until.since(now)),
+            };
+            let req = ReqId {
+                node: sh.me,
+                life: sh.life,
+                ctr: own.ctr,
+            };
+            tell(Seen {
+                nonce,
+                lock: self.id,
+                req,
+                mode: own.mode(),
+                held,
+                token,
+                left_ms: millis(left),
+                behind: self.queue.len().min(usize::from(u16::MAX)) as u16,
+                name: own.waiters.first().map(|w| String::from(&*w.name)),
+            });
+        }
+        for (id, entry) in &self.table {
+            tell(Seen {
+                nonce,
+                lock: self.id,
+                req: entry.name(*id, now).req,
+                mode: entry.mode,
+                held: entry.held,
+                token: entry.stamp,
+                left_ms: millis(entry.expires.since(now)),
+                behind: 0,
+                name: None,
+            });
+        }
+    }
+
+    /// Tells all local requests that they are over.
+    pub(super) fn refuse_all(&mut self, cx: &mut MutexCx<'_>, why: super::Refusal) {
+        for waiter in self.queue.drain(..) {
+            cx.emit(Event::Refused {
+                lock: self.id,
+                ticket: waiter.ticket,
+                why,
+            });
+        }
+    }
+}
+
+fn arm(cx: &mut MutexCx<'_>, lock: LockId, kind: TimerKind, set: &mut Instant, at: Instant) {
+    if *set == at {
+        return;
+    }
+    *set = at;
+    let timer = Timer::Lock(lock, kind);
+    if at == Instant::MAX {
+        cx.cancel_timer(timer);
+    } else {
+        cx.set_timer(timer, at);
+    }
+}
+
+/// Where a node is reached: where membership says, unless it is known from elsewhere.
+pub(super) fn to(id: NodeId, addr: Option<SocketAddr>) -> To {
+    addr.map_or(To::Node(id), |addr| To::At(id, addr))
+}
+
+pub(super) fn millis(span: Duration) -> u32 {
+    span.as_millis().min(u128::from(u32::MAX)) as u32
+}

@@ -1,0 +1,649 @@
+//! Locks: whose turn it is, by any number of names, among nodes that may not know each other.
+//!
+//! A node that wants a lock asks the members. Each of them remembers the request for a lease (it is a
+//! witness), answers who else it knows to want the lock, and says whether it lets the asking node pass
+//! (consent): it does unless it holds the lock or asked earlier itself. A request is granted when more than half of
+//! all nodes remember it and everybody they name is out of the way. Answers count for a lease and are
+//! renewed while the lock is held; the owner stops counting on an answer before its witness forgets it.
+//!
+//! Kept here: at most one holder whose lease is valid, beside others only if all share (I1); tokens grow (I2);
+//! held means ready (I3); who was let pass comes first (I4); the owner forgets first (I5); a witness tells
+//! the later of the earlier (I6); places in the queue are unique and rise (I7); young witnesses and former
+//! lives do not count (I8); stamps only rise (I9). The failure detector decides nothing.
+//!
+//! This rests on two assumptions: clocks run at the same rate within
+//! [`Config::drift_per_mille`], and there are never more nodes than [`Bound`] says. Left out: malicious members.
+
+mod census;
+mod config;
+mod contend;
+mod coverage;
+mod event;
+mod fence;
+mod lock;
+mod msg;
+mod request;
+mod shared;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod witness;
+
+pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
+pub use coverage::{Coverage, DELTA, SAMPLES, Step, Walk, lower_bound, step};
+pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
+pub use fence::{Fence, LockId, PLACES, ParseFenceError};
+pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
+pub use request::Wait;
+
+use crate::id::{Life, NodeId};
+use crate::membership;
+use crate::protocol::{Cx, Protocol, Sender, To};
+use crate::rng::Rng;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use census::{Learned, Presence};
+use core::net::SocketAddr;
+use core::time::Duration;
+use lock::Lock;
+use request::{Own, Phase, Waiter};
+use serde::Serialize;
+use shared::{BREAK_STEP, Shared};
+use sync::Told;
+
+type MutexCx<'a> = Cx<'a, Mutex>;
+
+/// How often an operator's order is repeated.
+const BREAKS: u8 = 3;
+/// Contenders told in answer to one question.
+const SEEN_MAX: usize = 256;
+
+/// What locks read of membership: where others are.
+pub trait Peers {
+    /// Where a member is reached.
+    fn addr(&self, id: NodeId) -> Option<SocketAddr>;
+    /// How far it is.
+    fn distance(&self, id: NodeId) -> f32;
+    /// Where this node is reached.
+    fn own_addr(&self) -> Option<SocketAddr>;
+}
+
+/// Nobody in particular: all are equally far.
+impl Peers for () {
+    fn addr(&self, _: NodeId) -> Option<SocketAddr> {
+        None
+    }
+
+    fn distance(&self, _: NodeId) -> f32 {
+        0.0
+    }
+
+    fn own_addr(&self) -> Option<SocketAddr> {
+        None
+    }
+}
+
+impl Peers for membership::Membership {
+    fn addr(&self, id: NodeId) -> Option<SocketAddr> {
+        self.table().get(id).map(|m| m.addr)
+    }
+
+    fn distance(&self, id: NodeId) -> f32 {
+        self.table().get(id).map_or(f32::INFINITY, |m| m.distance)
+    }
+
+    fn own_addr(&self) -> Option<SocketAddr> {
+        Some(self.addr())
+    }
+}
+
+/// A request of the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquire {
+    /// The lock's name.
+    pub name: Arc<str>,
+    /// Names the request in events and in [`Order::Release`].
+    pub ticket: Ticket,
+    /// How.
+    pub mode: Mode,
+    /// For how long.
+    pub wait: Wait,
+    /// On what terms.
+    pub policy: Arc<Policy>,
+}
+
+/// Orders to locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Get a lock. [`Event::Granted`] or [`Event::Refused`] follows.
+    Acquire(Acquire),
+    /// Give it back, stop waiting for it, or confirm after [`Event::Lost`] that the work has stopped.
+    Release(LockId, Ticket),
+    /// Give it up without saying so to anybody: who held it may be dead, and its work go on. Others get it
+    /// when the lease is over.
+    Abandon(LockId, Ticket),
+    /// Take it from whoever holds it. Safe only where the resource checks tokens.
+    Break(LockId),
+    /// Ask everybody who contends for a lock, or for any. [`Event::Seen`] follows for each contender and each one that
+    /// knows it.
+    Look(Option<LockId>, u32),
+    /// Where this node is, below [`PLACES`].
+    SetPlace(u16),
+    /// What was stored of earlier lives: no later token is smaller.
+    RestoreFence(u64),
+}
+
+/// Inputs of locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The node starts.
+    Start,
+    /// An order of the application.
+    Order(Order),
+    /// The member list changed.
+    Member(membership::Event),
+    /// This node had to take another life.
+    Life(Life),
+    /// This node is about to leave its group.
+    Leave,
+}
+
+/// A deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// Of one lock.
+    Lock(LockId, TimerKind),
+    /// Members that have not told their clock.
+    Sync,
+    /// This node has been here for long enough.
+    Mature,
+    /// Nodes that are gone for long.
+    Tidy,
+    /// An operator's orders are repeated.
+    Break,
+    /// The next random walk.
+    Walk,
+}
+
+/// What is due for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimerKind {
+    /// Something of this node's own request.
+    Poll,
+    /// Something that it remembers for others.
+    Table,
+}
+
+/// Counts since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Requests granted to this node.
+    pub grants: u64,
+    /// Grants passed on between local requests.
+    pub hand_overs: u64,
+    /// Grants lost before they were released.
+    pub losses: u64,
+    /// Answers that were not renewed in time.
+    pub lapses: u64,
+    /// Times everybody was asked again because a contender disappeared.
+    pub fresh_rounds: u64,
+    /// Times a greater token had to be recorded first.
+    pub claims: u64,
+    /// Requests of others that were not renewed.
+    pub expired: u64,
+    /// Answers to attempts that do not count any more.
+    pub replies_stale: u64,
+    /// Requests that make no sense, or for which there is no room.
+    pub requests_refused: u64,
+    /// Clocks that cannot be believed.
+    pub clocks_refused: u64,
+}
+
+/// Where a local request stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The grant, if this node holds the lock.
+    pub held: Option<(Fence, Instant)>,
+    /// On how many nodes a grant stands or would stand.
+    pub bound: u32,
+    /// What said so.
+    pub source: Source,
+    /// How many have answered.
+    pub answered: u32,
+    /// Who is in the way.
+    pub blocker: Option<NodeId>,
+    /// Local requests behind it.
+    pub behind: usize,
+}
+
+/// All locks at one node.
+#[derive(Clone, Debug)]
+pub struct Mutex {
+    shared: Shared,
+    locks: BTreeMap<LockId, Lock>,
+    /// Of this life's questions.
+    nonce: u32,
+    /// Orders of an operator, and how often they are still sent.
+    breaks: Vec<(LockId, Fence, u8)>,
+}
+
+impl Mutex {
+    /// No locks yet. `frames_max` is what a datagram can hold besides its header.
+    pub fn new(config: Config, me: NodeId, life: Life, frames_max: usize, now: Instant) -> Mutex {
+        Mutex {
+            shared: Shared::new(config, me, life, frames_max, now),
+            locks: BTreeMap::new(),
+            nonce: life.0 as u32,
+            breaks: Vec::new(),
+        }
+    }
+
+    /// Counts since start.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// Settings.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Whether this node counts as a witness.
+    pub fn is_mature(&self) -> bool {
+        self.shared.mature
+    }
+
+    /// Whether this node has read the group's clock, and may ask for locks.
+    pub fn is_synced(&self) -> bool {
+        self.shared.synced
+    }
+
+    /// When this node counts as a witness, if it has read the clock by then.
+    pub fn matures_at(&self) -> Instant {
+        self.shared.started + self.shared.config.maturity()
+    }
+
+    /// Locks of which this node keeps track.
+    pub fn locks(&self) -> impl Iterator<Item = LockId> + '_ {
+        self.locks.keys().copied()
+    }
+
+    /// How many requests of other nodes this node remembers for a lock.
+    pub fn witnessed(&self, lock: LockId) -> usize {
+        self.locks.get(&lock).map_or(0, |l| l.table.len())
+    }
+
+    /// Token and end of the lease, if this node holds the lock.
+    pub fn held(&self, lock: LockId) -> Option<(Fence, Instant)> {
+        match self.own(lock)?.phase {
+            Phase::Held(hold) => Some((hold.token, hold.valid_until)),
+            Phase::Wait => None,
+        }
+    }
+
+    /// Where this node's own request for a lock stands.
+    pub fn standing(&self, now: Instant, lock: LockId) -> Option<Standing> {
+        let own = self.own(lock)?;
+        let (bound, source) = own.upper(&mut self.shared.clone(), now);
+        let lock = self.locks.get(&lock)?;
+        Some(Standing {
+            held: self.held(lock.id),
+            bound,
+            source,
+            answered: own.asked.values().filter(|p| p.wit.is_some()).count() as u32,
+            blocker: own.blocker(&self.shared, &lock.done),
+            behind: lock.queue.len(),
+        })
+    }
+
+    fn own(&self, lock: LockId) -> Option<&Own> {
+        self.locks.get(&lock)?.own.as_ref()
+    }
+
+    /// What rides on pings and acks: the clock, once locks are in use.
+    pub(crate) fn beacon(&self) -> Option<Msg> {
+        self.shared.active.then_some(Msg::Clock(self.shared.clock))
+    }
+
+    /// The life that this node speaks in, as locks know it.
+    pub(crate) fn life(&self) -> Life {
+        self.shared.life
+    }
+
+    /// Runs `f` on one lock, which is added if there is room.
+    fn with_lock(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        peers: &dyn Peers,
+        id: LockId,
+        f: impl FnOnce(&mut Lock, &mut MutexCx<'_>, &mut Shared, &dyn Peers),
+    ) -> bool {
+        let sh = &mut self.shared;
+        if !self.locks.contains_key(&id) && self.locks.len() >= usize::from(sh.config.locks_max) {
+            sh.stats.requests_refused += 1;
+            return false;
+        }
+        let lock = self
+            .locks
+            .entry(id)
+            .or_insert_with(|| Lock::new(id, sh.floor));
+        if lock.is_due(cx.now) {
+            lock.clean(cx, sh, peers);
+            lock.poll(cx, sh, peers);
+        }
+        f(lock, cx, sh, peers);
+        lock.arm(cx);
+        if lock.is_idle() {
+            sh.floor = sh.floor.max(lock.floor);
+            self.locks.remove(&id);
+        }
+        true
+    }
+
+    fn each_lock(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        peers: &dyn Peers,
+        mut f: impl FnMut(&mut Lock, &mut MutexCx<'_>, &mut Shared, &dyn Peers),
+    ) {
+        let ids: Vec<LockId> = self.locks.keys().copied().collect();
+        for id in ids {
+            self.with_lock(cx, peers, id, &mut f);
+        }
+    }
+
+    fn on_order(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, order: Order) {
+        match order {
+            Order::Acquire(acquire) => {
+                let lock = LockId::of(&acquire.name);
+                let Acquire {
+                    name,
+                    ticket,
+                    mode,
+                    wait,
+                    policy,
+                } = acquire;
+                let waiter = Waiter {
+                    ticket,
+                    mode,
+                    wait,
+                    policy,
+                    name,
+                    abandoned: false,
+                };
+                let taken = self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                    lock.acquire(cx, sh, peers, waiter);
+                });
+                if !taken {
+                    let why = Refusal::Full;
+                    cx.emit(Event::Refused { lock, ticket, why });
+                }
+            }
+            Order::Release(lock, ticket) => {
+                if self.locks.contains_key(&lock) {
+                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                        lock.release(cx, sh, peers, ticket);
+                    });
+                }
+            }
+            Order::Abandon(lock, ticket) => {
+                if self.locks.contains_key(&lock) {
+                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                        lock.abandon(cx, sh, peers, ticket);
+                    });
+                }
+            }
+            Order::Break(lock) => {
+                let seq = self.shared.clock + BREAK_STEP;
+                self.shared.advance(cx, seq);
+                self.breaks.retain(|b| b.0 != lock);
+                self.breaks.push((lock, Fence::end_of(seq), BREAKS));
+                self.repeat_breaks(cx, peers);
+            }
+            Order::Look(lock, nonce) => {
+                let members: Vec<NodeId> = self.shared.census.present().collect();
+                for id in members {
+                    cx.send(To::Node(id), Msg::Look { nonce, lock });
+                }
+                self.seen(cx.now, lock, nonce, |seen| cx.emit(Event::Seen(seen)));
+            }
+            Order::SetPlace(place) => self.shared.place = place % PLACES,
+            Order::RestoreFence(seq) => {
+                self.shared.see(seq);
+            }
+        }
+    }
+
+    fn repeat_breaks(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        let members: Vec<NodeId> = self.shared.census.present().collect();
+        for (lock, floor, left) in core::mem::take(&mut self.breaks) {
+            for id in &members {
+                cx.send(To::Node(*id), Msg::Break { lock, floor });
+            }
+            self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                lock.on_break(cx, sh, peers, floor)
+            });
+            if left > 1 {
+                self.breaks.push((lock, floor, left - 1));
+                cx.set_timer(Timer::Break, cx.now + self.shared.rto());
+            }
+        }
+    }
+
+    fn seen(&self, now: Instant, lock: Option<LockId>, nonce: u32, mut tell: impl FnMut(Seen)) {
+        let mut left = SEEN_MAX;
+        for found in self
+            .locks
+            .values()
+            .filter(|l| lock.is_none_or(|id| id == l.id))
+        {
+            found.seen(&self.shared, now, nonce, |seen| {
+                if left > 0 {
+                    left -= 1;
+                    tell(seen);
+                }
+            });
+        }
+    }
+
+    /// Sends out a walk.
+    fn walk(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        let members: Vec<NodeId> = self.shared.census.present().collect();
+        if let Some(addr) = peers.own_addr()
+            && let Some((to, walk)) = self.shared.coverage.start(cx.rng, &members, cx.me, addr)
+        {
+            cx.send(To::Node(to), Msg::Walk(walk));
+        }
+    }
+
+    /// Passes a walk on, or ends it.
+    fn on_walk(&mut self, cx: &mut MutexCx<'_>, walk: Walk) {
+        let members: Vec<NodeId> = self.shared.census.present().collect();
+        match step(walk, &members, cx.rng) {
+            Step::Forward(to, walk) => cx.send(To::Node(to), Msg::Walk(walk)),
+            Step::Sample(walk) => {
+                let to = To::At(walk.origin, walk.origin_addr);
+                cx.send(to, Msg::Sampled { nonce: walk.nonce });
+            }
+            Step::Drop => {}
+        }
+    }
+
+    fn on_member(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, event: membership::Event) {
+        use membership::Event as Change;
+        match event {
+            Change::Up { id, life, .. } => {
+                self.shared.census.admit(id, life);
+                self.learn(cx, peers, id, life);
+                self.shared.census.note(id, life, Presence::Here);
+                if !self.shared.synced {
+                    cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
+                }
+                self.each_lock(cx, peers, |lock, cx, sh, peers| {
+                    lock.on_up(cx, sh, peers, id)
+                });
+            }
+            Change::Suspected { id, life, .. } => {
+                self.shared.census.note(id, life, Presence::Suspected);
+            }
+            Change::Down { id, life, .. } => {
+                self.shared.census.note(id, life, Presence::Gone(cx.now));
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes note of a life. Whether what it says can be taken.
+    fn learn(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, id: NodeId, life: Life) -> bool {
+        match self.shared.learn(id, life) {
+            Learned::Same => true,
+            Learned::Newer => {
+                self.each_lock(cx, peers, |lock, cx, sh, peers| {
+                    lock.on_life(cx, sh, peers, id, life)
+                });
+                true
+            }
+            Learned::Older | Learned::Refused => false,
+        }
+    }
+
+    /// A message of a former life: its floor and clock are all that counts.
+    fn on_former(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, msg: &Msg) {
+        let (lock, floor) = match msg {
+            Msg::Release { lock, floor, .. } => (*lock, *floor),
+            _ => return,
+        };
+        if self.shared.see(floor.seq()) {
+            self.with_lock(cx, peers, lock, |lock, _, _, _| lock.raise_floor(floor));
+        }
+    }
+}
+
+impl Protocol for Mutex {
+    type Input = Input;
+    type Msg = Msg;
+    type Timer = Timer;
+    type Event = Event;
+    type View<'a> = &'a dyn Peers;
+
+    fn on_input(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, input: Input) {
+        match input {
+            Input::Start => self.on_start(cx),
+            Input::Order(order) => self.on_order(cx, peers, order),
+            Input::Member(event) => self.on_member(cx, peers, event),
+            Input::Life(life) => {
+                self.shared.life = life;
+                self.each_lock(cx, peers, |lock, cx, sh, peers| {
+                    lock.on_reborn(cx, sh, peers)
+                });
+            }
+            Input::Leave => {
+                self.shared.leaving = true;
+                self.each_lock(cx, peers, |lock, cx, sh, peers| lock.leave(cx, sh, peers));
+            }
+        }
+    }
+
+    fn on_msg(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, from: Sender, msg: Msg) {
+        let clock = match &msg {
+            Msg::Request(Request { clock, .. })
+            | Msg::Reply(Reply { clock, .. })
+            | Msg::Release { clock, .. }
+            | Msg::Synced { clock, .. }
+            | Msg::Clock(clock) => *clock,
+            _ => 0,
+        };
+        if !self.shared.see(clock) {
+            return;
+        }
+        if !self.learn(cx, peers, from.id, from.life) {
+            return self.on_former(cx, peers, &msg);
+        }
+        self.shared.active |= !matches!(msg, Msg::Clock(_) | Msg::Sync { .. });
+        match msg {
+            Msg::Request(r) => {
+                self.with_lock(cx, peers, r.lock, |lock, cx, sh, peers| {
+                    lock.on_request(cx, sh, peers, &from, r);
+                });
+            }
+            Msg::Reply(r) => {
+                if self.own(r.lock).is_some() {
+                    self.with_lock(cx, peers, r.lock, |lock, cx, sh, peers| {
+                        lock.on_reply(cx, sh, peers, &from, r);
+                    });
+                }
+            }
+            Msg::Release {
+                lock, ctr, floor, ..
+            } => {
+                let who = (from.id, from.life);
+                self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                    lock.on_release(cx, sh, peers, who, ctr, floor);
+                });
+            }
+            Msg::Break { lock, floor } => {
+                if self.shared.see(floor.seq()) {
+                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                        lock.on_break(cx, sh, peers, floor);
+                    });
+                }
+            }
+            Msg::Sync { nonce } => self.on_sync(cx, &from, nonce),
+            Msg::Synced {
+                nonce,
+                mature,
+                window,
+                ..
+            } => {
+                if nonce == self.nonce {
+                    self.on_synced(cx, peers, &from, Told { mature, window });
+                }
+            }
+            Msg::Clock(_) => {}
+            Msg::Look { nonce, lock } => {
+                self.seen(cx.now, lock, nonce, |seen| {
+                    cx.send(from.reply_to(), Msg::Seen(seen))
+                });
+            }
+            Msg::Seen(seen) => cx.emit(Event::Seen(seen)),
+            Msg::Walk(walk) => self.on_walk(cx, walk),
+            Msg::Sampled { nonce } => {
+                let listed = self.shared.census.is_listed(from.id);
+                self.shared.coverage.on_sample(nonce, from.id, listed);
+            }
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, timer: Timer) {
+        match timer {
+            Timer::Lock(id, kind) => {
+                if let Some(lock) = self.locks.get_mut(&id) {
+                    lock.fired(kind);
+                    self.with_lock(cx, peers, id, |lock, cx, sh, peers| match kind {
+                        TimerKind::Poll => lock.poll(cx, sh, peers),
+                        TimerKind::Table => lock.clean(cx, sh, peers),
+                    });
+                }
+            }
+            Timer::Sync => self.on_sync_timer(cx, peers),
+            Timer::Mature => self.on_mature_timer(cx, peers),
+            Timer::Tidy => {
+                let keep = self.shared.config.maturity() * 2 + Duration::from_secs(60);
+                self.shared.census.tidy(cx.now, keep);
+                cx.set_timer(Timer::Tidy, cx.now + keep);
+            }
+            Timer::Break => self.repeat_breaks(cx, peers),
+            Timer::Walk => {
+                self.walk(cx, peers);
+                cx.set_timer(Timer::Walk, cx.now + self.shared.config.retry * 2);
+            }
+        }
+    }
+}
+
+/// The random stream of locks of node `id`.
+pub(crate) fn stream(seed: u64, id: NodeId) -> Rng {
+    Rng::seed(membership::node_seed(seed, id), 3)
+}

@@ -1,0 +1,366 @@
+//! A node's own request for a lock: whom it asked, what they said, and whether that is enough.
+
+use super::event::{Grounds, Ticket};
+use super::msg::{Name, Reply};
+use super::shared::Shared;
+use super::{Bound, Fence, Mode, Policy};
+use crate::id::{Life, NodeId};
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// Sends to one peer that are remembered: answers to earlier ones come too late.
+const SENDS_MAX: usize = 8;
+
+/// How long a local request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// Until it is granted or cancelled.
+    Forever,
+    /// Not at all: refused as soon as somebody in the way is found.
+    Try,
+    /// Until then.
+    Until(Instant),
+}
+
+/// A local request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Waiter {
+    pub(super) ticket: Ticket,
+    pub(super) mode: Mode,
+    pub(super) wait: Wait,
+    pub(super) policy: Arc<Policy>,
+    pub(super) name: Arc<str>,
+    /// Nobody will say that its work has stopped.
+    pub(super) abandoned: bool,
+}
+
+/// What a witness said.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wit {
+    pub(super) life: Life,
+    pub(super) attempt: u32,
+    pub(super) grant_no: u32,
+    pub(super) stamp: u64,
+    pub(super) mature: bool,
+    pub(super) window: u32,
+    pub(super) valid_until: Instant,
+    /// In order of place in the queue.
+    pub(super) names: Vec<Name>,
+}
+
+/// One that was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Peer {
+    pub(super) addr: Option<SocketAddr>,
+    /// Attempt and time.
+    pub(super) sends: Vec<(u32, Instant)>,
+    pub(super) rto: Duration,
+    pub(super) next_at: Instant,
+    /// Answers to earlier attempts do not count.
+    pub(super) attempt_min: u32,
+    pub(super) wit: Option<Wit>,
+    /// Attempt, and until when it counts.
+    pub(super) consent: Option<(u32, Instant)>,
+    /// Pieces of an answer that have come.
+    pub(super) pieces: Option<Pieces>,
+}
+
+/// An answer of which some pieces are missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pieces {
+    attempt: u32,
+    grant_no: u32,
+    count: u8,
+    come: u64,
+    names: Vec<Name>,
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    Wait,
+    Held(Hold),
+}
+
+/// A grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Hold {
+    pub(super) token: Fence,
+    pub(super) turns: u8,
+    pub(super) valid_until: Instant,
+    pub(super) grounds: Grounds,
+    /// Until when the grant may stand on fewer than more than half of a group that has grown.
+    pub(super) grace: Option<Instant>,
+    /// When the holder has had its time.
+    pub(super) hold_end: Instant,
+}
+
+/// The request under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Own {
+    pub(super) ctr: u32,
+    pub(super) prio: Fence,
+    pub(super) stamp: Fence,
+    pub(super) attempt: u32,
+    pub(super) ttl: Duration,
+    pub(super) phase: Phase,
+    /// Who waits for it, or holds by it: one, or several that share.
+    pub(super) waiters: Vec<Waiter>,
+    pub(super) deadline: Option<Instant>,
+    pub(super) asked: BTreeMap<NodeId, Peer>,
+    /// Requests that this node consented to, or knew of before it asked: they come first.
+    pub(super) selfblock: Vec<Name>,
+    /// The latest request that was named, by node.
+    pub(super) contenders: BTreeMap<NodeId, Name>,
+}
+
+/// How far a contender is out of the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resolution {
+    No,
+    Until(Instant),
+}
+
+/// Latest finished request of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Done {
+    pub(super) life: Life,
+    pub(super) ctr: u32,
+    pub(super) keep_until: Instant,
+}
+
+impl Peer {
+    pub(super) fn new(addr: Option<SocketAddr>, rto: Duration, attempt_min: u32) -> Peer {
+        Peer {
+            addr,
+            sends: Vec::new(),
+            rto,
+            next_at: Instant::ZERO,
+            attempt_min,
+            wit: None,
+            consent: None,
+            pieces: None,
+        }
+    }
+
+    pub(super) fn note_sent(&mut self, attempt: u32, now: Instant) {
+        if self.sends.len() == SENDS_MAX {
+            self.sends.remove(0);
+        }
+        self.sends.push((attempt, now));
+    }
+
+    pub(super) fn sent_at(&self, attempt: u32) -> Option<Instant> {
+        self.sends.iter().find(|s| s.0 == attempt).map(|s| s.1)
+    }
+
+    /// Forgets what was said, and does not take it from late answers either.
+    pub(super) fn forget(&mut self, attempt_min: u32) {
+        self.attempt_min = self.attempt_min.max(attempt_min);
+        self.wit = None;
+        self.consent = None;
+        self.pieces = None;
+    }
+
+    /// Forgets what has lapsed.
+    pub(super) fn lapse(&mut self, now: Instant) -> bool {
+        let mut lapsed = false;
+        if let Some(wit) = self.wit.take_if(|w| w.valid_until <= now) {
+            self.attempt_min = self.attempt_min.max(wit.attempt + 1);
+            lapsed = true;
+        }
+        if let Some((attempt, _)) = self.consent.take_if(|c| c.1 <= now) {
+            self.attempt_min = self.attempt_min.max(attempt + 1);
+            lapsed = true;
+        }
+        lapsed
+    }
+
+    /// When the next thing that was said lapses.
+    pub(super) fn lapses_at(&self) -> Instant {
+        let wit = self.wit.as_ref().map_or(Instant::MAX, |w| w.valid_until);
+        wit.min(self.consent.map_or(Instant::MAX, |c| c.1))
+    }
+
+    /// Puts the pieces of an answer together: gives the names when all are there.
+    pub(super) fn assemble(&mut self, reply: &mut Reply) -> bool {
+        let Some((index, count)) = reply.piece else {
+            self.pieces = None;
+            return true;
+        };
+        if index >= count || count > 64 {
+            return false;
+        }
+        let fits = |p: &Pieces| {
+            p.attempt == reply.attempt && p.grant_no == reply.grant_no && p.count == count
+        };
+        if !self.pieces.as_ref().is_some_and(fits) {
+            self.pieces = Some(Pieces {
+                attempt: reply.attempt,
+                grant_no: reply.grant_no,
+                count,
+                come: 0,
+                names: Vec::new(),
+            });
+        }
+        let Some(pieces) = &mut self.pieces else {
+            return false;
+        };
+        if pieces.come & 1 << index == 0 {
+            pieces.come |= 1 << index;
+            pieces.names.append(&mut reply.names);
+        }
+        if pieces.come.count_ones() < u32::from(count) {
+            return false;
+        }
+        reply.names = core::mem::take(&mut pieces.names);
+        self.pieces = None;
+        true
+    }
+}
+
+impl Own {
+    pub(super) fn waits(&self) -> bool {
+        self.phase == Phase::Wait
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.waiters.first().map_or(Mode::Exclusive, |w| w.mode)
+    }
+
+    pub(super) fn policy(&self) -> Option<&Policy> {
+        self.waiters.first().map(|w| &*w.policy)
+    }
+
+    pub(super) fn bound<'a>(&'a self, sh: &'a Shared) -> &'a Bound {
+        self.policy()
+            .and_then(|p| p.bound.as_ref())
+            .unwrap_or(&sh.config.bound)
+    }
+
+    /// How many nodes there may be (N.upper).
+    pub(super) fn upper(&self, sh: &mut Shared, now: Instant) -> (u32, super::Source) {
+        let window = |p: &Peer| p.wit.as_ref().map_or(0, |w| w.window);
+        let told = self.asked.values().map(window).max().unwrap_or(0);
+        let (seen, walks) = (sh.window(now), sh.walked());
+        self.bound(sh).upper(seen, told, walks)
+    }
+
+    /// Whether a contender is out of the way: it may share, it is done, or it lets us pass.
+    pub(super) fn resolution(
+        &self,
+        sh: &Shared,
+        done: &BTreeMap<NodeId, Done>,
+        name: &Name,
+    ) -> Resolution {
+        let node = name.req.node;
+        if self.mode().admits(name.mode) {
+            return Resolution::Until(Instant::MAX);
+        }
+        // What an older life asked for can only disappear (A12).
+        if sh.census.life(node) != Some(name.req.life) {
+            return Resolution::No;
+        }
+        if done
+            .get(&node)
+            .is_some_and(|d| d.life == name.req.life && name.req.ctr <= d.ctr)
+        {
+            return Resolution::Until(Instant::MAX);
+        }
+        match self.asked.get(&node).and_then(|p| p.consent) {
+            Some((_, until)) => Resolution::Until(until),
+            None => Resolution::No,
+        }
+    }
+
+    /// Until when the answer of `id` counts, if it does.
+    fn counts_until(
+        &self,
+        sh: &Shared,
+        done: &BTreeMap<NodeId, Done>,
+        id: NodeId,
+        peer: &Peer,
+    ) -> Option<Instant> {
+        let wit = peer.wit.as_ref()?;
+        let good = wit.mature
+            && wit.stamp == self.stamp.seq()
+            && sh.census.life(id) == Some(wit.life)
+            && self.bound(sh).admits(id);
+        if !good {
+            return None;
+        }
+        let mut until = wit.valid_until;
+        for name in &wit.names {
+            match self.resolution(sh, done, name) {
+                Resolution::Until(t) => until = until.min(t),
+                Resolution::No => return None,
+            }
+        }
+        Some(until)
+    }
+
+    /// Until when what was said suffices for `upper` nodes (READY), and how many stand behind it.
+    pub(super) fn ready_until(
+        &self,
+        sh: &Shared,
+        done: &BTreeMap<NodeId, Done>,
+        upper: u32,
+    ) -> Option<(Instant, u32)> {
+        let mut until = Instant::MAX;
+        for name in &self.selfblock {
+            match self.resolution(sh, done, name) {
+                Resolution::Until(t) => until = until.min(t),
+                Resolution::No => return None,
+            }
+        }
+        let own_vote = sh.mature && self.bound(sh).admits(sh.me);
+        let need = (upper / 2 + 1) as usize - usize::from(own_vote);
+        if self.asked.values().filter(|p| p.wit.is_some()).count() < need {
+            return None;
+        }
+        let counted = |(id, peer): (&NodeId, &Peer)| self.counts_until(sh, done, *id, peer);
+        let mut untils: Vec<Instant> = self.asked.iter().filter_map(counted).collect();
+        if untils.len() < need {
+            return None;
+        }
+        let count = untils.len() as u32 + u32::from(own_vote);
+        if need > 0 {
+            untils.sort_unstable_by(|a, b| b.cmp(a));
+            until = until.min(untils[need - 1]);
+        }
+        Some((until, count))
+    }
+
+    /// The first contender in the way.
+    pub(super) fn blocker(&self, sh: &Shared, done: &BTreeMap<NodeId, Done>) -> Option<NodeId> {
+        let in_the_way = |n: &&Name| self.resolution(sh, done, n) == Resolution::No;
+        let of_wit = |p: &Peer| {
+            let names = p.wit.as_ref().map_or(&[][..], |w| &w.names);
+            names.iter().find(in_the_way).copied()
+        };
+        let named = self.asked.values().filter_map(of_wit);
+        let own = self.selfblock.iter().filter(in_the_way).copied();
+        named.chain(own).min_by_key(Name::prio).map(|n| n.req.node)
+    }
+
+    /// When something is due.
+    pub(super) fn due_at(&self) -> Instant {
+        let peer = |p: &Peer| p.next_at.min(p.lapses_at());
+        let asked = self.asked.values().map(peer).min().unwrap_or(Instant::MAX);
+        let phase = match self.phase {
+            Phase::Wait => self.deadline.unwrap_or(Instant::MAX),
+            Phase::Held(hold) => hold.valid_until,
+        };
+        asked.min(phase)
+    }
+
+    /// Forgets contenders of node `id` up to `ctr`, of life `life`.
+    pub(super) fn settle(&mut self, id: NodeId, life: Life, ctr: u32) {
+        self.selfblock
+            .retain(|n| n.req.node != id || n.req.life != life || n.req.ctr > ctr);
+    }
+}

@@ -1,0 +1,144 @@
+//! What all locks of a node share: clock, floor, census, maturity.
+
+use super::census::{Census, Learned};
+use super::coverage::Coverage;
+use super::fence::SEQ_MAX;
+use super::sync::Told;
+use super::{Config, Fence, MutexCx, Stats};
+use crate::id::{Life, NodeId};
+use crate::protocol::Fact;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+
+/// How far ahead of its clock a node stores: one write for so many requests.
+const RESERVE: u64 = 1 << 20;
+
+/// Spreads a clock that an operator sets ahead: far past all that is in use.
+pub(super) const BREAK_STEP: u64 = 1 << 20;
+
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) config: Config,
+    pub(super) me: NodeId,
+    pub(super) life: Life,
+    pub(super) frames_max: usize,
+    pub(super) started: Instant,
+    /// Logical clock (L): at or past every stamp that was seen.
+    pub(super) clock: u64,
+    /// Up to where the clock is stored.
+    reserved: u64,
+    /// Floor of locks of which nothing is known.
+    pub(super) floor: Fence,
+    pub(super) synced: bool,
+    pub(super) mature: bool,
+    pub(super) leaving: bool,
+    /// Whether there was anything about locks yet.
+    pub(super) active: bool,
+    pub(super) census: Census,
+    /// Who has told its clock since the start, and whether it is mature.
+    pub(super) told: BTreeMap<NodeId, Told>,
+    pub(super) coverage: Coverage,
+    pub(super) grant_no: u32,
+    pub(super) ctr: u32,
+    /// Smoothed round trip.
+    pub(super) srtt: Duration,
+    /// Where this node is.
+    pub(super) place: u16,
+    pub(super) stats: Stats,
+}
+
+impl Shared {
+    pub(super) fn new(
+        config: Config,
+        me: NodeId,
+        life: Life,
+        frames_max: usize,
+        now: Instant,
+    ) -> Shared {
+        let bootstrap = config.bootstrap;
+        Shared {
+            config,
+            me,
+            life,
+            frames_max,
+            started: now,
+            // A life starts with the wall clock, so tokens grow even when everybody forgot.
+            clock: (life.0 >> 16).saturating_mul(1000).min(SEQ_MAX - 1),
+            reserved: 0,
+            floor: Fence::ZERO,
+            synced: bootstrap,
+            mature: bootstrap,
+            leaving: false,
+            active: false,
+            census: Census::default(),
+            told: BTreeMap::new(),
+            coverage: Coverage::default(),
+            grant_no: 0,
+            ctr: 0,
+            srtt: Duration::ZERO,
+            place: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Takes a clock that somebody told. Whether it can be believed.
+    pub(super) fn see(&mut self, seq: u64) -> bool {
+        if seq >= SEQ_MAX {
+            self.stats.clocks_refused += 1;
+            return false;
+        }
+        self.clock = self.clock.max(seq);
+        true
+    }
+
+    /// Moves the clock to at least `seq`, and has it stored before it is used.
+    pub(super) fn advance(&mut self, cx: &mut MutexCx<'_>, seq: u64) {
+        self.clock = self.clock.max(seq);
+        if self.clock >= self.reserved {
+            self.reserved = self.clock + RESERVE;
+            cx.persist(Fact::Fence(self.reserved));
+        }
+    }
+
+    /// How many nodes were here of late.
+    pub(super) fn window(&mut self, now: Instant) -> u32 {
+        let span = self.config.remembered(self.config.ttl_max);
+        self.census.window(now, span)
+    }
+
+    /// How many nodes there may be, by random walks; 0 without them.
+    pub(super) fn walked(&self) -> u32 {
+        if !self.config.walks {
+            return 0;
+        }
+        let listed = self.census.present().count() + 1;
+        self.coverage.bound(listed).unwrap_or(0)
+    }
+
+    pub(super) fn learn(&mut self, id: NodeId, life: Life) -> Learned {
+        let learned = self.census.learn(id, life);
+        if learned == Learned::Newer {
+            self.told.remove(&id);
+        }
+        learned
+    }
+
+    /// How long to wait for an answer.
+    pub(super) fn rto(&self) -> Duration {
+        self.config.retry.max(self.srtt * 2)
+    }
+
+    pub(super) fn note_round_trip(&mut self, span: Duration) {
+        self.srtt = if self.srtt.is_zero() {
+            span
+        } else {
+            (self.srtt * 7 + span) / 8
+        };
+    }
+
+    pub(super) fn next_grant(&mut self) -> u32 {
+        self.grant_no = self.grant_no.wrapping_add(1);
+        self.grant_no
+    }
+}

@@ -1,0 +1,124 @@
+//! How a node starts: it reads the group's clock from more than half of it, and counts as a witness only
+//! when all leases that an earlier life may have witnessed are over (H9).
+
+use super::event::Event;
+use super::fence::Fence;
+use super::msg::Msg;
+use super::{Mutex, MutexCx, Peers, Timer};
+use crate::id::NodeId;
+use crate::protocol::{Sender, To};
+use alloc::vec::Vec;
+
+/// Members asked for their clock in one step.
+const SYNCS_PER_STEP: usize = 64;
+
+/// What a member told at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Told {
+    pub(super) mature: bool,
+    pub(super) window: u32,
+}
+
+impl Mutex {
+    pub(super) fn on_start(&mut self, cx: &mut MutexCx<'_>) {
+        let keep = self.shared.config.maturity();
+        cx.set_timer(Timer::Tidy, cx.now + keep);
+        if !self.shared.synced {
+            cx.set_timer(Timer::Sync, cx.now + self.shared.config.retry);
+            cx.set_timer(Timer::Mature, cx.now + keep);
+        }
+        if self.shared.config.walks {
+            cx.set_timer(Timer::Walk, cx.now + self.shared.config.retry);
+        }
+    }
+
+    /// Asks those for their clock that have not told it.
+    pub(super) fn on_sync_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        self.try_sync(cx, peers);
+        if self.shared.synced {
+            return;
+        }
+        let sh = &self.shared;
+        let missing = sh.census.present().filter(|id| !sh.told.contains_key(id));
+        let missing: Vec<NodeId> = missing.take(SYNCS_PER_STEP).collect();
+        for id in missing {
+            cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
+        }
+        cx.set_timer(Timer::Sync, cx.now + self.shared.rto() * 2);
+    }
+
+    pub(super) fn on_sync(&mut self, cx: &mut MutexCx<'_>, from: &Sender, nonce: u32) {
+        let synced = Msg::Synced {
+            nonce,
+            clock: self.shared.clock,
+            mature: self.shared.mature,
+            window: self.shared.window(cx.now),
+        };
+        cx.send(from.reply_to(), synced);
+    }
+
+    pub(super) fn on_synced(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        peers: &dyn Peers,
+        from: &Sender,
+        told: Told,
+    ) {
+        if self.shared.synced {
+            return;
+        }
+        self.shared.told.insert(from.id, told);
+        self.try_sync(cx, peers);
+    }
+
+    /// Whether enough have told their clock.
+    fn try_sync(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        let sh = &mut self.shared;
+        if sh.synced {
+            return;
+        }
+        let seen = sh.window(cx.now);
+        let told = sh.told.values().map(|t| t.window).max().unwrap_or(0);
+        let (upper, _) = sh.config.bound.upper(seen, told, sh.walked());
+        let able = |id: NodeId| sh.config.bound.admits(id);
+        let mature = sh
+            .told
+            .iter()
+            .filter(|(id, t)| able(**id) && t.mature)
+            .count();
+        let all = sh.told.keys().filter(|id| able(**id)).count() + usize::from(able(sh.me));
+        let majority = |count: usize| 2 * count > upper as usize;
+        let late = cx.now >= sh.started + sh.config.maturity();
+        if !majority(mature) {
+            // All leases of earlier lives are over by now, so exclusion holds; whether tokens grow rests
+            // on clocks.
+            if !(late && majority(all)) {
+                return;
+            }
+            cx.emit(Event::FloorFromClock);
+        }
+        sh.synced = true;
+        sh.floor = sh.floor.max(Fence::end_of(sh.clock));
+        sh.told.clear();
+        cx.cancel_timer(Timer::Sync);
+        if late {
+            self.mature(cx);
+        }
+        self.each_lock(cx, peers, |lock, cx, sh, peers| lock.next(cx, sh, peers));
+    }
+
+    pub(super) fn on_mature_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        self.try_sync(cx, peers);
+        if self.shared.synced {
+            self.mature(cx);
+            self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
+        }
+    }
+
+    pub(super) fn mature(&mut self, cx: &mut MutexCx<'_>) {
+        if !self.shared.mature {
+            self.shared.mature = true;
+            cx.emit(Event::Mature);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Handler tests of locks: a few nodes whose messages a test delivers, drops, repeats or holds back.
+
+mod granting;
+mod leases;
+mod lives;
+mod sharing;
+mod tokens;
+
+use super::*;
+use crate::id::Incarnation;
+use crate::membership::Arrival;
+use crate::protocol::Effect;
+use crate::timer::TimerQueue;
+use alloc::collections::VecDeque;
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Packet {
+    pub(super) from: Sender,
+    pub(super) to: NodeId,
+    pub(super) msg: Msg,
+}
+
+/// One node.
+pub(super) struct Host {
+    pub(super) mutex: Mutex,
+    rng: Rng,
+    timers: TimerQueue<Timer>,
+    life: Life,
+    pub(super) events: Vec<Event>,
+}
+
+/// Some nodes with one clock.
+pub(super) struct Cluster {
+    pub(super) now: Instant,
+    pub(super) hosts: BTreeMap<NodeId, Host>,
+    pub(super) wire: VecDeque<Packet>,
+    config: Config,
+    tickets: u64,
+}
+
+pub(super) const LOCK: &str = "l";
+
+pub(super) fn lock() -> LockId {
+    LockId::of(LOCK)
+}
+
+pub(super) fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+pub(super) fn id(n: u64) -> NodeId {
+    NodeId(n)
+}
+
+impl Cluster {
+    /// Nodes 1 to `n` that know each other and count as witnesses.
+    pub(super) fn new(n: u64) -> Cluster {
+        let config = Config {
+            bootstrap: true,
+            ..Config::default()
+        };
+        Cluster::with(n, config)
+    }
+
+    pub(super) fn with(n: u64, config: Config) -> Cluster {
+        let mut cluster = Cluster {
+            now: Instant::from_micros(1_000_000),
+            hosts: BTreeMap::new(),
+            wire: VecDeque::new(),
+            config,
+            tickets: 0,
+        };
+        for n in 1..=n {
+            cluster.spawn(id(n), Life(1 << 16));
+        }
+        let all: Vec<NodeId> = cluster.hosts.keys().copied().collect();
+        for a in &all {
+            for b in all.iter().filter(|b| *b != a) {
+                cluster.introduce(*a, *b);
+            }
+        }
+        cluster.deliver_all();
+        cluster
+    }
+
+    /// A process starts at a node, in place of one that ends.
+    pub(super) fn spawn(&mut self, node: NodeId, life: Life) {
+        let mutex = Mutex::new(self.config.clone(), node, life, 1100, self.now);
+        let host = Host {
+            mutex,
+            rng: stream(1, node),
+            timers: TimerQueue::default(),
+            life,
+            events: Vec::new(),
+        };
+        self.hosts.insert(node, host);
+        self.input(node, Input::Start);
+    }
+
+    /// `a` learns that `b` is there.
+    pub(super) fn introduce(&mut self, a: NodeId, b: NodeId) {
+        let life = self.hosts[&b].life;
+        let how = Arrival::Joined;
+        self.input(a, Input::Member(membership::Event::Up { id: b, life, how }));
+    }
+
+    pub(super) fn input(&mut self, node: NodeId, input: Input) {
+        self.step(node, |m, cx| m.on_input(cx, &(), input));
+    }
+
+    pub(super) fn step(&mut self, node: NodeId, f: impl FnOnce(&mut Mutex, &mut MutexCx<'_>)) {
+        let Some(host) = self.hosts.get_mut(&node) else {
+            return;
+        };
+        let mut effects = Vec::new();
+        let mut cx = Cx {
+            me: node,
+            now: self.now,
+            rng: &mut host.rng,
+            effects: &mut effects,
+        };
+        f(&mut host.mutex, &mut cx);
+        let from = sender(node, host.life);
+        for effect in effects {
+            match effect {
+                Effect::Send(To::Node(to) | To::At(to, _), msg) => {
+                    self.wire.push_back(Packet { from, to, msg });
+                }
+                Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
+                Effect::SetTimer(timer, at) => host.timers.set(timer, at),
+                Effect::CancelTimer(timer) => host.timers.cancel(timer),
+                Effect::Emit(event) => host.events.push(event),
+            }
+        }
+    }
+
+    pub(super) fn deliver(&mut self, packet: Packet) {
+        let Packet { from, to, msg } = packet;
+        self.step(to, |m, cx| m.on_msg(cx, &(), from, msg));
+    }
+
+    /// Delivers until nothing is on its way.
+    pub(super) fn deliver_all(&mut self) {
+        for _ in 0..100_000 {
+            let Some(packet) = self.wire.pop_front() else {
+                return;
+            };
+            self.deliver(packet);
+        }
+        panic!("they never fall silent");
+    }
+
+    /// Takes what is on its way and fits, out of order.
+    pub(super) fn take(&mut self, fits: impl Fn(&Packet) -> bool) -> Vec<Packet> {
+        let (out, rest) = self.wire.drain(..).partition::<VecDeque<_>, _>(fits);
+        self.wire = rest;
+        out.into()
+    }
+
+    /// Time passes at all nodes but those `asleep`; everything sent is delivered at once.
+    pub(super) fn pass_but(&mut self, span: Duration, asleep: &[NodeId]) {
+        let end = self.now + span;
+        loop {
+            let awake = self.hosts.iter().filter(|(id, _)| !asleep.contains(id));
+            let next = awake
+                .filter_map(|(id, h)| Some((h.timers.next()?, *id)))
+                .min();
+            let Some((at, node)) = next.filter(|(at, _)| *at <= end) else {
+                break;
+            };
+            self.now = self.now.max(at);
+            let now = self.now;
+            let due = self
+                .hosts
+                .get_mut(&node)
+                .and_then(|h| h.timers.pop_due(now));
+            if let Some((_, timer)) = due {
+                self.step(node, |m, cx| m.on_timer(cx, &(), timer));
+            }
+            self.wire.retain(|p| !asleep.contains(&p.to));
+            self.deliver_all();
+        }
+        self.now = end;
+    }
+
+    pub(super) fn pass(&mut self, span: Duration) {
+        self.pass_but(span, &[]);
+    }
+
+    pub(super) fn acquire(&mut self, node: u64) -> Ticket {
+        self.acquire_as(node, Mode::Exclusive, Wait::Forever, Policy::default())
+    }
+
+    pub(super) fn acquire_as(
+        &mut self,
+        node: u64,
+        mode: Mode,
+        wait: Wait,
+        policy: Policy,
+    ) -> Ticket {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        let (name, policy) = (LOCK.into(), Arc::new(policy));
+        let acquire = Acquire {
+            name,
+            ticket,
+            mode,
+            wait,
+            policy,
+        };
+        self.input(id(node), Input::Order(Order::Acquire(acquire)));
+        ticket
+    }
+
+    pub(super) fn release(&mut self, node: u64, ticket: Ticket) {
+        self.input(id(node), Input::Order(Order::Release(lock(), ticket)));
+    }
+
+    /// Nodes that hold the lock by a lease that is valid.
+    pub(super) fn holders(&self) -> Vec<u64> {
+        let holds = |h: &Host| {
+            h.mutex
+                .held(lock())
+                .is_some_and(|(_, until)| until > self.now)
+        };
+        self.hosts
+            .iter()
+            .filter(|(_, h)| holds(h))
+            .map(|(id, _)| id.0)
+            .collect()
+    }
+
+    pub(super) fn token(&self, node: u64) -> Option<Fence> {
+        self.hosts[&id(node)].mutex.held(lock()).map(|h| h.0)
+    }
+
+    pub(super) fn host(&mut self, node: u64) -> &mut Host {
+        self.hosts.get_mut(&id(node)).unwrap()
+    }
+
+    /// The lock at a node, to be looked at.
+    pub(super) fn lock_at(&self, node: u64) -> &Lock {
+        &self.hosts[&id(node)].mutex.locks[&lock()]
+    }
+
+    /// How many messages of a kind are on their way.
+    pub(super) fn count(&self, fits: impl Fn(&Msg) -> bool) -> usize {
+        self.wire.iter().filter(|p| fits(&p.msg)).count()
+    }
+}
+
+pub(super) fn sender(id: NodeId, life: Life) -> Sender {
+    Sender {
+        id,
+        life,
+        incarnation: Incarnation(0),
+        addr: SocketAddr::from(([10, 0, 0, id.0 as u8], 7946)),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
+
+pub(super) fn is_request(msg: &Msg) -> bool {
+    matches!(msg, Msg::Request(_))
+}
+
+pub(super) fn is_reply(msg: &Msg) -> bool {
+    matches!(msg, Msg::Reply(_))
+}
+
+pub(super) fn is_release(msg: &Msg) -> bool {
+    matches!(msg, Msg::Release { .. })
+}

@@ -1,0 +1,286 @@
+//! What a node does for the requests of others: remember them for a while, and tell each of the others.
+
+use super::lock::{Entry, Lock, millis};
+use super::msg::{Asked, Msg, Name, Reply, ReqId, Request};
+use super::request::{Own, Phase, Resolution};
+use super::shared::Shared;
+use super::{Fence, MutexCx, Peers};
+use crate::id::{Life, NodeId};
+use crate::protocol::Sender;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// Bytes of an answer besides its names, at most.
+const REPLY_LEN: usize = 112;
+/// Bytes of a name, at most.
+const NAME_LEN: usize = 60;
+/// Members told to one that knows too few.
+const EXTRA_MAX: usize = 8;
+/// Bytes of a member so told, at most.
+const EXTRA_LEN: usize = 28;
+
+impl Lock {
+    /// Somebody asks, asks again, renews or claims (H2).
+    pub(super) fn on_request(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        from: &Sender,
+        r: Request,
+    ) {
+        let ttl = Duration::from_millis(u64::from(r.ttl_ms));
+        let sane = r.stamp >= r.prio && r.place < super::PLACES && ttl <= sh.config.ttl_max;
+        if !sane || !sh.see(r.stamp) {
+            sh.stats.requests_refused += 1;
+            return;
+        }
+        let newer_entry = |e: &Entry| e.life == from.life && e.ctr > r.ctr;
+        if self.is_done(from.id, from.life, r.ctr)
+            || self.table.get(&from.id).is_some_and(newer_entry)
+        {
+            return;
+        }
+        let prio = Fence::new(r.prio, r.place, from.id);
+        let stamp = Fence::new(r.stamp, r.place, from.id);
+        let expires = cx.now + sh.config.remembered(ttl);
+        self.heard = self.heard.max(prio);
+        let same = |e: &&mut Entry| e.life == from.life && e.ctr == r.ctr;
+        if let Some(entry) = self.table.get_mut(&from.id).filter(same) {
+            entry.attempt = entry.attempt.max(r.attempt);
+            entry.stamp = entry.stamp.max(stamp);
+            entry.expires = entry.expires.max(expires);
+            entry.held |= r.held;
+            entry.addr = from.addr;
+        } else {
+            if !self.table.contains_key(&from.id)
+                && self.table.len() >= usize::from(sh.config.contenders_max)
+            {
+                sh.stats.requests_refused += 1;
+                return;
+            }
+            let entry = Entry {
+                life: from.life,
+                ctr: r.ctr,
+                prio,
+                stamp,
+                mode: r.mode,
+                held: r.held,
+                attempt: r.attempt,
+                grant_no: sh.next_grant(),
+                expires,
+                addr: from.addr,
+                deferred: false,
+            };
+            if let Some(old) = self.table.insert(from.id, entry) {
+                self.raise_floor(old.may_have_used());
+            }
+        }
+        let consent = self.consents(&r, prio);
+        let name = self.table.get_mut(&from.id).map(|entry| {
+            entry.deferred = !consent;
+            entry.name(from.id, cx.now)
+        });
+        if let Some(own) = &mut self.own
+            && let Some(name) = name
+            && consent
+            && own.waits()
+            && !own.mode().admits(r.mode)
+        {
+            // From here on the other comes first: without this both could pass (P2c).
+            if !own.selfblock.iter().any(|n| n.req == name.req) {
+                own.selfblock.push(name);
+            }
+            self.ask(cx, sh, &[(from.id, name.addr)]);
+        }
+        self.reply(cx, sh, peers, from.id, r.asked);
+    }
+
+    fn consents(&self, r: &Request, prio: Fence) -> bool {
+        match &self.own {
+            None => true,
+            Some(own) if own.mode().admits(r.mode) => true,
+            Some(own) => own.waits() && prio < own.prio,
+        }
+    }
+
+    /// Answers the request of `id` that is remembered here.
+    pub(super) fn reply(
+        &self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        id: NodeId,
+        asked: Option<Asked>,
+    ) {
+        let Some(entry) = self.table.get(&id) else {
+            return;
+        };
+        let window = sh.window(cx.now);
+        let reply = |names, piece, extra| Reply {
+            lock: self.id,
+            life: entry.life,
+            ctr: entry.ctr,
+            attempt: entry.attempt,
+            grant_no: entry.grant_no,
+            stamp: entry.stamp.seq(),
+            floor: self.floor,
+            consent: !entry.deferred,
+            mature: sh.mature,
+            window,
+            clock: sh.clock,
+            names,
+            piece,
+            extra,
+        };
+        let mut names = self.names(sh, cx.now, id, entry);
+        let extra = asked.map_or(Vec::new(), |asked| extra(sh, peers, id, asked));
+        let room = sh.frames_max - REPLY_LEN - EXTRA_LEN * extra.len().min(EXTRA_MAX);
+        let per_piece = (room / NAME_LEN).max(1);
+        let to = crate::protocol::To::At(id, entry.addr);
+        if names.len() <= per_piece {
+            cx.send(to, Msg::Reply(reply(names, None, extra)));
+            return;
+        }
+        let count = names.len().div_ceil(per_piece).min(64) as u8;
+        let mut extra = Some(extra);
+        for index in 0..count {
+            let rest = names.split_off(names.len().min(per_piece));
+            let piece = core::mem::replace(&mut names, rest);
+            let extra = extra.take().unwrap_or_default();
+            cx.send(to, Msg::Reply(reply(piece, Some((index, count)), extra)));
+        }
+    }
+
+    /// Everybody who contends with the request of `id`.
+    fn names(&self, sh: &Shared, now: Instant, id: NodeId, entry: &Entry) -> Vec<Name> {
+        let others = self
+            .table
+            .iter()
+            .filter(|(other, e)| **other != id && !e.mode.admits(entry.mode));
+        let mut names: Vec<Name> = others.map(|(other, e)| e.name(*other, now)).collect();
+        if let Some(own) = &self.own
+            && !own.mode().admits(entry.mode)
+        {
+            names.push(own_name(sh, own, now));
+        }
+        names.sort_unstable_by_key(Name::prio);
+        names
+    }
+
+    /// A request is over (H7).
+    pub(super) fn on_release(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        from: (NodeId, Life),
+        ctr: u32,
+        floor: Fence,
+    ) {
+        let (id, life) = from;
+        if !sh.see(floor.seq()) {
+            return;
+        }
+        self.raise_floor(floor);
+        self.finish(sh, cx.now, id, life, ctr);
+        if self
+            .table
+            .get(&id)
+            .is_some_and(|e| e.life == life && e.ctr <= ctr)
+        {
+            self.table.remove(&id);
+        }
+        if let Some(own) = &mut self.own {
+            own.settle(id, life, ctr);
+        }
+        self.check(cx, sh, peers);
+    }
+
+    /// A request was not renewed, or its owner lives another life (H8).
+    pub(super) fn expire(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        id: NodeId,
+    ) {
+        let Some(entry) = self.table.remove(&id) else {
+            return;
+        };
+        sh.stats.expired += 1;
+        self.raise_floor(entry.may_have_used());
+        if let Some(own) = &mut self.own {
+            let in_the_way =
+                |n: &Name| n.req.node == id && own.resolution(sh, &self.done, n) == Resolution::No;
+            let vanished = own.selfblock.iter().any(in_the_way);
+            own.selfblock.retain(|n| n.req.node != id);
+            if vanished && own.waits() {
+                self.fresh_round(cx, sh);
+            }
+        }
+        self.check(cx, sh, peers);
+    }
+
+    /// Forgets what has run out.
+    pub(super) fn clean(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
+        let now = cx.now;
+        self.done.retain(|_, d| d.keep_until > now);
+        let over = self.table.iter().filter(|(_, e)| e.expires <= now);
+        let over: Vec<NodeId> = over.map(|(id, _)| *id).collect();
+        for id in over {
+            self.expire(cx, sh, peers, id);
+        }
+    }
+
+    /// Tells those who wait for this node that they need not any more (H6).
+    pub(super) fn let_pass(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
+        let waiting = self
+            .table
+            .iter()
+            .filter(|(_, e)| e.deferred && e.expires > cx.now);
+        let mut waiting: Vec<(Fence, NodeId)> = waiting.map(|(id, e)| (e.prio, *id)).collect();
+        waiting.sort_unstable();
+        for (_, id) in waiting {
+            if let Some(entry) = self.table.get_mut(&id) {
+                entry.deferred = false;
+            }
+            self.reply(cx, sh, peers, id, None);
+        }
+    }
+}
+
+fn own_name(sh: &Shared, own: &Own, now: Instant) -> Name {
+    let left = match own.phase {
+        Phase::Wait => own.ttl,
+        Phase::Held(hold) => hold.valid_until.since(now),
+    };
+    Name {
+        req: ReqId {
+            node: sh.me,
+            life: sh.life,
+            ctr: own.ctr,
+        },
+        seq: own.prio.seq(),
+        place: own.prio.place(),
+        mode: own.mode(),
+        left_ms: millis(left),
+        addr: None,
+    }
+}
+
+/// Members that a node that asked only those in `asked` may not know.
+fn extra(
+    sh: &Shared,
+    peers: &dyn Peers,
+    id: NodeId,
+    asked: Asked,
+) -> Vec<(NodeId, core::net::SocketAddr)> {
+    let unknown = sh
+        .census
+        .present()
+        .filter(|m| *m != id && !asked.may_have(*m));
+    let with_addr = |m: NodeId| peers.addr(m).map(|addr| (m, addr));
+    unknown.filter_map(with_addr).take(EXTRA_MAX).collect()
+}
