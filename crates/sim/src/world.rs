@@ -317,6 +317,8 @@ impl World {
         let floor = if keep_life { host.stored_life } else { None };
         let secs = BIRTH_SECS + self.now.as_micros() / 1_000_000;
         let life = Life::starting(secs, self.rng.bits32() as u16, floor);
+        // What it witnessed before is forgotten: it is no first start any more.
+        self.config.node.mutex.bootstrap = false;
         let node = start_node(&self.config, index, life, self.clock(index))
             .expect("the config worked when the world began");
         let host = &mut self.hosts[index];

@@ -40,3 +40,15 @@ fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
         }
     });
 }
+
+/// Two to nine nodes with clocks that drift, at every bound: no two hold a lock, tokens grow, and nobody
+/// waits for ever once the faults are over. `consort sim chaos --locks --seeds 0..10000` runs more.
+#[test]
+fn storms_over_locks_break_no_invariant_and_everybody_is_served() {
+    let params = ChaosParams::locks();
+    (0..100_u64).into_par_iter().for_each(|seed| {
+        if let Err(violation) = chaos(seed, &params) {
+            panic!("{violation}");
+        }
+    });
+}

@@ -664,7 +664,10 @@ impl Lock {
                 cx.emit(granted(self.id, next.ticket, &hold));
                 own.waiters = Vec::from([next]);
                 let silent = |p: &&mut Peer| p.next_at == Instant::MAX;
-                own.asked.values_mut().filter(silent).for_each(|p| p.next_at = cx.now);
+                own.asked
+                    .values_mut()
+                    .filter(silent)
+                    .for_each(|p| p.next_at = cx.now);
                 return self.check(cx, sh, peers);
             }
         }

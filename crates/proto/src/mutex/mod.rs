@@ -283,6 +283,72 @@ impl Mutex {
         }
     }
 
+    /// Local requests that hold a lock.
+    pub fn holders(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
+        let held = self.own(lock).filter(|own| !own.waits());
+        held.into_iter()
+            .flat_map(|own| own.waiters.iter().map(|w| w.ticket))
+    }
+
+    /// Local requests that wait for a lock, in their order.
+    pub fn waiting(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
+        let first = self.own(lock).filter(|own| own.waits());
+        let first = first.into_iter().flat_map(|own| &own.waiters);
+        let queue = self.locks.get(&lock).into_iter().flat_map(|l| &l.queue);
+        first.chain(queue).map(|w| w.ticket)
+    }
+
+    /// How this node holds a lock: as its mode says.
+    pub fn mode(&self, lock: LockId) -> Option<Mode> {
+        self.own(lock).map(Own::mode)
+    }
+
+    /// Whether what was said still suffices for a lock that this node holds (I3).
+    pub fn is_ready(&self, now: Instant, lock: LockId) -> bool {
+        let Some(Phase::Held(hold)) = self.own(lock).map(|own| own.phase) else {
+            return false;
+        };
+        let ready = |l: &Lock| {
+            l.own
+                .as_ref()?
+                .ready_until(&self.shared, &l.done, hold.grounds.bound)
+        };
+        let until = self.locks.get(&lock).and_then(ready);
+        until.is_some_and(|(until, _)| until > now)
+    }
+
+    /// The answers that this node's own request for a lock counts on: of whom, in which life, to which
+    /// attempt of which request, and until when.
+    pub fn counted(
+        &self,
+        lock: LockId,
+    ) -> impl Iterator<Item = (NodeId, Life, ReqId, u32, Instant)> + '_ {
+        let (node, life) = (self.shared.me, self.shared.life);
+        self.own(lock).into_iter().flat_map(move |own| {
+            let req = ReqId {
+                node,
+                life,
+                ctr: own.ctr,
+            };
+            own.asked.iter().flat_map(move |(id, peer)| {
+                let wit = peer
+                    .wit
+                    .as_ref()
+                    .map(|w| (*id, w.life, req, w.attempt, w.valid_until));
+                let their = self.shared.census.life(*id).unwrap_or_default();
+                let consent = peer.consent.map(|c| (*id, their, req, c.0, c.1));
+                wit.into_iter().chain(consent)
+            })
+        })
+    }
+
+    /// The request of a node that this one remembers, and its latest attempt.
+    pub fn remembered(&self, lock: LockId, node: NodeId) -> Option<(ReqId, u32)> {
+        let entry = self.locks.get(&lock)?.table.get(&node)?;
+        let (life, ctr) = (entry.life, entry.ctr);
+        Some((ReqId { node, life, ctr }, entry.attempt))
+    }
+
     /// Where this node's own request for a lock stands.
     pub fn standing(&self, now: Instant, lock: LockId) -> Option<Standing> {
         let own = self.own(lock)?;

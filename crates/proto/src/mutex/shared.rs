@@ -67,7 +67,7 @@ impl Shared {
             clock: (life.0 >> 16).saturating_mul(1000).min(SEQ_MAX - 1),
             reserved: 0,
             floor: Fence::ZERO,
-            synced: bootstrap,
+            synced: false,
             mature: bootstrap,
             leaving: false,
             active: false,

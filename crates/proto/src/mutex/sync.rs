@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::fence::Fence;
 use super::msg::Msg;
-use super::{Mutex, MutexCx, Peers, Timer};
+use super::{Bound, Mutex, MutexCx, Peers, Timer};
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
@@ -81,21 +81,22 @@ impl Mutex {
         let told = sh.told.values().map(|t| t.window).max().unwrap_or(0);
         let (upper, _) = sh.config.bound.upper(seen, told, sh.walked());
         let able = |id: NodeId| sh.config.bound.admits(id);
-        let mature = sh
-            .told
-            .iter()
-            .filter(|(id, t)| able(**id) && t.mature)
-            .count();
+        let told_mature = sh.told.iter().filter(|(id, t)| able(**id) && t.mature);
+        let mature = told_mature.count() + usize::from(sh.mature && able(sh.me));
         let all = sh.told.keys().filter(|id| able(**id)).count() + usize::from(able(sh.me));
         let majority = |count: usize| 2 * count > upper as usize;
         let late = cx.now >= sh.started + sh.config.maturity();
-        if !majority(mature) {
+        // Who sees nobody else may just not have looked for long enough.
+        let alone = upper == 1 && sh.config.bound == Bound::Observed;
+        if !majority(mature) || alone {
             // All leases of earlier lives are over by now, so exclusion holds; whether tokens grow rests
             // on clocks.
             if !(late && majority(all)) {
                 return;
             }
-            cx.emit(Event::FloorFromClock);
+            if !majority(mature) {
+                cx.emit(Event::FloorFromClock);
+            }
         }
         sh.synced = true;
         sh.floor = sh.floor.max(Fence::end_of(sh.clock));

@@ -48,8 +48,27 @@ fn exactly_half_is_no_majority() {
 
 #[test]
 fn a_lone_node_gets_its_lock_at_once() {
+    let bound = Bound::Floor(1);
+    let mut c = Cluster::with(
+        1,
+        Config {
+            bootstrap: true,
+            bound,
+            ..Config::default()
+        },
+    );
+    c.pass(secs(1));
+    c.acquire(1);
+    assert_eq!(c.holders(), [1]);
+}
+
+#[test]
+fn a_node_that_sees_nobody_waits_until_it_would_have() {
     let mut c = Cluster::new(1);
     c.acquire(1);
+    c.pass(secs(20));
+    assert_eq!(c.holders(), [0; 0]);
+    c.pass(secs(1));
     assert_eq!(c.holders(), [1]);
 }
 
@@ -214,6 +233,7 @@ fn a_node_that_knows_too_few_members_is_told_of_more() {
         c.introduce(id(2), id(n));
     }
     c.introduce(id(1), id(2));
+    c.host(1).mutex.shared.synced = true;
     c.acquire(1);
     while let Some(Packet { from, to, msg }) = c.wire.pop_front() {
         c.step(to, |m, cx| m.on_msg(cx, &Everybody, from, msg));

@@ -1,10 +1,12 @@
 //! Chaos, then calm: random faults strike a small group while every safety invariant is watched; when
 //! they stop, the group must agree again.
 
+mod locks;
+
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
 use crate::net::{Conditions, Counts};
-use crate::oracle::{Claims, Detection, Leadership, Panel, Violation, agreed, converged};
+use crate::oracle::{self, Claims, Detection, Leadership, Panel, Violation, agreed, converged};
 use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
@@ -13,6 +15,7 @@ use consort_proto::election::{Policy, Preempt, Quorum};
 use consort_proto::membership::JoinState;
 use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
+use locks::Locks;
 
 /// Limits of a scenario; what lies between is drawn from the seed.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +30,20 @@ pub struct ChaosParams {
     pub calm: Duration,
     /// Elections are held as well, with quorums that are too small on purpose.
     pub elections: bool,
+    /// Locks are taken as well, by clocks that drift.
+    pub locks: bool,
 }
 
 impl ChaosParams {
+    /// Storms over groups of up to 9 that contend for locks.
+    pub fn locks() -> ChaosParams {
+        ChaosParams {
+            nodes_max: 9,
+            locks: true,
+            ..ChaosParams::default()
+        }
+    }
+
     /// Storms over groups of up to 50 that hold elections.
     pub fn elections() -> ChaosParams {
         ChaosParams {
@@ -48,6 +62,7 @@ impl Default for ChaosParams {
             storm: Duration::from_secs(120),
             calm: Duration::from_secs(900),
             elections: false,
+            locks: false,
         }
     }
 }
@@ -70,7 +85,11 @@ pub struct ChaosReport {
 /// The command that runs one seed again.
 pub fn rerun(seed: u64, params: &ChaosParams) -> String {
     let storm = params.storm.as_secs();
-    let what = if params.elections { " --elections" } else { "" };
+    let what = match (params.elections, params.locks) {
+        (true, _) => " --elections",
+        (_, true) => " --locks",
+        _ => "",
+    };
     format!("consort sim chaos{what} --seeds {seed} --storm {storm}")
 }
 
@@ -99,8 +118,13 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         _ => Start::Cold { seeds },
     };
     let elections = Elections::draw(seed, params.elections);
+    let mut locks = params.locks.then(|| Locks::draw(seed, nodes));
+    let mut node = elections.config();
+    if let Some(locks) = &locks {
+        locks.config(&mut node, matches!(start, Start::Cold { .. }));
+    }
     let config = WorldConfig {
-        node: elections.config(),
+        node,
         layout,
         conditions: Conditions::default(),
         seed,
@@ -112,18 +136,29 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     if params.elections {
         oracle = oracle.with(Claims::default()).with(Leadership);
     }
+    if params.locks {
+        oracle = oracle.with(oracle::Locks::default());
+    }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
+    if let Some(locks) = &mut locks {
+        locks.begin(&mut engine);
+    }
     for &(election, policy) in &elections.held {
         engine.open_election(election, policy)?;
     }
     engine.run_for(Duration::from_secs(20))?;
-    let faults = storm(&mut engine, params.storm)?;
-    settle(&mut engine, seed, seeds)?;
+    let faults = storm(&mut engine, params.storm, &mut locks)?;
+    settle(&mut engine, seed, seeds, locks.is_some())?;
     let calm_at = engine.world().now();
     loop {
         engine.run_for(Duration::from_secs(1))?;
         let after = engine.world().now().since(calm_at);
+        let served = match &mut locks {
+            Some(locks) => locks.settle(&mut engine)?,
+            None => Ok(()),
+        };
         let calm = converged(engine.world()).map_err(|(host, text)| ("I9", host, text));
+        let calm = calm.and_then(|()| served.map_err(|(host, text)| ("L1", host, text)));
         match calm.and_then(|()| elections.settled(engine.world())) {
             Ok(()) => {
                 engine.finish()?;
@@ -150,16 +185,25 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
 }
 
 /// Faults strike one after the other.
-fn storm(engine: &mut Engine<Panel>, span: Duration) -> Result<usize, Violation> {
+fn storm(
+    engine: &mut Engine<Panel>,
+    span: Duration,
+    locks: &mut Option<Locks>,
+) -> Result<usize, Violation> {
     let mut rng = Rng::seed(engine.world().seed(), stream::FAULTS);
     let end = engine.world().now() + span;
     let mut faults = 0;
     while engine.world().now() < end {
         let fault = kill_leader(engine, &mut rng).unwrap_or_else(|| draw(engine, &mut rng));
-        engine.strike(fault)?;
-        faults += 1;
-        let wait = rng.below64(8_000_000);
-        engine.run_for(Duration::from_micros(wait))?;
+        if locks.as_ref().is_none_or(|l| l.allows(&fault)) {
+            engine.strike(fault)?;
+            faults += 1;
+        }
+        let wait = Duration::from_micros(rng.below64(8_000_000));
+        match locks {
+            Some(locks) => locks.run_for(engine, wait)?,
+            None => engine.run_for(wait)?,
+        }
     }
     Ok(faults)
 }
@@ -289,12 +333,12 @@ fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
 
 /// All faults end. Of the processes that do not run, or are leaving, the seeds and some others come
 /// back: without a seed a process that forgot everything cannot find anybody.
-fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize) -> Result<(), Violation> {
+fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize, all: bool) -> Result<(), Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO + 1000);
     engine.strike(Fault::Heal)?;
     engine.strike(Fault::Conditions(Conditions::default()))?;
     for host in 0..engine.world().hosts().len() {
-        let back = rng.chance(0.5) || host < seeds;
+        let back = rng.chance(0.5) || host < seeds || all;
         let leaving = engine.world().host(host).node().membership().join_state();
         let gone = leaving == JoinState::Leaving;
         match engine.world().host(host).state() {

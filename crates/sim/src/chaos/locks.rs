@@ -1,0 +1,212 @@
+//! Storms over locks: on every host somebody takes locks and gives them back, at random.
+
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::oracle::{Panel, Violation};
+use crate::stream;
+use crate::world::{World, id_of};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use consort_proto::mutex::{
+    Acquire, Bound, FanOut, LockId, Mode, Order, PLACES, Policy, Service, Ticket, Wait,
+};
+use consort_proto::{Command, Config, Life, NodeId, Rng};
+use core::time::Duration;
+
+const NAMES: [&str; 2] = ["one", "two"];
+/// Requests that one host has under way.
+const TICKETS_MAX: usize = 3;
+/// How fast clocks run, in millionths: the limit that nodes count on.
+const DRIFT_PPM: u32 = 10_000;
+
+/// Who wants which lock.
+pub(super) struct Locks {
+    rng: Rng,
+    bound: Bound,
+    policy: Arc<Policy>,
+    names: usize,
+    bootstrap: bool,
+    /// By host: what its process wants.
+    wants: Vec<Wants>,
+    tickets: u64,
+}
+
+#[derive(Default)]
+struct Wants {
+    born: Life,
+    tickets: BTreeMap<Ticket, LockId>,
+}
+
+impl Locks {
+    pub(super) fn draw(seed: u64, nodes: usize) -> Locks {
+        let mut rng = Rng::seed(seed, stream::LOCKS);
+        let bound = match rng.below(4) {
+            0 => Bound::Observed,
+            1 => {
+                let count = 1 + rng.below(nodes as u32) as usize;
+                let mut voters: Vec<NodeId> = (0..nodes).map(id_of).collect();
+                rng.shuffle(&mut voters);
+                voters.truncate(count);
+                Bound::Voters(voters)
+            }
+            _ => Bound::Floor(nodes as u16),
+        };
+        let policy = Policy {
+            fan_out: [FanOut::Auto, FanOut::All, FanOut::Nearest(1)][rng.below(3) as usize],
+            service: [Service::Arrival, Service::Elevator][rng.below(2) as usize],
+            hold_max: (rng.below(4) == 0).then_some(Duration::from_secs(4)),
+            cohort: rng.below(4) as u8,
+            ..Policy::default()
+        };
+        Locks {
+            bound,
+            policy: Arc::new(policy),
+            names: 1 + rng.below(2) as usize,
+            bootstrap: rng.below(2) == 0,
+            wants: Vec::new(),
+            tickets: 0,
+            rng,
+        }
+    }
+
+    fn gentle(&self) -> bool {
+        self.bound == Bound::Observed
+    }
+
+    /// Whether a fault is within what the bound stands: as many as were observed are all there are only
+    /// if nobody is out of sight for long.
+    pub(super) fn allows(&self, fault: &Fault) -> bool {
+        let hides = match fault {
+            Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => true,
+            Fault::Conditions(c) => c.loss_per_hop > 0.1,
+            _ => false,
+        };
+        !(self.gentle() && hides)
+    }
+
+    pub(super) fn config(&self, config: &mut Config, cold: bool) {
+        let m = &mut config.mutex;
+        m.ttl = Duration::from_secs(3);
+        m.ttl_max = m.ttl;
+        m.bound = self.bound.clone();
+        m.zombie_safe = self.names == 2;
+        // Nodes that do not know each other yet must know how many they are.
+        m.bootstrap = self.bootstrap && !(cold && self.gentle());
+    }
+
+    pub(super) fn begin(&mut self, engine: &mut Engine<Panel>) {
+        engine.world_mut().set_drift(DRIFT_PPM);
+        self.wants
+            .resize_with(engine.world().hosts().len(), Wants::default);
+    }
+
+    /// Runs for a while, in which locks are taken and given back.
+    pub(super) fn run_for(
+        &mut self,
+        engine: &mut Engine<Panel>,
+        span: Duration,
+    ) -> Result<(), Violation> {
+        let end = engine.world().now() + span;
+        while engine.world().now() < end {
+            let left = end.since(engine.world().now());
+            let slice = Duration::from_micros(1 + self.rng.below64(400_000));
+            engine.run_for(slice.min(left))?;
+            let up: Vec<usize> = engine.world().up().collect();
+            for host in up {
+                self.act(engine, host, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the application of one host does.
+    fn act(
+        &mut self,
+        engine: &mut Engine<Panel>,
+        host: usize,
+        more: bool,
+    ) -> Result<(), Violation> {
+        let born = engine.world().host(host).born();
+        if self.wants[host].born != born {
+            self.wants[host] = Wants {
+                born,
+                tickets: BTreeMap::new(),
+            };
+            let place = self.rng.below(u32::from(PLACES)) as u16;
+            engine.command(host, Command::Lock(Order::SetPlace(place)))?;
+        }
+        for (ticket, lock) in self.wants[host].tickets.clone() {
+            let node = engine.world().host(host).node().mutex();
+            let holds = node.holders(lock).any(|t| t == ticket);
+            let waits = node.waiting(lock).any(|t| t == ticket);
+            let order = match (holds, waits) {
+                (true, _) if self.rng.chance(0.03) => Order::Abandon(lock, ticket),
+                (true, _) if self.rng.chance(0.5) => Order::Release(lock, ticket),
+                // Cancelled.
+                (_, true) if self.rng.chance(0.01) => Order::Release(lock, ticket),
+                // Refused or lost; that the work has stopped is said in the end, or not at all.
+                (false, false) if self.rng.chance(0.5) => Order::Release(lock, ticket),
+                _ => continue,
+            };
+            self.wants[host].tickets.remove(&ticket);
+            engine.command(host, Command::Lock(order))?;
+        }
+        if more && self.wants[host].tickets.len() < TICKETS_MAX && self.rng.chance(0.1) {
+            let order = self.ask(engine, host);
+            engine.command(host, Command::Lock(order))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, engine: &Engine<Panel>, host: usize) -> Order {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        let name = NAMES[self.rng.below(self.names as u32) as usize];
+        let mode = if self.rng.chance(0.25) {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        };
+        let soon = Duration::from_micros(self.rng.below64(20_000_000));
+        let wait = match self.rng.below(6) {
+            0 => Wait::Try,
+            1 => Wait::Until(engine.world().clock(host) + soon),
+            _ => Wait::Forever,
+        };
+        self.wants[host].tickets.insert(ticket, LockId::of(name));
+        Order::Acquire(Acquire {
+            name: name.into(),
+            ticket,
+            mode,
+            wait,
+            policy: Arc::clone(&self.policy),
+        })
+    }
+
+    /// L1: nobody wants more; whether everybody got what it waits for, and everything is forgotten (L5).
+    pub(super) fn settle(
+        &mut self,
+        engine: &mut Engine<Panel>,
+    ) -> Result<Result<(), (usize, String)>, Violation> {
+        let up: Vec<usize> = engine.world().up().collect();
+        for &host in &up {
+            self.act(engine, host, false)?;
+        }
+        let waiting = |&host: &usize| self.still(engine.world(), host).map(|text| (host, text));
+        Ok(up.iter().find_map(waiting).map_or(Ok(()), Err))
+    }
+
+    fn still(&self, world: &World, host: usize) -> Option<String> {
+        let node = world.host(host).node().mutex();
+        if !self.wants[host].tickets.is_empty() {
+            let lock = self.wants[host].tickets.values().next().copied()?;
+            let standing = node.standing(world.clock(host), lock);
+            return Some(format!("waits for {lock:?}: {standing:?}"));
+        }
+        let lock = node.locks().next()?;
+        Some(format!(
+            "remembers {} requests for {lock:?}",
+            node.witnessed(lock)
+        ))
+    }
+}

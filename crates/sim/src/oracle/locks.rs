@@ -1,0 +1,182 @@
+//! Locks. I1: at most one holder whose lease is valid, beside others only if all share. I2: tokens grow in
+//! the order of grants. I3: who holds is ready. I5: a witness remembers whatever an owner counts on. I7:
+//! places in the queue rise above all that was heard. I9: stamps only rise, and are never below the place.
+
+use super::{Oracle, Verdict, slot, violated};
+use crate::world::{HostState, World};
+use alloc::collections::BTreeMap;
+use consort_proto::mutex::{self, Fence, LockId, Mode, Msg, Request};
+use consort_proto::wire::{Datagram, Frame};
+use consort_proto::{Event, Life};
+
+/// Watches every grant, every request and, now and then, what everybody remembers.
+#[derive(Debug, Default)]
+pub struct Locks {
+    /// The last token of each lock.
+    last: BTreeMap<LockId, Fence>,
+    /// By host: what its process asked for.
+    asked: Vec<BTreeMap<LockId, Asked>>,
+    /// By host: the process.
+    lives: Vec<Life>,
+    /// Grants seen.
+    grants: u64,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    ctr: u32,
+    prio: Fence,
+    stamp: Fence,
+    /// The last place that was heard of.
+    heard: Fence,
+}
+
+impl Locks {
+    fn on_grant(&mut self, world: &World, host: usize, lock: LockId, token: Fence) -> Verdict {
+        self.grants += 1;
+        let mode = world
+            .host(host)
+            .node()
+            .mutex()
+            .mode(lock)
+            .unwrap_or_default();
+        let last = self.last.entry(lock).or_default();
+        let grows = match mode {
+            Mode::Exclusive => token > *last,
+            Mode::Shared => token >= *last,
+        };
+        if !grows {
+            let text = format!("{lock:?} granted with {token:?} after {last:?}");
+            return violated("I2", world, host, text);
+        }
+        *last = token;
+        for other in (0..world.hosts().len()).filter(|&o| o != host) {
+            let state = world.host(other).state();
+            let runs = matches!(state, HostState::Up | HostState::Paused);
+            let node = world.host(other).node().mutex();
+            let valid = node
+                .held(lock)
+                .is_some_and(|(_, until)| until > world.clock(other));
+            let shares = (mode, node.mode(lock)) == (Mode::Shared, Some(Mode::Shared));
+            if runs && valid && !shares {
+                let text = format!("{lock:?} granted while node {other} holds it");
+                return violated("I1", world, host, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_request(&mut self, world: &World, host: usize, r: &Request) -> Verdict {
+        let id = world.host(host).node().id();
+        let prio = Fence::new(r.prio, r.place, id);
+        let stamp = Fence::new(r.stamp, r.place, id);
+        let asked = slot(&mut self.asked, host).entry(r.lock).or_default();
+        if r.ctr > asked.ctr {
+            if prio <= asked.prio || prio <= asked.heard {
+                let text = format!(
+                    "asks at {prio:?} after {:?}, heard {:?}",
+                    asked.prio, asked.heard
+                );
+                return violated("I7", world, host, text);
+            }
+            (asked.ctr, asked.prio, asked.stamp) = (r.ctr, prio, stamp);
+        }
+        if r.ctr == asked.ctr && (prio != asked.prio || stamp < asked.stamp || stamp < prio) {
+            let text = format!(
+                "{prio:?} {stamp:?} after {:?} {:?}",
+                asked.prio, asked.stamp
+            );
+            return violated("I9", world, host, text);
+        }
+        asked.stamp = stamp;
+        Ok(())
+    }
+
+    /// Forgets what a process asked for that does not run any more.
+    fn follow(&mut self, world: &World, host: usize) {
+        let born = world.host(host).born();
+        let life = slot(&mut self.lives, host);
+        if *life != born {
+            *life = born;
+            slot(&mut self.asked, host).clear();
+        }
+    }
+}
+
+impl Oracle for Locks {
+    fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
+        match event {
+            Event::Lock(mutex::Event::Granted { lock, token, .. }) => {
+                self.on_grant(world, host, *lock, *token)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_send(&mut self, world: &World, host: usize, datagram: &Datagram, _: usize) -> Verdict {
+        self.follow(world, host);
+        for frame in &datagram.frames {
+            if let Frame::Mutex(Msg::Request(r)) = frame {
+                self.on_request(world, host, r)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_deliver(
+        &mut self,
+        world: &World,
+        from: usize,
+        to: usize,
+        datagram: &Datagram,
+    ) -> Verdict {
+        self.follow(world, to);
+        let former = datagram.header.life < world.host(from).node().membership().life();
+        for frame in datagram.frames.iter().filter(|_| !former) {
+            if let Frame::Mutex(Msg::Request(r)) = frame {
+                let prio = Fence::new(r.prio, r.place, datagram.header.id);
+                let asked = slot(&mut self.asked, to).entry(r.lock).or_default();
+                asked.heard = asked.heard.max(prio);
+            }
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, world: &World, host: usize) -> Verdict {
+        let node = world.host(host).node().mutex();
+        for lock in node.locks() {
+            if node.held(lock).is_some() && !node.is_ready(world.clock(host), lock) {
+                return violated("I3", world, host, format!("holds {lock:?} on no grounds"));
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, world: &World) -> Verdict {
+        for host in world.up() {
+            let node = world.host(host).node().mutex();
+            for lock in node.locks() {
+                for (id, life, req, attempt, until) in node.counted(lock) {
+                    let Some(witness) = world.index_of(id).filter(|_| until > world.clock(host))
+                    else {
+                        continue;
+                    };
+                    let same = world.host(witness).node().membership().life() == life;
+                    let runs = world.host(witness).state() == HostState::Up;
+                    let told = world
+                        .host(witness)
+                        .node()
+                        .mutex()
+                        .remembered(lock, req.node);
+                    let kept = told.is_some_and(|(r, a)| r == req && a >= attempt);
+                    if same && runs && !kept {
+                        let text =
+                            format!("counts on node {witness} for {req:?}, which knows {told:?}");
+                        return violated("I5", world, host, text);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
