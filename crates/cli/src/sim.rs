@@ -123,6 +123,9 @@ struct ChaosArgs {
     /// Hold elections too, in groups of up to 50, with quorums too small on purpose
     #[arg(long)]
     elections: bool,
+    /// Take locks too, in groups of up to 9 whose clocks drift
+    #[arg(long, conflicts_with = "elections")]
+    locks: bool,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -430,7 +433,9 @@ fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
 
 fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
     let seeds = parse_seeds(&args.seeds)?;
-    let base = if args.elections {
+    let base = if args.locks {
+        ChaosParams::locks()
+    } else if args.elections {
         ChaosParams::elections()
     } else {
         ChaosParams::default()

@@ -1,19 +1,18 @@
 //! How many members there may be beyond those in my list: an upper bound, by random walks.
 //!
 //! A majority is safe only if it is one of everybody, so a lock has to know whether its node's list covers
-//! more than half of the group. Nobody can count those that nobody here has heard of; but a walk from
-//! list to list gets to them. Its end is a nearly uniform sample of the group: a walker that stays at each
-//! node for a random time of mean 1/degree is in the long run as often at one node as at another (the
-//! sampler of Massoulié et al., Peer counting and sampling in overlay networks, PODC 2006). Of the last
-//! [`SAMPLES`] samples, b were not in my list; from that follows how small the share that it covers can be,
-//! at a chance of [`DELTA`] to be wrong, and the largest size of the group with it.
+//! more than half of the group. A list does not tell what it lacks, but a walk from list to list gets
+//! there. Its end is a nearly uniform sample of the group: a walker that stays at each node for a random
+//! time of mean 1/degree is in the long run as often at one node as at another (the sampler of Massoulié
+//! et al., Peer counting and sampling in overlay networks, PODC 2006). Of the last [`SAMPLES`] samples, b
+//! were not in my list; from that follows how small the share that it covers can be, at a chance of
+//! [`DELTA`] to be wrong, and the largest size of the group with it.
 //!
 //! What it rests on:
 //! - An edge works in both directions: whoever receives a walk takes its sender into its list first.
-//! - Lists are about equally long. The time of a walk follows from the length of the origin's list; if
-//!   all others are much shorter, the walk ends too near (around a list of half of 256, lists of 10: 62 %
-//!   of the first samples are in the list instead of 50 %); if much longer, it is dropped at its last hop,
-//!   and there is no bound until the origin's list has grown.
+//! - Walks are long enough. Their time is made for the mean length of lists, which samples tell; a sample
+//!   of a walk that turns out to have been too short does not count. A walk that runs out of hops before
+//!   its time counts as one that ended outside of the list.
 //! - The graph of lists has no bottleneck. Two groups joined by a single edge look like one group each: a
 //!   walk hardly ever crosses. No walk can do better; who must be safe there gives the size.
 //! - A sample counts as it was when it arrived. If the list has since lost a share of its members, the
@@ -54,9 +53,20 @@ pub struct Walk {
     pub nonce: u32,
     /// Time left, in 2^-24 of the mean stay at a node that knows one other.
     pub budget: u32,
-    /// Forwards left. A walk that runs out of them before its time is over is dropped: where it is then
-    /// would be a sample of those with long lists.
+    /// Forwards left.
     pub hops: u8,
+}
+
+/// What its origin is told of a walk's end, by the node where it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Sampled {
+    /// That of the walk.
+    pub nonce: u32,
+    /// How many neighbours the node has.
+    pub degree: u32,
+    /// Whether the walk's time was over. If only its hops were, it has ended where lists are long, which
+    /// is no fair sample.
+    pub timely: bool,
 }
 
 /// What becomes of a walk at a node.
@@ -64,54 +74,58 @@ pub struct Walk {
 pub enum Step {
     /// It goes on to that neighbour.
     Forward(NodeId, Walk),
-    /// It ends here: tell its origin.
-    Sample(Walk),
-    /// It ends without a sample.
-    Drop,
+    /// It ends here: this is for its origin.
+    Sample(Walk, Sampled),
 }
 
 /// Takes a walk one step on from a node with these `neighbours`, itself not among them.
 pub fn step(walk: Walk, neighbours: &[NodeId], rng: &mut Rng) -> Step {
     let stay = -libm::log(1.0 - rng.unit()) / neighbours.len() as f64;
-    let Some(&next) = rng.choose(neighbours) else {
-        return Step::Sample(walk);
-    };
     let left = f64::from(walk.budget) - stay * TIME;
-    if left < 1.0 {
-        return Step::Sample(walk);
-    }
-    match walk.hops.min(HOPS_MAX).checked_sub(1) {
-        None => Step::Drop,
-        Some(hops) => {
+    let next = rng.choose(neighbours).filter(|_| left >= 1.0);
+    match (next, walk.hops.min(HOPS_MAX).checked_sub(1)) {
+        (Some(&next), Some(hops)) => {
             let budget = left as u32;
-            Step::Forward(
-                next,
-                Walk {
-                    budget,
-                    hops,
-                    ..walk
-                },
-            )
+            let walk = Walk {
+                budget,
+                hops,
+                ..walk
+            };
+            Step::Forward(next, walk)
+        }
+        (next, _) => {
+            let sampled = Sampled {
+                nonce: walk.nonce,
+                degree: neighbours.len() as u32,
+                timely: next.is_none(),
+            };
+            Step::Sample(walk, sampled)
         }
     }
+}
+
+/// What is kept of a walk's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sample {
+    hit: bool,
+    degree: u32,
+    /// The mean degree that the time of the walk was made for.
+    assumed: u32,
 }
 
 /// The walks of one node and what came of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Coverage {
-    /// Nonces of walks without an answer, the oldest first.
-    outstanding: VecDeque<u32>,
-    /// The last samples, one bit each, the newest lowest: was it in the list?
-    listed: u64,
-    /// How many of the bits are samples.
-    samples: u32,
+    /// Walks without an answer, the oldest first: the nonce, and the mean degree assumed.
+    outstanding: VecDeque<(u32, u32)>,
+    /// The last ones, the oldest first.
+    samples: VecDeque<Sample>,
 }
 
 impl Coverage {
     /// Starts a walk: sends it to whom? `None` if there is nobody. Meant for once per membership period.
     ///
-    /// Its time is 4 ln N / mean degree, with the list's own length for the degree and for N what the
-    /// samples so far make of it.
+    /// Its time is 4 ln N / mean degree. Both are what the samples so far make of them, or the list itself.
     pub fn start(
         &mut self,
         rng: &mut Rng,
@@ -121,14 +135,20 @@ impl Coverage {
     ) -> Option<(NodeId, Walk)> {
         let &first = rng.choose(neighbours)?;
         let nonce = rng.bits32();
+        // Every fourth by the own list: had the first samples unusually short lists, walks would be made
+        // too long to get through where datagrams are lost, and nothing would correct that.
+        let anew = rng.chance(0.25);
+        let told = self.mean_degree().filter(|_| !anew);
+        let degree = told.unwrap_or(neighbours.len() as u32);
         if self.outstanding.len() == OUTSTANDING_MAX {
             self.outstanding.pop_front();
         }
-        self.outstanding.push_back(nonce);
+        self.outstanding.push_back((nonce, degree));
 
-        let degree = neighbours.len() as f64;
-        let beyond = f64::from(self.samples + 1) / f64::from(self.hits() + 1);
-        let time = 4.0 * libm::log((degree + 1.0) * beyond) / degree;
+        let (samples, misses) = self.counted();
+        let beyond = f64::from(samples + 1) / f64::from(samples - misses + 1);
+        let size = (neighbours.len() + 1) as f64 * beyond;
+        let time = 4.0 * libm::log(size) / f64::from(degree);
         let walk = Walk {
             origin,
             origin_addr,
@@ -139,27 +159,46 @@ impl Coverage {
         Some((first, walk))
     }
 
-    /// Takes a sample: the walk `nonce` ended at `node`, which the list has or not. Answers to no walk
-    /// of ours, and second answers, are ignored. Returns the node if that is news: a hint for membership.
-    pub fn on_sample(&mut self, nonce: u32, node: NodeId, listed: bool) -> Option<NodeId> {
-        let place = self.outstanding.iter().position(|&n| n == nonce)?;
-        self.outstanding.remove(place);
-        let kept = (1 << SAMPLES) - 1;
-        self.listed = (self.listed << 1 | u64::from(listed)) & kept;
-        self.samples = (self.samples + 1).min(SAMPLES);
+    /// Takes a sample: a walk ended at `node`, which the list has or not. Answers to no walk of ours, and
+    /// second answers, are ignored. Returns the node if it is news: a hint for membership.
+    pub fn on_sample(&mut self, sampled: Sampled, node: NodeId, listed: bool) -> Option<NodeId> {
+        let ours = |walk: &(u32, u32)| walk.0 == sampled.nonce;
+        let place = self.outstanding.iter().position(ours)?;
+        let (_, assumed) = self.outstanding.remove(place)?;
+        if self.samples.len() == SAMPLES as usize {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(Sample {
+            hit: listed && sampled.timely,
+            degree: sampled.degree,
+            assumed,
+        });
         (!listed).then_some(node)
     }
 
     /// How many members there are at most, if `listed` are in the list, this node among them. `None`
-    /// before the first sample: nothing speaks against any size, so it is not a small one.
+    /// without a sample that counts: then nothing speaks against any size, however large.
     pub fn bound(&self, listed: usize) -> Option<u32> {
-        let share = lower_bound(self.samples, self.samples - self.hits(), DELTA);
+        let (samples, misses) = self.counted();
+        let share = lower_bound(samples, misses, DELTA);
         // A share of 0 gives infinity, and that the greatest number.
-        (self.samples > 0).then(|| libm::ceil(listed.max(1) as f64 / share) as u32)
+        (samples > 0).then(|| libm::ceil(listed.max(1) as f64 / share) as u32)
     }
 
-    fn hits(&self) -> u32 {
-        self.listed.count_ones()
+    /// Samples of walks that were at least half as long as they had to be, and how many of them missed.
+    fn counted(&self) -> (u32, u32) {
+        let degree = u64::from(self.mean_degree().unwrap_or(0));
+        let long = |s: &&Sample| u64::from(s.assumed) <= 2 * degree;
+        let missed = |s: &Sample| u32::from(!s.hit);
+        let count = |(n, misses), s: &Sample| (n + 1, misses + missed(s));
+        self.samples.iter().filter(long).fold((0, 0), count)
+    }
+
+    /// Neighbours of a node on average, at least one.
+    fn mean_degree(&self) -> Option<u32> {
+        let sum: u64 = self.samples.iter().map(|s| u64::from(s.degree)).sum();
+        let mean = sum.checked_div(self.samples.len() as u64)?;
+        Some((mean as u32).max(1))
     }
 }
 

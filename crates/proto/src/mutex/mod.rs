@@ -30,7 +30,7 @@ mod tests;
 mod witness;
 
 pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
-pub use coverage::{Coverage, DELTA, SAMPLES, Step, Walk, lower_bound, step};
+pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, step};
 pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
 pub use fence::{Fence, LockId, PLACES, ParseFenceError};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
@@ -529,11 +529,10 @@ impl Mutex {
         let members: Vec<NodeId> = self.shared.census.present().collect();
         match step(walk, &members, cx.rng) {
             Step::Forward(to, walk) => cx.send(To::Node(to), Msg::Walk(walk)),
-            Step::Sample(walk) => {
+            Step::Sample(walk, sampled) => {
                 let to = To::At(walk.origin, walk.origin_addr);
-                cx.send(to, Msg::Sampled { nonce: walk.nonce });
+                cx.send(to, Msg::Sampled(sampled));
             }
-            Step::Drop => {}
         }
     }
 
@@ -675,9 +674,9 @@ impl Protocol for Mutex {
             }
             Msg::Seen(seen) => cx.emit(Event::Seen(seen)),
             Msg::Walk(walk) => self.on_walk(cx, walk),
-            Msg::Sampled { nonce } => {
+            Msg::Sampled(sampled) => {
                 let listed = self.shared.census.is_listed(from.id);
-                self.shared.coverage.on_sample(nonce, from.id, listed);
+                self.shared.coverage.on_sample(sampled, from.id, listed);
             }
         }
     }

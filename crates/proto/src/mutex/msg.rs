@@ -1,6 +1,6 @@
 //! What nodes say to each other about locks. Numbers that follow from the sender are not sent.
 
-use super::{Fence, LockId, Mode, Walk};
+use super::{Fence, LockId, Mode, Sampled, Walk};
 use crate::id::{Life, NodeId};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -202,8 +202,5 @@ pub enum Msg {
     /// A walk through the group that ends at a random member.
     Walk(Walk),
     /// It ended here.
-    Sampled {
-        /// Of the walk.
-        nonce: u32,
-    },
+    Sampled(Sampled),
 }

@@ -107,13 +107,13 @@ impl Shared {
         self.census.window(now, span)
     }
 
-    /// How many nodes there may be, by random walks; 0 without them.
+    /// How many nodes there may be, by random walks: any number before the first came home; 0 without them.
     pub(super) fn walked(&self) -> u32 {
         if !self.config.walks {
             return 0;
         }
         let listed = self.census.present().count() + 1;
-        self.coverage.bound(listed).unwrap_or(0)
+        self.coverage.bound(listed).unwrap_or(u32::MAX)
     }
 
     pub(super) fn learn(&mut self, id: NodeId, life: Life) -> Learned {

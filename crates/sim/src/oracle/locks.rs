@@ -12,7 +12,7 @@ use consort_proto::{Event, Life};
 /// Watches every grant, every request and, now and then, what everybody remembers.
 #[derive(Debug, Default)]
 pub struct Locks {
-    /// The last token of each lock.
+    /// The last token of each lock by which somebody held it alone.
     last: BTreeMap<LockId, Fence>,
     /// By host: what its process asked for.
     asked: Vec<BTreeMap<LockId, Asked>>,
@@ -49,7 +49,9 @@ impl Locks {
             let text = format!("{lock:?} granted with {token:?} after {last:?}");
             return violated("I2", world, host, text);
         }
-        *last = token;
+        if mode == Mode::Exclusive {
+            *last = token;
+        }
         for other in (0..world.hosts().len()).filter(|&o| o != host) {
             let state = world.host(other).state();
             let runs = matches!(state, HostState::Up | HostState::Paused);
