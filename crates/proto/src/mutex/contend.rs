@@ -4,7 +4,7 @@ use super::event::{Event, Grounds, Loss, Refusal, Ticket};
 use super::fence::TURNS_MAX;
 use super::lock::{Lock, millis, to};
 use super::msg::{Asked, Msg, Name, Reply, Request};
-use super::request::{Hold, Own, Peer, Phase, Resolution, Wait, Waiter, Wit};
+use super::request::{Done, Hold, Own, Peer, Phase, Resolution, Wait, Waiter, Wit};
 use super::shared::Shared;
 use super::{FanOut, Fence, Mode, MutexCx, Peers, Service};
 use crate::id::{Life, NodeId};
@@ -83,7 +83,7 @@ impl Lock {
         if let Some(own) = &mut self.own
             && let Phase::Held(hold) = own.phase
         {
-            cx.emit(granted(self.id, waiter.ticket, &hold));
+            cx.emit(granted(self.id, &waiter, &hold));
             own.waiters.push(waiter);
         }
     }
@@ -338,6 +338,8 @@ impl Lock {
         };
         let same_entry = old.as_ref().is_some_and(|o| o.grant_no == reply.grant_no);
         let mut names = reply.names;
+        let over = |d: &Done, n: &Name| d.life == n.req.life && n.req.ctr <= d.ctr;
+        names.retain(|n| !self.done.get(&n.req.node).is_some_and(|d| over(d, n)));
         let mut gone = Vec::new();
         if let Some(old) = old {
             let listed = |list: &[Name], name: &Name| {
@@ -377,6 +379,9 @@ impl Lock {
         let (upper, source) = own.upper(sh, cx.now);
         let ready = own.ready_until(sh, &self.done, upper);
         let ready = ready.filter(|(until, _)| *until > cx.now);
+        // Also who needs nobody else holds for no longer than a lease at a time.
+        let lease = cx.now + sh.config.usable(own.ttl);
+        let ready = ready.map(|(until, counted)| (until.min(lease), counted));
         if let Phase::Held(hold) = own.phase {
             return self.review(
                 cx,
@@ -416,6 +421,7 @@ impl Lock {
             token,
             turns: 0,
             valid_until: until.min(hold_end),
+            renew_at: cx.now + own.ttl / 3,
             grounds: Grounds {
                 bound: upper,
                 source,
@@ -428,7 +434,7 @@ impl Lock {
         own.deadline = None;
         sh.stats.grants += 1;
         for waiter in &own.waiters {
-            cx.emit(granted(self.id, waiter.ticket, &hold));
+            cx.emit(granted(self.id, waiter, &hold));
         }
         while shared && self.queue.front().is_some_and(|w| w.mode == Mode::Shared) {
             if let Some(waiter) = self.queue.pop_front() {
@@ -482,6 +488,7 @@ impl Lock {
             return;
         };
         let before = hold.valid_until;
+        hold.renew_at = cx.now + own.ttl / 3;
         if let Some((until, counted)) = ready {
             hold.grounds = Grounds { counted, ..grounds };
             hold.grace = None;
@@ -548,6 +555,10 @@ impl Lock {
             own.asked
                 .values_mut()
                 .for_each(|p| p.next_at = Instant::MAX);
+            own.phase = Phase::Held(Hold {
+                renew_at: Instant::MAX,
+                ..hold
+            });
             return;
         }
         let due = own.asked.iter().filter(|(_, p)| p.next_at <= now);
@@ -661,7 +672,7 @@ impl Lock {
                     .map_or(Instant::MAX, |span| cx.now + span);
                 own.phase = Phase::Held(hold);
                 sh.stats.hand_overs += 1;
-                cx.emit(granted(self.id, next.ticket, &hold));
+                cx.emit(granted(self.id, &next, &hold));
                 own.waiters = Vec::from([next]);
                 let silent = |p: &&mut Peer| p.next_at == Instant::MAX;
                 own.asked
@@ -799,10 +810,11 @@ impl Lock {
     }
 }
 
-fn granted(lock: super::LockId, ticket: Ticket, hold: &Hold) -> Event {
+fn granted(lock: super::LockId, waiter: &Waiter, hold: &Hold) -> Event {
     Event::Granted {
         lock,
-        ticket,
+        ticket: waiter.ticket,
+        mode: waiter.mode,
         token: hold.token,
         valid_until: hold.valid_until,
         grounds: hold.grounds,

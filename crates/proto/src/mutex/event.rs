@@ -1,6 +1,6 @@
 //! What locks tell the application.
 
-use super::{Fence, LockId, Seen};
+use super::{Fence, LockId, Mode, Seen};
 
 /// A local request, by a number of the application's choice, unique among those that are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +80,10 @@ pub enum Event {
         lock: LockId,
         /// Which request.
         ticket: Ticket,
-        /// Greater than every earlier one.
+        /// How.
+        mode: Mode,
+        /// Greater than every earlier one; for those who share, at least as great as those of earlier holders
+        /// that were alone.
         token: Fence,
         /// Nobody else has the lock before this time of the node's clock, and some notice more.
         valid_until: crate::Instant,

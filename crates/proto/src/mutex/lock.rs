@@ -85,11 +85,11 @@ impl Entry {
 }
 
 impl Lock {
-    pub(super) fn new(id: LockId, floor: Fence) -> Lock {
+    pub(super) fn new(id: LockId, floor: Fence, heard: Fence) -> Lock {
         Lock {
             id,
             floor,
-            heard: Fence::ZERO,
+            heard,
             table: BTreeMap::new(),
             done: BTreeMap::new(),
             own: None,

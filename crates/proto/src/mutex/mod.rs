@@ -303,6 +303,11 @@ impl Mutex {
         self.own(lock).map(Own::mode)
     }
 
+    /// This node's own request for a lock: its number, its place in the queue and the token it would use.
+    pub fn requested(&self, lock: LockId) -> Option<(u32, Fence, Fence)> {
+        self.own(lock).map(|own| (own.ctr, own.prio, own.stamp))
+    }
+
     /// Whether what was said still suffices for a lock that this node holds (I3).
     pub fn is_ready(&self, now: Instant, lock: LockId) -> bool {
         let Some(Phase::Held(hold)) = self.own(lock).map(|own| own.phase) else {
@@ -394,7 +399,7 @@ impl Mutex {
         let lock = self
             .locks
             .entry(id)
-            .or_insert_with(|| Lock::new(id, sh.floor));
+            .or_insert_with(|| Lock::new(id, sh.floor, sh.heard));
         if lock.is_due(cx.now) {
             lock.clean(cx, sh, peers);
             lock.poll(cx, sh, peers);
@@ -403,6 +408,7 @@ impl Mutex {
         lock.arm(cx);
         if lock.is_idle() {
             sh.floor = sh.floor.max(lock.floor);
+            sh.heard = sh.heard.max(lock.heard);
             self.locks.remove(&id);
         }
         true

@@ -92,6 +92,8 @@ pub(super) struct Hold {
     pub(super) token: Fence,
     pub(super) turns: u8,
     pub(super) valid_until: Instant,
+    /// When it is looked at again, at the latest.
+    pub(super) renew_at: Instant,
     pub(super) grounds: Grounds,
     /// Until when the grant may stand on fewer than more than half of a group that has grown.
     pub(super) grace: Option<Instant>,
@@ -353,14 +355,17 @@ impl Own {
         let asked = self.asked.values().map(peer).min().unwrap_or(Instant::MAX);
         let phase = match self.phase {
             Phase::Wait => self.deadline.unwrap_or(Instant::MAX),
-            Phase::Held(hold) => hold.valid_until,
+            Phase::Held(hold) => hold.valid_until.min(hold.renew_at),
         };
         asked.min(phase)
     }
 
-    /// Forgets contenders of node `id` up to `ctr`, of life `life`.
+    /// Forgets requests of node `id` up to `ctr`, of life `life`: they are over, whatever comes.
     pub(super) fn settle(&mut self, id: NodeId, life: Life, ctr: u32) {
-        self.selfblock
-            .retain(|n| n.req.node != id || n.req.life != life || n.req.ctr > ctr);
+        let goes_on = |n: &Name| n.req.node != id || n.req.life != life || n.req.ctr > ctr;
+        self.selfblock.retain(goes_on);
+        for wit in self.asked.values_mut().filter_map(|p| p.wit.as_mut()) {
+            wit.names.retain(goes_on);
+        }
     }
 }

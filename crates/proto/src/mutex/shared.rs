@@ -12,7 +12,8 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 /// How far ahead of its clock a node stores: one write for so many requests.
-const RESERVE: u64 = 1 << 20;
+/// Less than a restart takes in milliseconds: a node that lost its disk has only the wall clock.
+const RESERVE: u64 = 1 << 10;
 
 /// Spreads a clock that an operator sets ahead: far past all that is in use.
 pub(super) const BREAK_STEP: u64 = 1 << 20;
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     reserved: u64,
     /// Floor of locks of which nothing is known.
     pub(super) floor: Fence,
+    /// The last place in a queue that was heard of, of locks of which nothing else is known.
+    pub(super) heard: Fence,
     pub(super) synced: bool,
     pub(super) mature: bool,
     pub(super) leaving: bool,
@@ -64,9 +67,10 @@ impl Shared {
             frames_max,
             started: now,
             // A life starts with the wall clock, so tokens grow even when everybody forgot.
-            clock: (life.0 >> 16).saturating_mul(1000).min(SEQ_MAX - 1),
+            clock: wall_start(life),
             reserved: 0,
             floor: Fence::ZERO,
+            heard: Fence::ZERO,
             synced: false,
             mature: bootstrap,
             leaving: false,
@@ -99,6 +103,11 @@ impl Shared {
             self.reserved = self.clock + RESERVE;
             cx.persist(Fact::Fence(self.reserved));
         }
+    }
+
+    /// The wall clock as far as this node knows it, in milliseconds: that of its start, and what passed since.
+    pub(super) fn wall(&self, now: Instant) -> u64 {
+        wall_start(self.life) + now.since(self.started).as_millis() as u64
     }
 
     /// How many nodes were here of late.
@@ -141,4 +150,9 @@ impl Shared {
         self.grant_no = self.grant_no.wrapping_add(1);
         self.grant_no
     }
+}
+
+/// The wall clock at the start of a life, in milliseconds.
+fn wall_start(life: Life) -> u64 {
+    (life.0 >> 16).saturating_mul(1000).min(SEQ_MAX - 1)
 }

@@ -95,6 +95,8 @@ impl Mutex {
                 return;
             }
             if !majority(mature) {
+                let wall = sh.wall(cx.now);
+                sh.see(wall);
                 cx.emit(Event::FloorFromClock);
             }
         }
@@ -105,7 +107,10 @@ impl Mutex {
         if late {
             self.mature(cx);
         }
-        self.each_lock(cx, peers, |lock, cx, sh, peers| lock.next(cx, sh, peers));
+        self.each_lock(cx, peers, |lock, cx, sh, peers| {
+            lock.raise_floor(sh.floor);
+            lock.next(cx, sh, peers);
+        });
     }
 
     pub(super) fn on_mature_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {

@@ -36,16 +36,16 @@ impl Lock {
             sh.stats.requests_refused += 1;
             return;
         }
+        let prio = Fence::new(r.prio, r.place, from.id);
+        self.heard = self.heard.max(prio);
         let newer_entry = |e: &Entry| e.life == from.life && e.ctr > r.ctr;
         if self.is_done(from.id, from.life, r.ctr)
             || self.table.get(&from.id).is_some_and(newer_entry)
         {
             return;
         }
-        let prio = Fence::new(r.prio, r.place, from.id);
         let stamp = Fence::new(r.stamp, r.place, from.id);
         let expires = cx.now + sh.config.remembered(ttl);
-        self.heard = self.heard.max(prio);
         let same = |e: &&mut Entry| e.life == from.life && e.ctr == r.ctr;
         if let Some(entry) = self.table.get_mut(&from.id).filter(same) {
             entry.attempt = entry.attempt.max(r.attempt);

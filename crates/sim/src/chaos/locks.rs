@@ -1,7 +1,7 @@
 //! Storms over locks: on every host somebody takes locks and gives them back, at random.
 
 use crate::engine::Engine;
-use crate::fault::Fault;
+use crate::fault::{Fault, Keep};
 use crate::oracle::{Panel, Violation};
 use crate::stream;
 use crate::world::{World, id_of};
@@ -73,15 +73,22 @@ impl Locks {
         self.bound == Bound::Observed
     }
 
-    /// Whether a fault is within what the bound stands: as many as were observed are all there are only
-    /// if nobody is out of sight for long.
-    pub(super) fn allows(&self, fault: &Fault) -> bool {
-        let hides = match fault {
-            Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => true,
-            Fault::Conditions(c) => c.loss_per_hop > 0.1,
-            _ => false,
-        };
-        !(self.gentle() && hides)
+    /// What of a fault is within what the bound stands: as many as were observed are all there are only if
+    /// nobody is out of sight for long, and whoever comes back finds the others.
+    pub(super) fn temper(&self, fault: Fault, seeds: usize) -> Option<Fault> {
+        if !self.gentle() {
+            return Some(fault);
+        }
+        match fault {
+            Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => None,
+            Fault::Crash(host) | Fault::Leave(host) if host < seeds => None,
+            Fault::Conditions(c) if c.loss_per_hop > 0.1 => None,
+            Fault::Restart { host, .. } => {
+                let keep = Keep::All;
+                Some(Fault::Restart { host, keep })
+            }
+            fault => Some(fault),
+        }
     }
 
     pub(super) fn config(&self, config: &mut Config, cold: bool) {

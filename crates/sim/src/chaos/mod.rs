@@ -147,7 +147,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         engine.open_election(election, policy)?;
     }
     engine.run_for(Duration::from_secs(20))?;
-    let faults = storm(&mut engine, params.storm, &mut locks)?;
+    let faults = storm(&mut engine, params.storm, seeds, &mut locks)?;
     settle(&mut engine, seed, seeds, locks.is_some())?;
     let calm_at = engine.world().now();
     loop {
@@ -188,6 +188,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
 fn storm(
     engine: &mut Engine<Panel>,
     span: Duration,
+    seeds: usize,
     locks: &mut Option<Locks>,
 ) -> Result<usize, Violation> {
     let mut rng = Rng::seed(engine.world().seed(), stream::FAULTS);
@@ -195,7 +196,11 @@ fn storm(
     let mut faults = 0;
     while engine.world().now() < end {
         let fault = kill_leader(engine, &mut rng).unwrap_or_else(|| draw(engine, &mut rng));
-        if locks.as_ref().is_none_or(|l| l.allows(&fault)) {
+        let fault = match locks {
+            Some(locks) => locks.temper(fault, seeds),
+            None => Some(fault),
+        };
+        if let Some(fault) = fault {
             engine.strike(fault)?;
             faults += 1;
         }
@@ -335,6 +340,7 @@ fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
 /// back: without a seed a process that forgot everything cannot find anybody.
 fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize, all: bool) -> Result<(), Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO + 1000);
+    let keep = if all { Keep::All } else { Keep::Life };
     engine.strike(Fault::Heal)?;
     engine.strike(Fault::Conditions(Conditions::default()))?;
     for host in 0..engine.world().hosts().len() {
@@ -345,7 +351,6 @@ fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize, all: bool) -> Res
             HostState::Paused if !gone => engine.strike(Fault::Resume(host))?,
             HostState::Up if !gone => {}
             _ if back => {
-                let keep = Keep::Life;
                 engine.strike(Fault::Restart { host, keep })?;
             }
             _ => engine.strike(Fault::Resume(host))?,

@@ -5,7 +5,7 @@
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::{HostState, World};
 use alloc::collections::BTreeMap;
-use consort_proto::mutex::{self, Fence, LockId, Mode, Msg, Request};
+use consort_proto::mutex::{self, Fence, LockId, Mode, Msg};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Event, Life};
 
@@ -18,8 +18,8 @@ pub struct Locks {
     asked: Vec<BTreeMap<LockId, Asked>>,
     /// By host: the process.
     lives: Vec<Life>,
-    /// Grants seen.
-    grants: u64,
+    /// Requests of the datagram that is being handled.
+    arriving: Vec<(LockId, Fence)>,
 }
 
 #[derive(Debug, Default)]
@@ -32,14 +32,14 @@ struct Asked {
 }
 
 impl Locks {
-    fn on_grant(&mut self, world: &World, host: usize, lock: LockId, token: Fence) -> Verdict {
-        self.grants += 1;
-        let mode = world
-            .host(host)
-            .node()
-            .mutex()
-            .mode(lock)
-            .unwrap_or_default();
+    fn on_grant(
+        &mut self,
+        world: &World,
+        host: usize,
+        lock: LockId,
+        token: Fence,
+        mode: Mode,
+    ) -> Verdict {
         let last = self.last.entry(lock).or_default();
         let grows = match mode {
             Mode::Exclusive => token > *last,
@@ -68,22 +68,24 @@ impl Locks {
         Ok(())
     }
 
-    fn on_request(&mut self, world: &World, host: usize, r: &Request) -> Verdict {
-        let id = world.host(host).node().id();
-        let prio = Fence::new(r.prio, r.place, id);
-        let stamp = Fence::new(r.stamp, r.place, id);
-        let asked = slot(&mut self.asked, host).entry(r.lock).or_default();
-        if r.ctr > asked.ctr {
+    fn on_asked(&mut self, world: &World, host: usize, lock: LockId) -> Verdict {
+        let Some((ctr, prio, stamp)) = world.host(host).node().mutex().requested(lock) else {
+            return Ok(());
+        };
+        let asked = slot(&mut self.asked, host).entry(lock).or_default();
+        if ctr > asked.ctr {
             if prio <= asked.prio || prio <= asked.heard {
-                let text = format!(
-                    "asks at {prio:?} after {:?}, heard {:?}",
-                    asked.prio, asked.heard
+                let before = (asked.prio, asked.heard);
+                return violated(
+                    "I7",
+                    world,
+                    host,
+                    format!("asks at {prio:?} after {before:?}"),
                 );
-                return violated("I7", world, host, text);
             }
-            (asked.ctr, asked.prio, asked.stamp) = (r.ctr, prio, stamp);
+            (asked.ctr, asked.prio, asked.stamp) = (ctr, prio, stamp);
         }
-        if r.ctr == asked.ctr && (prio != asked.prio || stamp < asked.stamp || stamp < prio) {
+        if prio != asked.prio || stamp < asked.stamp || stamp < prio {
             let text = format!(
                 "{prio:?} {stamp:?} after {:?} {:?}",
                 asked.prio, asked.stamp
@@ -108,21 +110,11 @@ impl Locks {
 impl Oracle for Locks {
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
         match event {
-            Event::Lock(mutex::Event::Granted { lock, token, .. }) => {
-                self.on_grant(world, host, *lock, *token)
-            }
+            Event::Lock(mutex::Event::Granted {
+                lock, token, mode, ..
+            }) => self.on_grant(world, host, *lock, *token, *mode),
             _ => Ok(()),
         }
-    }
-
-    fn on_send(&mut self, world: &World, host: usize, datagram: &Datagram, _: usize) -> Verdict {
-        self.follow(world, host);
-        for frame in &datagram.frames {
-            if let Frame::Mutex(Msg::Request(r)) = frame {
-                self.on_request(world, host, r)?;
-            }
-        }
-        Ok(())
     }
 
     fn on_deliver(
@@ -137,19 +129,26 @@ impl Oracle for Locks {
         for frame in datagram.frames.iter().filter(|_| !former) {
             if let Frame::Mutex(Msg::Request(r)) = frame {
                 let prio = Fence::new(r.prio, r.place, datagram.header.id);
-                let asked = slot(&mut self.asked, to).entry(r.lock).or_default();
-                asked.heard = asked.heard.max(prio);
+                self.arriving.push((r.lock, prio));
             }
         }
         Ok(())
     }
 
     fn after_step(&mut self, world: &World, host: usize) -> Verdict {
+        self.follow(world, host);
         let node = world.host(host).node().mutex();
         for lock in node.locks() {
-            if node.held(lock).is_some() && !node.is_ready(world.clock(host), lock) {
+            self.on_asked(world, host, lock)?;
+            let clock = world.clock(host);
+            let valid = node.held(lock).is_some_and(|(_, until)| until > clock);
+            if valid && !node.is_ready(clock, lock) {
                 return violated("I3", world, host, format!("holds {lock:?} on no grounds"));
             }
+        }
+        for (lock, prio) in self.arriving.drain(..) {
+            let asked = slot(&mut self.asked, host).entry(lock).or_default();
+            asked.heard = asked.heard.max(prio);
         }
         Ok(())
     }
