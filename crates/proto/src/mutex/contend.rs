@@ -270,8 +270,11 @@ impl Lock {
         reply.names.sort_unstable_by_key(Name::prio);
         if peer.sends.last().is_some_and(|s| s.0 == reply.attempt) {
             sh.note_round_trip(now.since(sent_at));
-            peer.rto = sh.rto();
-            peer.next_at = sent_at + own.ttl / 3;
+            // A young witness will soon count: ask it again as if it had not answered.
+            if reply.mature {
+                peer.rto = sh.rto();
+                peer.next_at = sent_at + own.ttl / 3;
+            }
         }
         if reply.consent {
             let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);

@@ -1,1 +1,217 @@
-//! See mod.
+//! Leases: what is not renewed is lost, first by its owner, then by its witnesses.
+
+use super::*;
+
+/// L3: a holder that dies blocks others for a lease and no longer.
+#[test]
+fn a_dead_holders_lock_passes_on_when_its_lease_is_over() {
+    let mut c = Cluster::new(5);
+    c.acquire(1);
+    c.deliver_all();
+    let held = c.token(1).unwrap();
+    c.acquire(2);
+    c.deliver_all();
+    c.pass_but(secs(10), &[id(1)]);
+    assert!(c.token(2).is_none(), "its witnesses still know it");
+    // TTL⁺, a repeated question and two round trips.
+    c.pass_but(Duration::from_millis(900), &[id(1)]);
+    assert_eq!(c.holders(), [2]);
+    assert!(c.token(2).unwrap() > held, "F4: it may have been used");
+}
+
+/// I5: by any two clocks, the owner stops first.
+#[test]
+fn a_holder_that_hears_nobody_is_told_before_anybody_else_may_enter() {
+    let mut c = Cluster::new(3);
+    let ticket = c.acquire(1);
+    c.deliver_all();
+    let asked_at = c.now;
+    let others = [id(2), id(3)];
+    c.pass_but(secs(9) - Duration::from_millis(1), &others);
+    assert_eq!(c.holders(), [1]);
+    c.pass_but(Duration::from_millis(1), &others);
+    let why = Loss::Expired;
+    let lost = Event::Lost {
+        lock: lock(),
+        ticket,
+        why,
+    };
+    assert!(
+        c.host(1).events.contains(&lost),
+        "a tenth of the lease is left to stop"
+    );
+    let kept = c.lock_at(2).table[&id(1)].expires;
+    assert!(kept.since(asked_at) > secs(10), "{kept:?}");
+}
+
+#[test]
+fn a_lease_is_renewed_while_the_lock_is_held() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    c.pass(secs(60));
+    assert_eq!(c.holders(), [1]);
+    let renewed = |e: &&Event| matches!(e, Event::Renewed { .. });
+    // Every third of a lease.
+    let count = c.host(1).events.iter().filter(renewed).count();
+    assert!((17..=19).contains(&count), "{count}");
+}
+
+/// After it lost the lock the holder's work may go on for a while: others are told when it stopped.
+#[test]
+fn who_lost_its_lock_releases_it_when_its_work_has_stopped() {
+    let mut c = Cluster::new(3);
+    let ticket = c.acquire(1);
+    c.deliver_all();
+    c.pass_but(secs(9), &[id(2), id(3)]);
+    assert_eq!(c.holders(), [0; 0]);
+    c.wire.clear();
+    c.release(1, ticket);
+    assert_eq!(c.count(is_release), 2);
+    c.deliver_all();
+    assert!(c.lock_at(2).table.is_empty());
+}
+
+/// A holder that died without a word, while its work may go on.
+#[test]
+fn an_abandoned_lock_is_kept_until_its_lease_is_over() {
+    let mut c = Cluster::new(3);
+    let ticket = c.acquire(1);
+    c.deliver_all();
+    c.input(id(1), Input::Order(Order::Abandon(lock(), ticket)));
+    c.acquire(2);
+    c.pass(Duration::from_millis(8_900));
+    assert_eq!(c.holders(), [1]);
+    c.pass(secs(1));
+    assert_eq!(c.holders(), [2]);
+}
+
+#[test]
+fn nobody_holds_a_lock_for_longer_than_its_policy_allows() {
+    let mut c = Cluster::new(3);
+    let hold_max = Some(secs(15));
+    let policy = Policy {
+        hold_max,
+        ..Policy::default()
+    };
+    let ticket = c.acquire_as(1, Mode::Exclusive, Wait::Forever, policy);
+    c.deliver_all();
+    c.pass(Duration::from_millis(14_900));
+    assert_eq!(c.holders(), [1]);
+    c.pass(Duration::from_millis(200));
+    let why = Loss::HeldTooLong;
+    assert!(c.host(1).events.contains(&Event::Lost {
+        lock: lock(),
+        ticket,
+        why
+    }));
+}
+
+/// P5c: an answer to an attempt that has lapsed says nothing about now.
+#[test]
+fn an_answer_that_comes_after_its_lease_does_not_count() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    let late = c.take(|p| is_reply(&p.msg));
+    c.now = c.now + secs(9);
+    late.into_iter().for_each(|p| c.deliver(p));
+    assert_eq!(c.holders(), [0; 0]);
+    assert_eq!(c.host(1).mutex.stats().replies_stale, 2);
+}
+
+/// F5, F6: a contender that vanished may have used a token that only others know of: all are asked again.
+#[test]
+fn a_contender_that_vanishes_forces_a_fresh_round() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.deliver_all();
+    let before = c.host(2).mutex.stats().fresh_rounds;
+    c.step(id(2), |m, cx| {
+        m.with_lock(cx, &(), lock(), |lock, cx, sh, peers| {
+            lock.expire(cx, sh, peers, id(1))
+        });
+    });
+    assert_eq!(c.host(2).mutex.stats().fresh_rounds, before + 1);
+    assert!(
+        c.lock_at(2)
+            .own
+            .as_ref()
+            .unwrap()
+            .asked
+            .values()
+            .all(|p| p.wit.is_none())
+    );
+    assert_eq!(c.count(is_request), 2);
+}
+
+/// A group that grows does not take the lock from its holder at once, but soon if newcomers are silent.
+#[test]
+fn a_holder_has_a_third_of_a_lease_to_ask_newcomers() {
+    let mut c = Cluster::new(2);
+    c.acquire(1);
+    c.deliver_all();
+    for n in 3..=6 {
+        let life = Life(1 << 16);
+        let how = Arrival::Joined;
+        let up = membership::Event::Up {
+            id: id(n),
+            life,
+            how,
+        };
+        c.input(id(1), Input::Member(up));
+    }
+    assert_eq!(c.holders(), [1]);
+    assert_eq!(c.count(is_request), 4, "they are asked");
+    c.pass(Duration::from_millis(3_300));
+    assert_eq!(c.holders(), [1]);
+    c.pass(Duration::from_millis(100));
+    assert_eq!(c.holders(), [0; 0], "two of six are no majority");
+}
+
+/// A node that does not answer any more is not counted; the failure detector has no say in it (A2).
+#[test]
+fn that_a_holder_is_suspected_changes_nothing() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    for n in [2, 3] {
+        let (life, by) = (Life(1 << 16), id(n));
+        let why = membership::Departure::Failed;
+        let down = membership::Event::Down {
+            id: id(1),
+            life,
+            why,
+            by,
+        };
+        c.input(id(n), Input::Member(down));
+    }
+    c.acquire(2);
+    c.deliver_all();
+    c.pass(secs(30));
+    assert_eq!(c.holders(), [1]);
+}
+
+#[test]
+fn a_lease_longer_than_witnesses_remember_is_refused() {
+    let mut c = Cluster::new(3);
+    let ttl = Some(secs(11));
+    let policy = Policy {
+        ttl,
+        ..Policy::default()
+    };
+    let ticket = c.acquire_as(1, Mode::Exclusive, Wait::Forever, policy);
+    let why = Refusal::Ttl;
+    assert_eq!(
+        c.host(1).events,
+        [Event::Refused {
+            lock: lock(),
+            ticket,
+            why
+        }]
+    );
+}

@@ -1,1 +1,199 @@
-//! See mod.
+//! Starts, restarts and joins: what a former life said or asked for does not count.
+
+use super::*;
+
+const NEXT: Life = Life(2 << 16);
+
+fn restart(c: &mut Cluster, n: u64) {
+    c.config.bootstrap = false;
+    c.spawn(id(n), NEXT);
+    let others: Vec<NodeId> = c.hosts.keys().copied().filter(|o| *o != id(n)).collect();
+    for other in others {
+        c.introduce(other, id(n));
+        c.introduce(id(n), other);
+    }
+}
+
+/// A5, P9: a witness that forgot everything counts for nobody until all it may have known is over.
+#[test]
+fn a_restarted_witness_counts_only_after_twice_a_lease() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    // Node 3 knew; now it does not. Node 2 gets its answer and not that of node 1.
+    restart(&mut c, 3);
+    c.deliver_all();
+    assert_eq!(c.holders(), [1], "two of three are left");
+    c.acquire(2);
+    c.take(|p| p.to == id(1) || p.from.id == id(1));
+    c.deliver_all();
+    assert!(c.hosts[&id(3)].mutex.is_synced());
+    assert!(!c.hosts[&id(3)].mutex.is_mature());
+    assert!(c.token(2).is_none());
+    c.pass(secs(21));
+    assert!(c.hosts[&id(3)].mutex.is_mature());
+}
+
+/// P9e: it reads the clock from more than half before it asks for anything.
+#[test]
+fn a_restarted_node_reads_the_clock_before_it_asks() {
+    let mut c = Cluster::new(3);
+    for n in 1..=3 {
+        c.host(n).mutex.shared.clock = 5_000_000;
+    }
+    restart(&mut c, 3);
+    let ticket = c.acquire(3);
+    assert_eq!(c.count(is_request), 0);
+    c.deliver_all();
+    assert_eq!(c.holders(), [3]);
+    assert!(c.token(3).unwrap().seq() > 5_000_000);
+    assert!(c.lock_at(3).floor.seq() >= 5_000_000);
+    c.release(3, ticket);
+}
+
+/// What arrived before the clock was read is judged by it, too.
+#[test]
+fn the_floor_read_at_the_start_holds_for_locks_heard_of_before() {
+    let mut c = Cluster::new(3);
+    c.host(1).mutex.shared.clock = 5_000_000;
+    c.host(2).mutex.shared.clock = 5_000_000;
+    restart(&mut c, 3);
+    let synced = c.take(|p| !is_request(&p.msg));
+    c.acquire(1);
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    assert_eq!(c.lock_at(3).floor, Fence::ZERO);
+    synced.into_iter().for_each(|p| c.deliver(p));
+    c.deliver_all();
+    assert!(c.lock_at(3).floor.seq() >= 5_000_000);
+}
+
+/// The former life's request ends at once: its process is dead.
+#[test]
+fn a_holder_that_restarts_lets_others_pass_and_waits_its_turn() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    let first = c.token(1).unwrap();
+    c.acquire(2);
+    c.deliver_all();
+    restart(&mut c, 1);
+    c.deliver_all();
+    assert_eq!(c.holders(), [2]);
+    assert!(c.token(2).unwrap() > first);
+}
+
+#[test]
+fn with_zombie_safe_a_former_lifes_request_runs_out() {
+    let config = Config {
+        bootstrap: true,
+        zombie_safe: true,
+        ..Config::default()
+    };
+    let mut c = Cluster::with(3, config);
+    c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.deliver_all();
+    restart(&mut c, 1);
+    c.deliver_all();
+    assert_eq!(c.holders(), [0; 0]);
+    c.pass(secs(12));
+    assert_eq!(c.holders(), [2]);
+}
+
+/// P9d, P9f: answers and releases of a former life are dropped, but for the floor.
+#[test]
+fn a_former_lifes_words_do_not_count() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    let answers = c.take(|p| p.from.id == id(3));
+    restart(&mut c, 3);
+    c.wire.clear();
+    answers.into_iter().for_each(|p| c.deliver(p));
+    let peer = &c.lock_at(1).own.as_ref().unwrap().asked[&id(3)];
+    assert_eq!((&peer.wit, peer.consent), (&None, None));
+    let floor = Fence::new(77, 0, id(3));
+    let msg = Msg::Release {
+        lock: lock(),
+        ctr: 9,
+        floor,
+        clock: 0,
+    };
+    c.deliver(Packet {
+        from: sender(id(3), Life(1 << 16)),
+        to: id(1),
+        msg,
+    });
+    assert_eq!(c.lock_at(1).floor.max(floor), c.lock_at(1).floor);
+    assert!(!c.lock_at(1).is_done(id(3), Life(1 << 16), 9));
+}
+
+/// P10: newcomers are counted in the size of the group at once and as witnesses later.
+#[test]
+fn newcomers_cannot_outvote_those_who_were_there() {
+    let mut c = Cluster::new(2);
+    c.acquire(1);
+    c.deliver_all();
+    c.config.bootstrap = false;
+    for n in 3..=5 {
+        c.spawn(id(n), Life(1 << 16));
+    }
+    for (a, b) in [(3, 4), (3, 5), (4, 3), (4, 5), (5, 3), (5, 4)] {
+        c.introduce(id(a), id(b));
+    }
+    c.acquire(3);
+    c.pass(secs(20));
+    assert_eq!(c.holders(), [1]);
+}
+
+/// The group's only node comes back: all leases are over by then, and tokens rest on the wall clock.
+#[test]
+fn when_everybody_forgot_tokens_rest_on_the_wall_clock() {
+    let mut c = Cluster::with(3, Config::default());
+    c.acquire(1);
+    c.pass(secs(20));
+    assert_eq!(c.holders(), [0; 0]);
+    c.pass(secs(2));
+    assert_eq!(c.holders(), [1]);
+    assert!(c.host(1).events.contains(&Event::FloorFromClock));
+    // A life that starts at second 1, and twenty more.
+    assert!(c.token(1).unwrap().seq() >= 21_000);
+}
+
+#[test]
+fn a_node_that_takes_another_life_loses_what_it_held() {
+    let mut c = Cluster::new(3);
+    let held = c.acquire(1);
+    c.deliver_all();
+    c.input(id(1), Input::Life(NEXT));
+    let why = Loss::Reborn;
+    assert!(c.host(1).events.contains(&Event::Lost {
+        lock: lock(),
+        ticket: held,
+        why
+    }));
+}
+
+#[test]
+fn who_leaves_gives_up_what_it_waits_for() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    let waiting = c.acquire(2);
+    c.deliver_all();
+    c.input(id(2), Input::Leave);
+    let why = Refusal::Leaving;
+    let refused = Event::Refused {
+        lock: lock(),
+        ticket: waiting,
+        why,
+    };
+    assert!(c.host(2).events.contains(&refused));
+    c.deliver_all();
+    assert!(c.lock_at(3).table.keys().eq([&id(1)]));
+}

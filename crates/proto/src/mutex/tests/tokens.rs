@@ -1,1 +1,188 @@
-//! See mod.
+//! Tokens grow, whatever order requests are served in.
+
+use super::*;
+
+/// A11, F1: a late request of a slow clock enters after one of a fast clock; its own place is no token.
+#[test]
+fn a_request_served_out_of_order_records_a_greater_token_first() {
+    let mut c = Cluster::new(3);
+    c.host(2).mutex.shared.clock = 1_000_000;
+    // Node 1 asks by its slow clock, but nobody hears it yet.
+    c.acquire(1);
+    let slow = c.take(|p| p.from.id == id(1));
+    let fast = c.acquire(2);
+    c.take(|p| p.to == id(1));
+    c.deliver_all();
+    assert_eq!(c.holders(), [2]);
+    let first = c.token(2).unwrap();
+    c.release(2, fast);
+    c.deliver_all();
+    slow.into_iter().for_each(|p| c.deliver(p));
+    c.deliver_all();
+    assert_eq!(c.holders(), [1]);
+    assert!(c.token(1).unwrap() > first);
+    assert_eq!(c.host(1).mutex.stats().claims, 1);
+    let own = c.lock_at(1).own.as_ref().unwrap();
+    assert!(
+        own.prio < first && own.stamp > first,
+        "the place in the queue is kept (I9)"
+    );
+}
+
+/// Only answers that recorded the greater token count.
+#[test]
+fn a_claim_needs_a_majority_of_its_own() {
+    let mut c = Cluster::new(3);
+    let floor = Fence::new(1_000_000, 0, id(3));
+    c.acquire(1);
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    let mut replies = c.take(|p| is_reply(&p.msg));
+    for p in &mut replies {
+        if let Msg::Reply(r) = &mut p.msg {
+            r.floor = floor;
+        }
+    }
+    let again = replies.clone();
+    replies.into_iter().for_each(|p| c.deliver(p));
+    again.into_iter().for_each(|p| c.deliver(p));
+    assert_eq!(c.holders(), [0; 0]);
+    c.deliver_all();
+    assert_eq!(c.holders(), [1]);
+    assert!(c.token(1).unwrap() > floor);
+}
+
+/// F3: the claim is recorded before it is used, so that the next one hears of it even from a crash.
+#[test]
+fn the_raised_token_of_a_holder_that_crashed_is_not_used_again() {
+    let mut c = Cluster::new(3);
+    let first = c.acquire(1);
+    c.deliver_all();
+    c.release(1, first);
+    c.deliver_all();
+    c.host(2).mutex.shared.clock = 0;
+    c.acquire(2);
+    c.deliver_all();
+    let used = c.token(2).unwrap();
+    c.acquire(3);
+    c.pass_but(secs(13), &[id(2)]);
+    assert_eq!(c.holders(), [3]);
+    assert!(c.token(3).unwrap() > used);
+}
+
+/// A12: a cancelled request may come after one whose release was lost: it carries the floor of that.
+#[test]
+fn a_cancel_carries_the_floor_of_what_was_held_before() {
+    let mut c = Cluster::new(3);
+    let held = c.acquire(1);
+    c.deliver_all();
+    let token = c.token(1).unwrap();
+    c.release(1, held);
+    c.wire.clear();
+    let next = c.acquire(1);
+    c.wire.clear();
+    c.release(1, next);
+    let cancels = c.take(|p| is_release(&p.msg));
+    assert_eq!(cancels.len(), 2);
+    for p in &cancels {
+        assert!(matches!(p.msg, Msg::Release { floor, .. } if floor == token));
+    }
+}
+
+/// The clock is stored before what it orders is sent, and never goes back after a restart.
+#[test]
+fn the_clock_is_stored_ahead_of_its_use() {
+    let mut c = Cluster::new(1);
+    c.host(1).mutex.shared.synced = true;
+    let mut effects = Vec::new();
+    let mut rng = stream(1, id(1));
+    let (me, now) = (id(1), c.now);
+    let mut cx = Cx {
+        me,
+        now,
+        rng: &mut rng,
+        effects: &mut effects,
+    };
+    let ticket = Ticket(1);
+    let (mode, wait) = (Mode::Exclusive, Wait::Forever);
+    let policy = Arc::new(Policy::default());
+    let acquire = Acquire {
+        name: LOCK.into(),
+        ticket,
+        mode,
+        wait,
+        policy,
+    };
+    c.host(1)
+        .mutex
+        .on_input(&mut cx, &(), Input::Order(Order::Acquire(acquire)));
+    let stored = effects.iter().find_map(|e| match e {
+        Effect::Persist(crate::protocol::Fact::Fence(seq)) => Some(*seq),
+        _ => None,
+    });
+    let token = c.token(1).unwrap();
+    assert!(stored.is_some_and(|s| s > token.seq()));
+    c.input(id(1), Input::Order(Order::RestoreFence(9_000_000)));
+    assert_eq!(c.host(1).mutex.shared.clock, 9_000_000);
+}
+
+#[test]
+fn clocks_that_cannot_be_are_not_believed() {
+    let mut c = Cluster::new(3);
+    let from = sender(id(2), Life(1 << 16));
+    let before = c.host(1).mutex.shared.clock;
+    c.deliver(Packet {
+        from,
+        to: id(1),
+        msg: Msg::Clock(u64::MAX),
+    });
+    assert_eq!(c.host(1).mutex.shared.clock, before);
+    assert_eq!(c.host(1).mutex.stats().clocks_refused, 1);
+}
+
+/// An operator breaks a lock: its holder is told, later tokens are far greater, those who wait go on.
+#[test]
+fn a_broken_lock_is_lost_and_goes_to_the_next() {
+    let mut c = Cluster::new(3);
+    let held = c.acquire(1);
+    c.deliver_all();
+    let before = c.token(1).unwrap();
+    c.acquire(2);
+    c.deliver_all();
+    c.input(id(3), Input::Order(Order::Break(lock())));
+    c.deliver_all();
+    let why = Loss::Broken;
+    assert!(c.host(1).events.contains(&Event::Lost {
+        lock: lock(),
+        ticket: held,
+        why
+    }));
+    c.pass(secs(2));
+    assert_eq!(c.holders(), [2]);
+    assert!(c.token(2).unwrap().seq() >= before.seq() + (1 << 20));
+}
+
+#[test]
+fn everybody_can_be_asked_who_contends() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.acquire(2);
+    c.deliver_all();
+    c.input(id(3), Input::Order(Order::Look(Some(lock()), 7)));
+    c.deliver_all();
+    let seen = c.host(3).events.iter().filter_map(|e| match e {
+        Event::Seen(seen) if seen.name.is_some() => Some(seen.clone()),
+        _ => None,
+    });
+    let mut seen: Vec<Seen> = seen.collect();
+    seen.sort_by_key(|s| s.req.node);
+    let facts: Vec<_> = seen
+        .iter()
+        .map(|s| (s.req.node.0, s.held, s.behind, s.nonce))
+        .collect();
+    assert_eq!(facts, [(1, true, 0, 7), (2, false, 1, 7)]);
+    assert_eq!(Some(seen[0].token), c.token(1));
+}

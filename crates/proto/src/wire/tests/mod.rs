@@ -1,6 +1,7 @@
 //! Golden bytes, lossless round trips, and arbitrary bytes.
 
 mod election;
+mod mutex;
 
 use super::*;
 use crate::command::Command;
@@ -128,6 +129,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![
         msg().prop_map(Frame::Membership),
         election::msg().prop_map(Frame::Election),
+        mutex::msg().prop_map(Frame::Mutex),
     ]
 }
 
@@ -143,10 +145,15 @@ fn node() -> Node {
         addr: SocketAddr::from(([10, 0, 0, 1], 7000)),
         meta: Meta::named("me"),
     };
-    let mut node = Node::new(Config::default(), identity, 7, Instant::ZERO).unwrap();
+    let mut config = Config::default();
+    (config.mutex.bootstrap, config.mutex.walks) = (true, true);
+    let mut node = Node::new(config, identity, 7, Instant::ZERO).unwrap();
     node.handle_command(Instant::ZERO, Command::Restore(vec![record(2)]));
     for order in election::orders() {
         node.handle_command(Instant::ZERO, Command::Election(order));
+    }
+    for order in mutex::orders() {
+        node.handle_command(Instant::ZERO, Command::Lock(order));
     }
     node
 }
