@@ -140,9 +140,6 @@ impl Node {
             },
         };
         node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
-        node.step_mutex(now, |m, cx, peers| {
-            m.on_input(cx, peers, mutex::Input::Start)
-        });
         node.flush(now);
         Ok(node)
     }

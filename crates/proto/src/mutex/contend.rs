@@ -103,7 +103,6 @@ impl Lock {
         self.heard = prio;
         sh.advance(cx, prio.seq());
         sh.ctr += 1;
-        sh.active = true;
         let ttl = waiter.policy.ttl.unwrap_or(sh.config.ttl);
         let deadline = match waiter.wait {
             Wait::Forever => None,

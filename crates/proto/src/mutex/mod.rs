@@ -138,8 +138,6 @@ pub enum Order {
 /// Inputs of locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The node starts.
-    Start,
     /// An order of the application.
     Order(Order),
     /// The member list changed.
@@ -429,6 +427,7 @@ impl Mutex {
     fn on_order(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, order: Order) {
         match order {
             Order::Acquire(acquire) => {
+                self.activate(cx, peers);
                 let lock = LockId::of(&acquire.name);
                 let Acquire {
                     name,
@@ -549,7 +548,7 @@ impl Mutex {
                 self.shared.census.admit(id, life);
                 self.learn(cx, peers, id, life);
                 self.shared.census.note(id, life, Presence::Here);
-                if !self.shared.synced {
+                if self.shared.active && !self.shared.synced {
                     cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
                 }
                 self.each_lock(cx, peers, |lock, cx, sh, peers| {
@@ -601,7 +600,6 @@ impl Protocol for Mutex {
 
     fn on_input(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, input: Input) {
         match input {
-            Input::Start => self.on_start(cx),
             Input::Order(order) => self.on_order(cx, peers, order),
             Input::Member(event) => self.on_member(cx, peers, event),
             Input::Life(life) => {
@@ -632,7 +630,7 @@ impl Protocol for Mutex {
         if !self.learn(cx, peers, from.id, from.life) {
             return self.on_former(cx, peers, &msg);
         }
-        self.shared.active |= !matches!(msg, Msg::Clock(_) | Msg::Sync { .. });
+        self.activate(cx, peers);
         match msg {
             Msg::Request(r) => {
                 self.with_lock(cx, peers, r.lock, |lock, cx, sh, peers| {

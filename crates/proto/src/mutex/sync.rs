@@ -9,8 +9,10 @@ use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
 
-/// Members asked for their clock in one step.
-const SYNCS_PER_STEP: usize = 64;
+/// Members asked for their clock at a time, at least.
+const SYNCS_MIN: usize = 16;
+/// The part of all members that is asked at a time.
+const SYNCS_SHARE: usize = 8;
 
 /// What a member told at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,19 +22,22 @@ pub(super) struct Told {
 }
 
 impl Mutex {
-    pub(super) fn on_start(&mut self, cx: &mut MutexCx<'_>) {
-        let keep = self.shared.config.maturity();
+    /// Something is said about locks, for the first time in this life: until then they cost nothing.
+    pub(super) fn activate(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        let sh = &mut self.shared;
+        if core::mem::replace(&mut sh.active, true) {
+            return;
+        }
+        let keep = sh.config.maturity();
         cx.set_timer(Timer::Tidy, cx.now + keep);
-        if !self.shared.synced {
-            cx.set_timer(Timer::Sync, cx.now + self.shared.config.retry);
-            cx.set_timer(Timer::Mature, cx.now + keep);
+        cx.set_timer(Timer::Mature, (sh.started + keep).max(cx.now));
+        if sh.config.walks {
+            cx.set_timer(Timer::Walk, cx.now);
         }
-        if self.shared.config.walks {
-            cx.set_timer(Timer::Walk, cx.now + self.shared.config.retry);
-        }
+        self.on_sync_timer(cx, peers);
     }
 
-    /// Asks those for their clock that have not told it.
+    /// Asks some of those for their clock that have not told it.
     pub(super) fn on_sync_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         self.try_sync(cx, peers);
         if self.shared.synced {
@@ -40,11 +45,15 @@ impl Mutex {
         }
         let sh = &self.shared;
         let missing = sh.census.present().filter(|id| !sh.told.contains_key(id));
-        let missing: Vec<NodeId> = missing.take(SYNCS_PER_STEP).collect();
+        let mut missing: Vec<NodeId> = missing.collect();
+        if missing.len() > SYNCS_MIN {
+            cx.rng.shuffle(&mut missing);
+            missing.truncate(SYNCS_MIN.max(missing.len() / SYNCS_SHARE));
+        }
         for id in missing {
             cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
         }
-        cx.set_timer(Timer::Sync, cx.now + self.shared.rto() * 2);
+        cx.set_timer(Timer::Sync, cx.now + self.shared.rto());
     }
 
     pub(super) fn on_sync(&mut self, cx: &mut MutexCx<'_>, from: &Sender, nonce: u32) {

@@ -40,18 +40,6 @@ impl Locks {
         token: Fence,
         mode: Mode,
     ) -> Verdict {
-        let last = self.last.entry(lock).or_default();
-        let grows = match mode {
-            Mode::Exclusive => token > *last,
-            Mode::Shared => token >= *last,
-        };
-        if !grows {
-            let text = format!("{lock:?} granted with {token:?} after {last:?}");
-            return violated("I2", world, host, text);
-        }
-        if mode == Mode::Exclusive {
-            *last = token;
-        }
         for other in (0..world.hosts().len()).filter(|&o| o != host) {
             let state = world.host(other).state();
             let runs = matches!(state, HostState::Up | HostState::Paused);
@@ -64,6 +52,18 @@ impl Locks {
                 let text = format!("{lock:?} granted while node {other} holds it");
                 return violated("I1", world, host, text);
             }
+        }
+        let last = self.last.entry(lock).or_default();
+        let grows = match mode {
+            Mode::Exclusive => token > *last,
+            Mode::Shared => token >= *last,
+        };
+        if !grows {
+            let text = format!("{lock:?} granted with {token:?} after {last:?}");
+            return violated("I2", world, host, text);
+        }
+        if mode == Mode::Exclusive {
+            *last = token;
         }
         Ok(())
     }

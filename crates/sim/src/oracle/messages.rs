@@ -61,9 +61,9 @@ impl Oracle for Messages {
         let count = slot(&mut self.counts, host);
         // A step may lose members after it asked them.
         let live = live.max(count.live);
-        // What elections send of themselves is not bounded by what membership receives.
-        let of_elections = matches!(d.frames.first(), Some(Frame::Election(_)));
-        count.datagrams_out += u64::from(!of_elections);
+        // What elections and locks send of themselves is not bounded by what membership receives.
+        let of_membership = matches!(d.frames.first(), Some(Frame::Membership(_)) | None);
+        count.datagrams_out += u64::from(of_membership);
         for frame in &d.frames {
             let Frame::Membership(msg) = frame else {
                 continue;

@@ -80,6 +80,9 @@ impl Cluster {
                 cluster.introduce(*a, *b);
             }
         }
+        for node in all {
+            cluster.step(node, |m, cx| m.activate(cx, &()));
+        }
         cluster.deliver_all();
         cluster
     }
@@ -95,7 +98,6 @@ impl Cluster {
             events: Vec::new(),
         };
         self.hosts.insert(node, host);
-        self.input(node, Input::Start);
     }
 
     /// `a` learns that `b` is there.

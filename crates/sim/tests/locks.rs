@@ -1,0 +1,287 @@
+//! Locks among simulated nodes: what each bound means in a partition, how long a dead holder blocks, who
+//! overtakes whom, what it costs, and that the oracles find planted bugs.
+
+use consort_proto::mutex::{
+    Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Reply, Ticket, Wait,
+};
+use consort_proto::wire::{Datagram, Frame};
+use consort_proto::{Command, Config, NodeId};
+use consort_sim::fault::Fault;
+use consort_sim::net::Conditions;
+use consort_sim::oracle::{self, Oracle, Panel, Verdict};
+use consort_sim::topology::{Layout, Topology};
+use consort_sim::trace::Trace;
+use consort_sim::world::{Start, World, WorldConfig, id_of};
+use consort_sim::{Engine, engine};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const NAME: &str = "l";
+const TTL: Duration = Duration::from_secs(3);
+
+/// Every grant: when, at which host.
+type Grants = Arc<Mutex<Vec<(Duration, usize)>>>;
+
+struct Watch(Grants);
+
+impl Oracle for Watch {
+    fn on_event(&mut self, world: &World, host: usize, event: &consort_proto::Event) -> Verdict {
+        if let consort_proto::Event::Lock(Event::Granted { .. }) = event {
+            let at = Duration::from_micros(world.now().as_micros());
+            self.0.lock().unwrap().push((at, host));
+        }
+        Ok(())
+    }
+}
+
+fn group(nodes: usize, bound: Bound, oracles: bool) -> (Engine<Panel>, Grants) {
+    group_with(1, nodes, bound, oracles)
+}
+
+fn group_with(seed: u64, nodes: usize, bound: Bound, oracles: bool) -> (Engine<Panel>, Grants) {
+    let mut node = Config::default();
+    node.mutex.ttl = TTL;
+    node.mutex.ttl_max = TTL;
+    node.mutex.bound = bound;
+    node.mutex.bootstrap = true;
+    let config = WorldConfig {
+        node,
+        layout: Layout::draw(&Topology::Full, nodes, 10.0, 30.0, 1).unwrap(),
+        conditions: Conditions::default(),
+        seed,
+        start: Start::Warm { seeds: 1 },
+        sample_every: Some(Duration::from_millis(500)),
+        trace: Trace::default(),
+    };
+    let grants = Grants::default();
+    let mut panel = Panel::default().with(Watch(Arc::clone(&grants)));
+    if oracles {
+        panel = panel.with(oracle::Locks::default());
+    }
+    let mut engine = Engine::new(config, panel).unwrap();
+    // The first lock of all wakes everybody up.
+    engine.command(0, acquire(0)).unwrap();
+    engine.run_for(Duration::from_secs(2)).unwrap();
+    assert_eq!(holders(engine.world()), [0]);
+    engine.command(0, release(0)).unwrap();
+    engine.run_for(Duration::from_secs(10)).unwrap();
+    grants.lock().unwrap().clear();
+    (engine, grants)
+}
+
+fn acquire(ticket: u64) -> Command {
+    Command::Lock(Order::Acquire(Acquire {
+        name: NAME.into(),
+        ticket: Ticket(ticket),
+        mode: Mode::Exclusive,
+        wait: Wait::Forever,
+        policy: Arc::new(Policy::default()),
+    }))
+}
+
+fn release(ticket: u64) -> Command {
+    Command::Lock(Order::Release(LockId::of(NAME), Ticket(ticket)))
+}
+
+fn holders(world: &World) -> Vec<usize> {
+    let holds = |&host: &usize| {
+        let held = world.host(host).node().mutex().held(LockId::of(NAME));
+        held.is_some_and(|(_, until)| until > world.clock(host))
+    };
+    world.up().filter(holds).collect()
+}
+
+/// Node 0 holds; then `cut` nodes, it among them, are cut off from the others for a minute. Who holds
+/// a lock in the end: on the small side, on the large side?
+fn cut_off(nodes: usize, cut: usize, bound: Bound) -> (bool, bool) {
+    let (mut engine, _) = group(nodes, bound, false);
+    engine.command(0, acquire(1)).unwrap();
+    engine.run_for(Duration::from_secs(1)).unwrap();
+    assert_eq!(holders(engine.world()), [0]);
+    let sides = (0..nodes).map(|host| u8::from(host >= cut)).collect();
+    engine.strike(Fault::Partition(sides)).unwrap();
+    for host in 0..nodes {
+        engine.command(host, acquire(2)).unwrap();
+    }
+    engine.run_for(Duration::from_secs(60)).unwrap();
+    let held = holders(engine.world());
+    (
+        held.iter().any(|&h| h < cut),
+        held.iter().any(|&h| h >= cut),
+    )
+}
+
+#[test]
+fn in_a_partition_the_bound_decides_who_locks() {
+    let voters =
+        |ids: &[usize]| Bound::Voters(ids.iter().map(|&i| id_of(i)).collect::<Vec<NodeId>>());
+    // Observed: each side, once the other has been gone for a lease.
+    assert_eq!(cut_off(5, 2, Bound::Observed), (true, true));
+    assert_eq!(cut_off(4, 2, Bound::Observed), (true, true));
+    // A floor: at most one side, and with half none.
+    assert_eq!(cut_off(5, 2, Bound::Floor(5)), (false, true));
+    assert_eq!(cut_off(4, 2, Bound::Floor(4)), (false, false));
+    // Voters: the side with more than half of them, however small it is.
+    assert_eq!(cut_off(5, 2, voters(&[0, 1, 4])), (true, false));
+    assert_eq!(cut_off(5, 2, voters(&[0, 3, 4])), (false, true));
+}
+
+/// L3: after the crash of the holder, a lease, a repeated question and two round trips.
+#[test]
+fn a_crashed_holder_blocks_for_a_lease() {
+    let (mut engine, grants) = group(5, Bound::Floor(5), true);
+    engine.command(0, acquire(1)).unwrap();
+    engine.run_for(Duration::from_secs(1)).unwrap();
+    engine.command(1, acquire(2)).unwrap();
+    engine.run_for(Duration::from_millis(1500)).unwrap();
+    engine.strike(Fault::Crash(0)).unwrap();
+    let crashed = Duration::from_micros(engine.world().now().as_micros());
+    engine.run_for(Duration::from_secs(10)).unwrap();
+    let (at, host) = grants.lock().unwrap()[1];
+    assert_eq!(host, 1);
+    let remembered = Config::default().mutex.remembered(TTL);
+    let bound = remembered + Config::default().mutex.retry + Duration::from_millis(400);
+    assert!(at - crashed <= bound, "{:?} > {bound:?}", at - crashed);
+    assert!(
+        at - crashed >= TTL / 3,
+        "the lease was renewed shortly before: {:?}",
+        at - crashed
+    );
+}
+
+/// L2: once a majority knows a request, each other node overtakes it at most twice.
+#[test]
+fn nobody_is_overtaken_more_than_twice_by_another() {
+    let (mut engine, grants) = group(6, Bound::Floor(6), true);
+    for host in 1..6 {
+        engine.command(host, acquire(1)).unwrap();
+    }
+    engine.run_for(Duration::from_secs(1)).unwrap();
+    engine.command(0, acquire(99)).unwrap();
+    engine.run_for(Duration::from_secs(1)).unwrap();
+    let before = grants.lock().unwrap().len();
+    let mut tickets = [1_u64; 6];
+    for _ in 0..2000 {
+        engine.run_for(Duration::from_millis(20)).unwrap();
+        for host in 1..6 {
+            if holders(engine.world()) == [host] {
+                engine.command(host, release(tickets[host])).unwrap();
+                tickets[host] += 1;
+                engine.command(host, acquire(tickets[host])).unwrap();
+            }
+        }
+        if holders(engine.world()) == [0] {
+            break;
+        }
+    }
+    assert_eq!(holders(engine.world()), [0]);
+    let grants = grants.lock().unwrap();
+    for host in 1..6 {
+        let overtakes = grants[before..].iter().filter(|g| g.1 == host).count();
+        assert!(overtakes <= 2, "node {host} overtook {overtakes} times");
+    }
+}
+
+/// L4: two messages for each of the others, and a release to each.
+#[test]
+fn an_uncontended_lock_costs_three_messages_a_member() {
+    struct Count(Arc<Mutex<usize>>);
+    impl Oracle for Count {
+        fn on_send(&mut self, _: &World, _: usize, datagram: &Datagram, _: usize) -> Verdict {
+            let ours = |f: &&Frame| {
+                matches!(
+                    f,
+                    Frame::Mutex(Msg::Request(_) | Msg::Reply(_) | Msg::Release { .. })
+                )
+            };
+            *self.0.lock().unwrap() += datagram.frames.iter().filter(ours).count();
+            Ok(())
+        }
+    }
+    for nodes in [2, 5, 9] {
+        let (mut engine, _) = group(nodes, Bound::Observed, true);
+        let count = Arc::new(Mutex::new(0));
+        engine
+            .oracle_mut()
+            .0
+            .push(Box::new(Count(Arc::clone(&count))));
+        engine.command(0, acquire(1)).unwrap();
+        engine.run_for(Duration::from_millis(400)).unwrap();
+        assert_eq!(holders(engine.world()), [0]);
+        assert_eq!(*count.lock().unwrap(), 2 * (nodes - 1));
+        engine.command(0, release(1)).unwrap();
+        engine.run_for(Duration::from_secs(30)).unwrap();
+        assert_eq!(*count.lock().unwrap(), 3 * (nodes - 1));
+    }
+}
+
+/// Three contend in turns over a network with a bug in it; node 0 asks first and is heard last. What the
+/// oracle says.
+fn with_bug(tamper: engine::Tamper) -> Result<(), String> {
+    let (mut engine, grants) = group(3, Bound::Floor(3), true);
+    engine.set_tamper(tamper);
+    let mut run = || -> Verdict {
+        engine.strike(Fault::Partition(vec![0, 1, 1]))?;
+        engine.command(0, acquire(1))?;
+        for round in 1..20 {
+            for host in 1..3 {
+                engine.command(host, acquire(round))?;
+            }
+            engine.run_for(Duration::from_millis(700))?;
+            for host in 1..3 {
+                engine.command(host, release(round))?;
+            }
+        }
+        engine.strike(Fault::Heal)?;
+        engine.run_for(Duration::from_secs(5))
+    };
+    let found = run().map_err(|v| v.invariant.to_owned());
+    assert!(grants.lock().unwrap().len() > 1);
+    found
+}
+
+#[test]
+fn the_oracles_find_planted_bugs() {
+    assert_eq!(with_bug(|_, _, _| true), Ok(()));
+    // Witnesses that name nobody.
+    let nameless: engine::Tamper = |_, _, datagram| {
+        for frame in &mut datagram.frames {
+            if let Frame::Mutex(Msg::Reply(reply)) = frame {
+                reply.names.clear();
+            }
+        }
+        true
+    };
+    assert_eq!(with_bug(nameless), Err("I1".into()));
+    // Nobody says which tokens were used.
+    let floorless: engine::Tamper = |_, _, datagram| {
+        for frame in &mut datagram.frames {
+            match frame {
+                Frame::Mutex(Msg::Reply(Reply { floor, .. }) | Msg::Release { floor, .. }) => {
+                    *floor = Fence::ZERO;
+                }
+                _ => {}
+            }
+        }
+        true
+    };
+    assert_eq!(with_bug(floorless), Err("I2".into()));
+}
+
+/// I5 rests on the clocks' rates: far outside of what nodes count on, a witness may forget first.
+#[test]
+fn clocks_that_drift_too_far_are_found_out() {
+    let mut found = Vec::new();
+    for seed in 0..20 {
+        let (mut engine, _) = group_with(seed, 3, Bound::Floor(3), true);
+        engine.world_mut().set_drift(400_000);
+        let mut run = || -> Verdict {
+            engine.command(0, acquire(1))?;
+            engine.run_for(Duration::from_secs(1))?;
+            engine.strike(Fault::Mute(0))?;
+            engine.run_for(Duration::from_secs(10))
+        };
+        found.extend(run().err().map(|v| v.invariant));
+    }
+    assert!(found.contains(&"I5"), "{found:?}");
+}
