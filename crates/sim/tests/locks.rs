@@ -1,6 +1,9 @@
 //! Locks among simulated nodes: what each bound means in a partition, how long a dead holder blocks, who
 //! overtakes whom, what it costs, and that the oracles find planted bugs.
 
+extern crate alloc;
+
+use alloc::sync::Arc;
 use consort_proto::mutex::{
     Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Reply, Ticket, Wait,
 };
@@ -13,8 +16,8 @@ use consort_sim::topology::{Layout, Topology};
 use consort_sim::trace::Trace;
 use consort_sim::world::{Start, World, WorldConfig, id_of};
 use consort_sim::{Engine, engine};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use core::time::Duration;
+use std::sync::Mutex;
 
 const NAME: &str = "l";
 const TTL: Duration = Duration::from_secs(3);
@@ -163,12 +166,10 @@ fn nobody_is_overtaken_more_than_twice_by_another() {
     let mut tickets = [1_u64; 6];
     for _ in 0..2000 {
         engine.run_for(Duration::from_millis(20)).unwrap();
-        for host in 1..6 {
-            if holders(engine.world()) == [host] {
-                engine.command(host, release(tickets[host])).unwrap();
-                tickets[host] += 1;
-                engine.command(host, acquire(tickets[host])).unwrap();
-            }
+        if let [host @ 1..] = holders(engine.world())[..] {
+            engine.command(host, release(tickets[host])).unwrap();
+            tickets[host] += 1;
+            engine.command(host, acquire(tickets[host])).unwrap();
         }
         if holders(engine.world()) == [0] {
             break;
