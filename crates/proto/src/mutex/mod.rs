@@ -22,6 +22,7 @@ mod event;
 mod fence;
 mod lock;
 mod msg;
+pub mod paper;
 mod request;
 mod shared;
 mod sync;
