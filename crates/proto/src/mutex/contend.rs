@@ -1,5 +1,6 @@
 //! What a node does for its own requests: ask, count what is said, hold, renew, pass on.
 
+use super::ablation::Ablation;
 use super::event::{Event, Grounds, Loss, Refusal, Ticket};
 use super::fence::TURNS_MAX;
 use super::lock::{Lock, millis, to};
@@ -221,6 +222,9 @@ impl Lock {
         let Some(own) = &mut self.own else {
             return;
         };
+        if sh.lacks(Ablation::FreshRound) {
+            return;
+        }
         sh.stats.fresh_rounds += 1;
         own.attempt += 1;
         for peer in own.asked.values_mut() {
@@ -257,7 +261,8 @@ impl Lock {
         };
         let sent_at = peer
             .sent_at(reply.attempt)
-            .filter(|_| reply.attempt >= peer.attempt_min);
+            .filter(|_| reply.attempt >= peer.attempt_min)
+            .max(sh.lacks(Ablation::Attempts).then_some(now));
         let valid_until = sent_at.map(|at| at + sh.config.usable(own.ttl));
         let (Some(sent_at), Some(valid_until)) = (sent_at, valid_until.filter(|v| *v > now)) else {
             sh.stats.replies_stale += 1;
@@ -278,7 +283,8 @@ impl Lock {
         if reply.consent {
             let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);
             if better {
-                peer.consent = Some((reply.attempt, valid_until));
+                let forever = sh.lacks(Ablation::ConsentLease).then_some(Instant::MAX);
+                peer.consent = Some((reply.attempt, forever.unwrap_or(valid_until)));
             }
         }
         // A request of its own that came before ours and that it names no more is over: it heard of ours
@@ -402,7 +408,8 @@ impl Lock {
             return self.press(cx, sh);
         };
         let shared = own.mode() == Mode::Shared;
-        if !shared && own.stamp <= self.floor {
+        let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
+        if !shared && own.stamp <= self.floor && !free {
             // The claim: a majority records a greater token before it is used (A11).
             sh.stats.claims += 1;
             let seq = self.floor.seq() + 1;
@@ -416,7 +423,10 @@ impl Lock {
             }
             return;
         }
-        let token = if shared { self.floor } else { own.stamp };
+        let mut token = if shared { self.floor } else { own.stamp };
+        if token <= self.floor && sh.lacks(Ablation::Recording) {
+            token = Fence::new(self.floor.seq() + 1, own.prio.place(), sh.me);
+        }
         let hold_max = own.policy().and_then(|p| p.hold_max);
         let hold_end = hold_max.map_or(Instant::MAX, |span| cx.now + span);
         let hold = Hold {

@@ -14,7 +14,10 @@
 //! This rests on two assumptions: clocks run at the same rate within
 //! [`Config::drift_per_mille`], and there are never more nodes than [`Bound`] says. Left out: malicious members.
 
+mod ablation;
 mod census;
+#[cfg(feature = "_check")]
+mod check;
 mod config;
 mod contend;
 mod coverage;
@@ -30,6 +33,10 @@ mod sync;
 mod tests;
 mod witness;
 
+#[cfg(feature = "_check")]
+pub use ablation::Ablation;
+#[cfg(feature = "_check")]
+pub use check::{Answer, Facts, Mine, Remembered};
 pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
 pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, step};
 pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};

@@ -1,5 +1,6 @@
 //! A node's own request for a lock: whom it asked, what they said, and whether that is enough.
 
+use super::ablation::Ablation;
 use super::event::{Grounds, Ticket};
 use super::msg::{Name, Reply};
 use super::shared::Shared;
@@ -264,7 +265,8 @@ impl Own {
             return Resolution::Until(Instant::MAX);
         }
         // What an older life asked for can only disappear (A12).
-        if sh.census.life(node) != Some(name.req.life) {
+        let former = sh.census.life(node) != Some(name.req.life);
+        if former && !sh.lacks(Ablation::FormerLife) {
             return Resolution::No;
         }
         if done
@@ -288,7 +290,7 @@ impl Own {
         peer: &Peer,
     ) -> Option<Instant> {
         let wit = peer.wit.as_ref()?;
-        let good = wit.mature
+        let good = (wit.mature || sh.lacks(Ablation::Maturity))
             && wit.stamp == self.stamp.seq()
             && sh.census.life(id) == Some(wit.life)
             && self.bound(sh).admits(id);
@@ -320,7 +322,8 @@ impl Own {
             }
         }
         let own_vote = sh.mature && self.bound(sh).admits(sh.me);
-        let need = (upper / 2 + 1) as usize - usize::from(own_vote);
+        let more = 2 - u32::from(sh.lacks(Ablation::Majority));
+        let need = ((upper + more) / 2) as usize - usize::from(own_vote);
         if self.asked.values().filter(|p| p.wit.is_some()).count() < need {
             return None;
         }

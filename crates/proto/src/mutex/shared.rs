@@ -49,6 +49,8 @@ pub(super) struct Shared {
     /// Where this node is.
     pub(super) place: u16,
     pub(super) stats: Stats,
+    #[cfg(feature = "_check")]
+    pub(super) ablation: Option<super::Ablation>,
 }
 
 impl Shared {
@@ -83,6 +85,8 @@ impl Shared {
             srtt: Duration::ZERO,
             place: 0,
             stats: Stats::default(),
+            #[cfg(feature = "_check")]
+            ablation: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a node starts: it reads the group's clock from more than half of it, and counts as a witness only
 //! when all leases that an earlier life may have witnessed are over (H9).
 
+use super::ablation::Ablation;
 use super::event::Event;
 use super::fence::Fence;
 use super::msg::Msg;
@@ -110,7 +111,9 @@ impl Mutex {
             }
         }
         sh.synced = true;
-        sh.floor = sh.floor.max(Fence::end_of(sh.clock));
+        if !sh.lacks(Ablation::FloorSync) {
+            sh.floor = sh.floor.max(Fence::end_of(sh.clock));
+        }
         sh.told.clear();
         cx.cancel_timer(Timer::Sync);
         if late {

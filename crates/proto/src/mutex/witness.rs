@@ -1,5 +1,6 @@
 //! What a node does for the requests of others: remember them for a while, and tell each of the others.
 
+use super::ablation::Ablation;
 use super::lock::{Entry, Lock, millis};
 use super::msg::{Asked, Msg, Name, Reply, ReqId, Request};
 use super::request::{Own, Phase, Resolution};
@@ -87,6 +88,7 @@ impl Lock {
             && consent
             && own.waits()
             && !own.mode().admits(r.mode)
+            && !sh.lacks(Ablation::Selfblock)
         {
             // From here on the other comes first: without this both could pass (P2c).
             if !own.selfblock.iter().any(|n| n.req == name.req) {
