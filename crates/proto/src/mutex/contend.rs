@@ -716,7 +716,10 @@ impl Lock {
             own.phase = Phase::Held(hold);
             return;
         }
-        self.release(cx, sh, peers, ticket);
+        // Lost already: nobody will say that the work has stopped.
+        if !self.forget_stopping(ticket) {
+            self.release(cx, sh, peers, ticket);
+        }
     }
 
     /// Ends the request under way and tells everybody.

@@ -165,6 +165,13 @@ impl Lock {
         true
     }
 
+    /// Nobody will say that a holder that lost its lock has stopped. Whether it was one.
+    pub(super) fn forget_stopping(&mut self, ticket: Ticket) -> bool {
+        let before = self.stopping.len();
+        self.stopping.retain(|s| !s.tickets.contains(&ticket));
+        self.stopping.len() < before
+    }
+
     pub(super) fn send_release(
         &self,
         cx: &mut MutexCx<'_>,

@@ -265,3 +265,24 @@ fn messages_stay_within_their_budget() {
     }
     assert!(longest[0] <= 64 && longest[1] <= 72, "{longest:?}");
 }
+#[test]
+fn who_abandons_a_lost_lock_does_not_say_that_its_work_has_stopped() {
+    for (order, releases) in [
+        (Order::Release as fn(LockId, Ticket) -> Order, 2),
+        (Order::Abandon, 0),
+    ] {
+        let mut cluster = Cluster::new(3);
+        let ticket = cluster.acquire(1);
+        cluster.deliver_all();
+        // Nobody answers its renewals.
+        cluster.pass_but(secs(10), &[id(2), id(3)]);
+        assert!(matches!(
+            cluster.host(1).events.last(),
+            Some(Event::Lost { .. })
+        ));
+        cluster.wire.clear();
+        cluster.input(id(1), Input::Order(order(lock(), ticket)));
+        assert_eq!(cluster.count(is_release), releases);
+        assert_eq!(cluster.host(1).mutex.locks().count(), 0, "nothing is left");
+    }
+}
