@@ -8,6 +8,7 @@ use crate::event::Events;
 use crate::handle::Node;
 use crate::state::{Remembered, StateDir, StateError};
 use consort_proto::membership::{self, Campaign, Meta};
+use consort_proto::mutex::{self, Bound};
 use consort_proto::{Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -128,6 +129,36 @@ impl Builder {
         self
     }
 
+    /// All settings of locks.
+    pub fn locks(mut self, config: mutex::Config) -> Self {
+        self.config.mutex = config;
+        self
+    }
+
+    /// How long a lock lasts without renewal, unless a request says otherwise, and the most that one may
+    /// ask for. All members of a group need the same. A node that starts counts as a witness after a
+    /// little more than twice as long. Default 10 s.
+    pub fn lock_ttl(mut self, ttl: Duration) -> Self {
+        self.config.mutex.ttl = ttl;
+        self.config.mutex.ttl_max = ttl;
+        self
+    }
+
+    /// How many nodes there may be, for requests that do not say: see
+    /// [`Lock::bound`](crate::Lock::bound). Default [`Bound::Observed`].
+    pub fn lock_bound(mut self, bound: Bound) -> Self {
+        self.config.mutex.bound = bound;
+        self
+    }
+
+    /// Whether this node is one of the first of a new group, where nobody can hold a lock yet: it counts as
+    /// a witness at once. Not heeded for a node that comes back, as far as its state directory or
+    /// [`life_after`](Self::life_after) tells; never say so of a node that joins a group at work. Default no.
+    pub fn bootstrap(mut self, yes: bool) -> Self {
+        self.config.mutex.bootstrap = yes;
+        self
+    }
+
     /// All protocol settings, the group's name included.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
@@ -171,7 +202,7 @@ impl Builder {
 
     /// Starts as [`Builder::start`] does, with a subscription that misses nothing: a later
     /// [`Node::subscribe`] may come after the first events.
-    pub async fn start_subscribed(self) -> Result<(Node, Events), StartError> {
+    pub async fn start_subscribed(mut self) -> Result<(Node, Events), StartError> {
         self.config.check()?;
         self.meta
             .check(usize::from(self.config.membership.meta_max))?;
@@ -207,6 +238,8 @@ impl Builder {
             (None, None) => NodeId(hash_bytes(addr.to_string().as_bytes())),
         };
         let floor = self.life_floor.max(remembered.map(|r| r.life));
+        // What it witnessed in an earlier life may still be held.
+        self.config.mutex.bootstrap &= floor.is_none();
         let unix_secs = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
@@ -283,7 +316,7 @@ pub(crate) async fn store(
     match fact {
         Fact::Life(life) => blocking(move || state.store(Remembered { id, life })).await,
         Fact::Term(election, term) => blocking(move || state.store_term(election, term)).await,
-        Fact::Fence(_) => Ok(()),
+        Fact::Fence(seq) => blocking(move || state.store_fence(seq)).await,
     }
 }
 

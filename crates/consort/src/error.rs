@@ -1,8 +1,10 @@
 //! One small error for each operation, each variant with its remedy.
 
 use crate::election::ElectionNameError;
+use crate::lock::{LockNameError, Loss};
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
+use consort_proto::mutex::Refusal;
 use consort_proto::{ConfigError, NodeId};
 use core::net::SocketAddr;
 use std::io;
@@ -207,6 +209,59 @@ pub enum ResignError {
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// Why a lock was not granted. Nothing is held, and nobody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Choose another name.
+    #[error(transparent)]
+    Name(#[from] LockNameError),
+    /// Wait for it, or come back later.
+    #[error("another holds the lock or waits in front")]
+    Busy,
+    /// Wait longer, or look who holds it. A try ends so when too few members answer.
+    #[error("not granted in time")]
+    Timeout,
+    /// This node has just started: wait, or come back when [`Node::lock_readiness`](crate::Node::lock_readiness)
+    /// says so.
+    #[error("this node has just started and has not read the group's clock yet")]
+    NotReady,
+    /// Ask for fewer locks at a time, or raise `locks_max` or `waiters_max`.
+    #[error("too many requests wait, or too many locks are in use")]
+    Full,
+    /// Ask for a shorter lease, or raise `ttl_max` at all members.
+    #[error("the lease must be between ten times `guard` and `ttl_max`")]
+    Ttl,
+    /// Ask for 1 to [`PERMITS_MAX`](crate::PERMITS_MAX).
+    #[error("a semaphore has 1 to {} permits", crate::PERMITS_MAX)]
+    Permits,
+    /// Name each lock once.
+    #[error("a lock is named twice; it would wait for itself")]
+    Twice,
+    /// Ask for them again: one was lost while others were waited for.
+    #[error("one of the locks was lost while others were waited for: {0}")]
+    Lost(Loss),
+    /// The node is about to stop.
+    #[error("the node leaves its group")]
+    Leaving,
+    /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl From<Refusal> for AcquireError {
+    fn from(refusal: Refusal) -> AcquireError {
+        match refusal {
+            Refusal::Busy => AcquireError::Busy,
+            Refusal::Timeout => AcquireError::Timeout,
+            Refusal::NotReady => AcquireError::NotReady,
+            Refusal::Ttl => AcquireError::Ttl,
+            Refusal::Leaving => AcquireError::Leaving,
+            _ => AcquireError::Full,
+        }
+    }
 }
 
 /// The node has left or was shut down. Start a new one.

@@ -1,6 +1,7 @@
 //! What a node tells its application, with the member it is about.
 
 use crate::election::{self, ElectionName, Leader};
+use crate::lock::{LockName, Loss};
 use crate::member::{self, Member};
 use consort_proto::election::{Standing, Token};
 use consort_proto::membership;
@@ -93,6 +94,21 @@ pub enum Event {
         /// By which it led.
         token: Token,
     },
+    /// This node held a lock and lost it before it was released. Grants and releases are no events: there
+    /// can be thousands in a second, and slow subscribers would miss the rest.
+    LockLost {
+        /// Which lock.
+        lock: LockName,
+        /// By which token it was held.
+        token: consort_fence::Token,
+        /// Why.
+        why: Loss,
+    },
+    /// This node has been here for long enough to count as a witness of locks.
+    LockWitness,
+    /// This node started together with most of the group: that tokens of locks still grow rests on what
+    /// was stored, or on the clocks of the machines.
+    TokensFromClock,
 }
 
 impl Event {
@@ -109,6 +125,7 @@ impl Event {
             consort_proto::Event::Election(event) => {
                 Event::of_election(event, node, now, named(event.election()))
             }
+            // Passed on by the task to whom it concerns.
             consort_proto::Event::Lock(_) => None,
         }
     }

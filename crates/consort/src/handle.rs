@@ -2,15 +2,17 @@
 
 use crate::address;
 use crate::builder::Builder;
-use crate::driver::{Mode, Order};
+use crate::driver::{LockOrder, Mode, Order};
 use crate::election::{self, Election, ElectionStatus};
-use crate::error::{ElectionError, JoinError, SetTagsError, Stopped};
+use crate::error::{AcquireError, ElectionError, JoinError, SetTagsError, Stopped};
 use crate::event::{Event, Events};
+use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
 use crate::stats::Stats;
 use consort_proto::membership::Meta;
-use consort_proto::{Command, NodeId};
+use consort_proto::{Command, NodeId, mutex};
 use core::net::SocketAddr;
+use core::sync::atomic::AtomicU64;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +36,10 @@ pub(crate) struct Inner {
     pub(crate) meta_max: usize,
     pub(crate) observer: bool,
     pub(crate) orders: mpsc::Sender<Order>,
+    /// Requests for locks that are over: sent where nobody can wait.
+    pub(crate) ends: mpsc::UnboundedSender<End>,
+    pub(crate) tickets: AtomicU64,
+    pub(crate) locks: Arc<mutex::Config>,
     pub(crate) mode: watch::Sender<Mode>,
     /// Weak, so that subscribers learn when the task stops.
     pub(crate) events: broadcast::WeakSender<Event>,
@@ -108,6 +114,40 @@ impl Node {
     /// How the election called `name` stands; `None` when this node never heard of it.
     pub async fn election_status(&self, name: &str) -> Result<Option<ElectionStatus>, Stopped> {
         self.ask(|reply| Order::ElectionStatus(name.into(), reply))
+            .await
+    }
+
+    /// The lock called `name`, to be asked for: see [`Lock`].
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock::new(self.clone(), name)
+    }
+
+    /// Gets several locks, all or none, in an order that is the same everywhere, so that two that want
+    /// the same ones never wait for each other. The guards are in the order of `names`. Dropping the
+    /// future cancels.
+    pub async fn acquire_many<S: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<LockGuard>, AcquireError> {
+        lock::acquire_many(self, names).await
+    }
+
+    /// Who holds locks and who waits for them, of the lock or semaphore called `name` or of all. Asks the
+    /// members, and takes what they answer within half of [`mutex::Config::retry`] (a quarter of a second).
+    pub async fn locks(&self, name: Option<&str>) -> Result<Vec<LockStatus>, Stopped> {
+        let name = name.map(str::to_owned);
+        self.ask(|reply| Order::Lock(LockOrder::Look(name, reply)))
+            .await
+    }
+
+    /// Takes a lock from whoever holds it: see [`Lock::break_it`].
+    pub async fn break_lock(&self, name: &str) -> Result<(), AcquireError> {
+        self.lock(name).break_it().await
+    }
+
+    /// Whether this node may ask for locks and counts as a witness, or is too young yet.
+    pub async fn lock_readiness(&self) -> Result<Readiness, Stopped> {
+        self.ask(|reply| Order::Lock(LockOrder::Readiness(reply)))
             .await
     }
 

@@ -25,6 +25,9 @@
 //! Members can elect a leader, in as many elections as they like: see [`Node::election`]. Connected
 //! nodes come to agree on one leader, and every later leader has a greater [`Token`]; [`Leadership`]
 //! tells until when a leader may act.
+//!
+//! Members can exclude each other by locks, semaphores and shared locks: see [`Node::lock`]. A
+//! [`LockGuard`] tells until when a lock is held, and has a [`LockToken`] for the resource to check.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
@@ -37,28 +40,35 @@ mod election;
 mod error;
 mod event;
 mod handle;
+mod lock;
 mod member;
 mod state;
 mod stats;
 
 pub use address::DEFAULT_PORT;
 pub use builder::Builder;
+pub use consort_fence::Token as LockToken;
 pub use consort_proto::election::{ParseTokenError, Preempt, Quorum, Stage, Token};
 pub use consort_proto::membership::{Meta, MetaError};
+pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
 pub use consort_proto::{
     Config, ConfigError, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile, Term,
-    membership,
+    membership, mutex,
 };
 pub use election::{
     Candidate, Churn, Election, ElectionName, ElectionNameError, ElectionOptions, ElectionStatus,
     Leader, Leaders, Leadership,
 };
 pub use error::{
-    CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError, StartError,
-    Stopped,
+    AcquireError, CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError,
+    StartError, Stopped,
 };
 pub use event::{Arrival, Departure, Event, EventError, Events};
 pub use handle::Node;
+pub use lock::{
+    Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
+    Readiness,
+};
 pub use member::{Member, Status};
 pub use state::StateError;
 pub use stats::{DriverStats, Stats};

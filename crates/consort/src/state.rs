@@ -1,10 +1,10 @@
-//! What a node remembers across restarts: its id and its last life, the terms of elections, and where
-//! members listened.
+//! What a node remembers across restarts: its id and its last life, the terms of elections, how far the
+//! tokens of locks have come, and where members listened.
 //!
 //! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
 //! closed by a checksum. A file that does not check is reported and left alone: it may be the only
-//! record of this node's identity. Terms are kept the same way in a file of their own. The addresses of members are in a file of their own; they are hints,
-//! so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
+//! record of this node's identity. Terms and the clock of tokens are kept the same way in files of their own.
+//! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
 use consort_proto::{ElectionId, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &str = "consort-state 1";
 const TERMS_MAGIC: &str = "consort-terms 1";
+const FENCE_MAGIC: &str = "consort-fence 1";
 
 /// Elections whose terms are kept. Terms start from the time of day: the smallest are the oldest.
 const TERMS_MAX: usize = 1024;
@@ -60,6 +61,15 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
+    /// Restore the file from a backup, or remove it.
+    #[error(
+        "file of lock tokens {path} is damaged; restore it, or remove it (a holder could then get a \
+         smaller token than one before, should all members have lost theirs and clocks gone back)"
+    )]
+    FenceDamaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// Stop the other process, or give this one a directory of its own.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
@@ -73,6 +83,7 @@ pub enum StateError {
 pub(crate) struct StateDir {
     dir: PathBuf,
     terms: Mutex<Terms>,
+    fence: Mutex<Option<u64>>,
     _lock: File,
 }
 
@@ -108,9 +119,16 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Terms::new(),
             Err(source) => return Err(failed(&path)(source)),
         };
+        let path = dir.join("fence");
+        let fence = match fs::read(&path) {
+            Ok(bytes) => Some(parse_fence(&bytes).ok_or(StateError::FenceDamaged { path })?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(failed(&path)(source)),
+        };
         let state = StateDir {
             dir: dir.to_owned(),
             terms: Mutex::new(terms),
+            fence: Mutex::new(fence),
             _lock: lock,
         };
         Ok((state, remembered))
@@ -129,6 +147,23 @@ impl StateDir {
             return Ok(());
         }
         self.replace("terms", &format_terms(&terms))
+    }
+
+    /// How far the tokens of locks have come.
+    pub(crate) fn fence(&self) -> Option<u64> {
+        *self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores how far the tokens of locks may come, unless more is stored. When this returns, it is on the
+    /// disk.
+    pub(crate) fn store_fence(&self, seq: u64) -> Result<(), StateError> {
+        let mut fence = self.fence.lock().unwrap_or_else(PoisonError::into_inner);
+        if fence.is_some_and(|stored| stored >= seq) {
+            return Ok(());
+        }
+        self.replace("fence", &format_fence(seq))?;
+        *fence = Some(seq);
+        Ok(())
     }
 
     /// Where members listened when they were last stored.
@@ -189,6 +224,17 @@ fn format_terms(terms: &Terms) -> String {
         .iter()
         .map(|(id, term)| format!("{id:?} {}\n", term.0));
     with_check(format!("{TERMS_MAGIC}\n{}", lines.collect::<String>()))
+}
+
+fn format_fence(seq: u64) -> String {
+    with_check(format!("{FENCE_MAGIC}\nseq {seq}\n"))
+}
+
+fn parse_fence(bytes: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(bytes).ok()?;
+    let rest = text.strip_prefix(FENCE_MAGIC)?.strip_prefix("\nseq ")?;
+    let seq = rest.split_once('\n')?.0.parse().ok()?;
+    (format_fence(seq) == text).then_some(seq)
 }
 
 fn with_check(body: String) -> String {
@@ -273,6 +319,30 @@ mod tests {
         }
         fs::write(&path, &good).unwrap();
         assert_eq!(StateDir::open(dir.path()).unwrap().0.term(a), Some(Term(9)));
+    }
+
+    #[test]
+    fn the_clock_of_tokens_never_goes_back_and_damage_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap().0;
+        assert_eq!(state.fence(), None);
+        for seq in [7, 1 << 40, 9] {
+            state.store_fence(seq).unwrap();
+        }
+        drop(state);
+        assert_eq!(StateDir::open(dir.path()).unwrap().0.fence(), Some(1 << 40));
+
+        let path = dir.path().join("fence");
+        let good = format_fence(1 << 40).into_bytes();
+        for n in 0..good.len() {
+            let mut flipped = good.clone();
+            flipped[n] ^= 1;
+            for bytes in [&flipped[..], &good[..n]] {
+                fs::write(&path, bytes).unwrap();
+                let opened = StateDir::open(dir.path());
+                assert!(matches!(opened, Err(StateError::FenceDamaged { .. })));
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! a stall, the answers that lie in the socket's buffer must not count as missing.
 
 mod elections;
+mod locks;
+
+pub(crate) use locks::LockOrder;
 
 use crate::address::Seed;
 use crate::builder;
@@ -13,14 +16,17 @@ use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat
 use crate::error::{CampaignError, ElectionError, ResignError};
 use crate::event::{Event, Events};
 use crate::handle::{Inner, Node};
+use crate::lock::End;
 use crate::member::{self, Member, Status};
 use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
 use consort_proto::membership::JoinState;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, ElectionId, Instant, NodeId, election};
+use consort_proto::{Command, ElectionId, Instant, NodeId, election, mutex};
 use core::net::SocketAddr;
+use core::sync::atomic::AtomicU64;
 use core::time::Duration;
+use locks::Locks;
 use std::io;
 use std::sync::Arc;
 use tokio::net::UdpSocket;
@@ -74,6 +80,7 @@ pub(crate) enum Order {
     ),
     ElectionStatus(Arc<str>, oneshot::Sender<Option<ElectionStatus>>),
     Elections(oneshot::Sender<Vec<ElectionStatus>>),
+    Lock(LockOrder),
 }
 
 /// Success, or the seeds that kept silent.
@@ -98,6 +105,13 @@ impl Clock {
         let day = Duration::from_secs(86_400);
         self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
     }
+
+    /// When `at` is, for those who look once: what never ends ends in some thirty years.
+    pub(crate) fn when_at_last(self, at: Instant) -> tokio::time::Instant {
+        self.0
+            + at.since(Instant::ZERO)
+                .min(Duration::from_secs(30 * 365 * 86_400))
+    }
 }
 
 /// What a task starts with.
@@ -117,6 +131,7 @@ pub(crate) struct Start {
 /// Starts the task.
 pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (orders, orders_in) = mpsc::channel(ORDERS_MAX);
+    let (ends, ends_in) = mpsc::unbounded_channel();
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
     let inner = Inner {
@@ -127,6 +142,9 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         meta_max: usize::from(start.meta_max),
         observer: start.node.membership().meta().observer,
         orders,
+        ends,
+        tickets: AtomicU64::new(1),
+        locks: Arc::new(start.node.mutex().config().clone()),
         mode,
         events: events.downgrade(),
     };
@@ -146,8 +164,9 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         boards: Vec::new(),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
+        locks: Locks::default(),
     };
-    tokio::spawn(driver.run(start.seeds, start.elections, orders_in, mode_in));
+    tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
     (Node { inner }, Events(first))
 }
@@ -177,6 +196,7 @@ struct Driver {
     boards: Vec<Board>,
     meta_max: u16,
     elections_max: u16,
+    locks: Locks,
 }
 
 impl Driver {
@@ -185,8 +205,14 @@ impl Driver {
         seeds: Vec<Seed>,
         elections: Vec<(Arc<str>, ElectionOptions)>,
         mut orders: mpsc::Receiver<Order>,
+        mut ends: mpsc::UnboundedReceiver<End>,
         mut mode: watch::Receiver<Mode>,
     ) {
+        // Before it can ask for a lock: no token of an earlier life comes again.
+        if let Some(seq) = self.state.as_ref().and_then(|s| s.fence()) {
+            let order = mutex::Order::RestoreFence(seq);
+            self.command(Command::Lock(order)).await;
+        }
         self.command(Command::Join(addresses(&seeds))).await;
         for (name, options) in elections {
             // Checked before the start.
@@ -216,8 +242,15 @@ impl Driver {
                     Some(order) => self.obey(order).await,
                     None => break,
                 },
+                Some(end) = ends.recv() => self.end(end).await,
                 () = sleep_until(self.next_wake()) => self.turn().await,
                 _ = self.socket.readable() => self.turn().await,
+            }
+        }
+        // Guards that were dropped with the last handle; after a stop nothing is said any more.
+        if *mode.borrow() == Mode::Running {
+            while let Ok(end) = ends.try_recv() {
+                self.end(end).await;
             }
         }
         // The port and the state directory are free before anybody learns that the node stopped.
@@ -230,7 +263,8 @@ impl Driver {
         let core = self.clock.when(due);
         let waiting = self.waiting.iter().map(|w| w.until);
         let refresh = self.boards.iter().filter_map(Board::refresh_at);
-        waiting.chain(refresh).fold(core, Ord::min)
+        let rest = waiting.chain(refresh).chain(self.locks.next_look());
+        rest.fold(core, Ord::min)
     }
 
     async fn turn(&mut self) {
@@ -250,6 +284,7 @@ impl Driver {
         }
         self.refresh_boards();
         self.give_up_waiting();
+        self.answer_looks();
     }
 
     /// Now and then, and when it changed, stores where members listen: hints for the next start.
@@ -355,6 +390,7 @@ impl Driver {
             Order::Elections(reply) => {
                 let _ = reply.send(self.elections());
             }
+            Order::Lock(order) => self.obey_lock(order).await,
         }
     }
 
@@ -373,7 +409,11 @@ impl Driver {
         while let Some(event) = self.node.poll_event() {
             let named = |id| elections::named(&self.boards, id);
             let now = self.clock.now();
-            let Some(event) = Event::from_core(event, &self.node, now, named) else {
+            let event = match event {
+                consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
+                event => Event::from_core(event, &self.node, now, named),
+            };
+            let Some(event) = event else {
                 continue;
             };
             tracing::debug!(?event);

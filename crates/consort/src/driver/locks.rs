@@ -1,0 +1,213 @@
+//! Orders about locks, and what comes of them.
+
+use super::{Clock, Driver};
+use crate::event::Event;
+use crate::lock::{Asked, End, Hold, LockName, LockStatus, Look, Loss, Patience, Readiness, Reply};
+use consort_fence::Token;
+use consort_proto::mutex::{self, Acquire, LockId, Order, Ticket, Wait};
+use consort_proto::{Command, NodeId};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+
+/// What a handle asks about locks.
+#[derive(Debug)]
+pub(crate) enum LockOrder {
+    Acquire(Asked),
+    Break(Vec<LockId>, oneshot::Sender<()>),
+    Look(Option<String>, oneshot::Sender<Vec<LockStatus>>),
+    Readiness(oneshot::Sender<Readiness>),
+}
+
+/// Requests of this node, and questions to others.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    clients: BTreeMap<(LockId, Ticket), Client>,
+    looks: Vec<Look>,
+    nonce: u32,
+}
+
+/// Who made a request.
+#[derive(Debug)]
+struct Client {
+    name: Arc<str>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Waits(Reply),
+    Holds(watch::Sender<Hold>),
+}
+
+impl Locks {
+    /// When the first question is to be answered.
+    pub(super) fn next_look(&self) -> Option<tokio::time::Instant> {
+        self.looks.iter().map(|l| l.until).min()
+    }
+
+    /// Passes a change of a lock on to whom it concerns. What everybody should know is returned.
+    pub(super) fn take(&mut self, event: mutex::Event, clock: Clock) -> Option<Event> {
+        match event {
+            mutex::Event::Granted {
+                lock,
+                ticket,
+                token,
+                valid_until,
+                grounds,
+                ..
+            } => {
+                let client = self.clients.get_mut(&(lock, ticket))?;
+                let hold = Hold {
+                    token: Token(token.0),
+                    until: clock.when_at_last(valid_until),
+                    grounds,
+                    lost: None,
+                };
+                let (shown, held) = watch::channel(hold);
+                let before = core::mem::replace(&mut client.stage, Stage::Holds(shown));
+                if let Stage::Waits(reply) = before {
+                    // Who is gone has sent an end.
+                    let _ = reply.send(Ok(held));
+                }
+                None
+            }
+            mutex::Event::Renewed { lock, valid_until } => {
+                let until = clock.when_at_last(valid_until);
+                let all = (lock, Ticket(0))..=(lock, Ticket(u64::MAX));
+                for (_, client) in self.clients.range(all) {
+                    if let Stage::Holds(shown) = &client.stage {
+                        shown.send_modify(|hold| hold.until = until);
+                    }
+                }
+                None
+            }
+            mutex::Event::Lost { lock, ticket, why } => {
+                // It stays here until its holder says that it stopped.
+                let client = self.clients.get(&(lock, ticket))?;
+                let Stage::Holds(shown) = &client.stage else {
+                    return None;
+                };
+                let why = Loss::from(why);
+                shown.send_modify(|hold| hold.lost = Some(why));
+                let token = shown.borrow().token;
+                let lock = LockName::of_full(lock, Some(&client.name));
+                Some(Event::LockLost { lock, token, why })
+            }
+            mutex::Event::Refused { lock, ticket, why } => {
+                let client = self.clients.remove(&(lock, ticket))?;
+                if let Stage::Waits(reply) = client.stage {
+                    let _ = reply.send(Err(why));
+                }
+                None
+            }
+            mutex::Event::Seen(seen) => {
+                let asked = |l: &&mut Look| l.nonce == seen.nonce;
+                if let Some(look) = self.looks.iter_mut().find(asked) {
+                    look.take(seen);
+                }
+                None
+            }
+            mutex::Event::FloorFromClock => Some(Event::TokensFromClock),
+            mutex::Event::Mature => Some(Event::LockWitness),
+        }
+    }
+}
+
+impl Driver {
+    pub(super) async fn obey_lock(&mut self, order: LockOrder) {
+        match order {
+            LockOrder::Acquire(asked) => self.acquire(asked).await,
+            LockOrder::Break(ids, reply) => {
+                for id in ids {
+                    self.command(Command::Lock(Order::Break(id))).await;
+                }
+                let _ = reply.send(());
+            }
+            LockOrder::Look(name, reply) => self.look(name, reply).await,
+            LockOrder::Readiness(reply) => {
+                let mutex = self.node.mutex();
+                let matures_in = match mutex.is_mature() {
+                    true => Duration::ZERO,
+                    false => mutex.matures_at().since(self.clock.now()),
+                };
+                let _ = reply.send(Readiness {
+                    synced: mutex.is_synced(),
+                    mature: mutex.is_mature(),
+                    matures_in,
+                });
+            }
+        }
+    }
+
+    async fn acquire(&mut self, asked: Asked) {
+        // Given up before it was begun; its end may have come already.
+        if asked.reply.is_closed() {
+            return;
+        }
+        let wait = match asked.patience {
+            Patience::Forever => Wait::Forever,
+            Patience::None => Wait::Try,
+            Patience::For(span) => Wait::Until(self.clock.now() + span),
+        };
+        let client = Client {
+            name: Arc::clone(&asked.name),
+            stage: Stage::Waits(asked.reply),
+        };
+        let key = (LockId::of(&asked.name), asked.ticket);
+        self.locks.clients.insert(key, client);
+        let acquire = Order::Acquire(Acquire {
+            name: asked.name,
+            ticket: asked.ticket,
+            mode: asked.mode,
+            wait,
+            policy: asked.policy,
+        });
+        self.command(Command::Lock(acquire)).await;
+    }
+
+    /// A request ends.
+    pub(super) async fn end(&mut self, end: End) {
+        if self.locks.clients.remove(&(end.lock, end.ticket)).is_some() {
+            let order = match end.abandon {
+                true => Order::Abandon(end.lock, end.ticket),
+                false => Order::Release(end.lock, end.ticket),
+            };
+            self.command(Command::Lock(order)).await;
+        }
+        if let Some(done) = end.done {
+            let _ = done.send(());
+        }
+    }
+
+    async fn look(&mut self, name: Option<String>, reply: oneshot::Sender<Vec<LockStatus>>) {
+        self.locks.nonce = self.locks.nonce.wrapping_add(1);
+        let nonce = self.locks.nonce;
+        let patience = self.node.mutex().config().retry / 2;
+        let id = name.as_deref().map(LockId::of);
+        let until = tokio::time::Instant::now() + patience;
+        let look = Look::new(nonce, until, name, reply);
+        self.locks.looks.push(look);
+        if id.is_some() {
+            self.command(Command::Lock(Order::Look(id, nonce))).await;
+        }
+        // Slots of a semaphore have ids that do not follow from its name alone.
+        self.command(Command::Lock(Order::Look(None, nonce))).await;
+    }
+
+    /// Answers questions whose time is over.
+    pub(super) fn answer_looks(&mut self) {
+        let now = tokio::time::Instant::now();
+        while let Some(at) = self.locks.looks.iter().position(|l| l.until <= now) {
+            let look = self.locks.looks.swap_remove(at);
+            let membership = self.node.membership();
+            let me = self.node.id();
+            look.answer(|id: NodeId| match membership.table().get(id) {
+                Some(member) => member.meta.name.clone(),
+                None if id == me => membership.meta().name.clone(),
+                None => String::new(),
+            });
+        }
+    }
+}

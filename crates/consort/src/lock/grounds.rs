@@ -1,0 +1,121 @@
+//! What a grant stands on, in words.
+
+use consort_proto::mutex::{self, Bound, Source};
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// What a grant stands on: how many nodes there may be, what says so, and how many stand behind it.
+///
+/// More than half of [`at_most`](Grounds::at_most) stand behind every grant, so two grants that exclude each
+/// other have a witness in common, as long as there are no more nodes than that. What the number means in a
+/// partition depends on the bound: see [`Bound`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grounds {
+    /// How many nodes there may be.
+    pub at_most: u32,
+    /// What said so.
+    pub source: Source,
+    /// How many stand behind the grant.
+    pub counted: u32,
+    /// The bound that the request was made with.
+    pub bound: Bound,
+    /// How long a node has to be gone until it is not counted any more.
+    pub memory: Duration,
+}
+
+impl Grounds {
+    pub(crate) fn new(
+        core: mutex::Grounds,
+        bound: Option<&Bound>,
+        config: &Arc<mutex::Config>,
+    ) -> Grounds {
+        Grounds {
+            at_most: core.bound,
+            source: core.source,
+            counted: core.counted,
+            bound: bound.unwrap_or(&config.bound).clone(),
+            memory: config.remembered(config.ttl_max),
+        }
+    }
+
+    /// What the bound means when the group is cut in parts.
+    pub fn in_a_partition(&self) -> String {
+        match &self.bound {
+            Bound::Observed => format!(
+                "in a partition each side may lock once the other has been gone for {}",
+                seconds(self.memory)
+            ),
+            Bound::Floor(n) => format!("in a partition a side of at most {} never locks", n / 2),
+            Bound::Voters(voters) => format!(
+                "in a partition a side with fewer than {} of the {} voters never locks",
+                voters.len() / 2 + 1,
+                voters.len()
+            ),
+        }
+    }
+}
+
+/// `3 of at most 5 nodes stand behind it (observed; in a partition …)`
+impl fmt::Display for Grounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = match self.source {
+            Source::Observed => "observed",
+            Source::Told => "told by a member",
+            Source::Walks => "by random walks",
+            Source::Floor => "the floor",
+            Source::Voters => "voters",
+        };
+        let nodes = match self.source {
+            Source::Voters => "voters stand",
+            _ => "nodes stand",
+        };
+        let Grounds {
+            counted, at_most, ..
+        } = self;
+        let meaning = self.in_a_partition();
+        write!(
+            f,
+            "{counted} of at most {at_most} {nodes} behind it ({source}; {meaning})"
+        )
+    }
+}
+
+/// Seconds with one digit behind the point, unless it is zero.
+pub(crate) fn seconds(span: Duration) -> String {
+    let tenths = span.as_millis() / 100;
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} s"),
+        (whole, tenth) => format!("{whole}.{tenth} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_proto::NodeId;
+
+    #[test]
+    fn each_bound_says_what_it_means() {
+        let config = Arc::new(mutex::Config::default());
+        let said = |bound: Bound, source| {
+            let core = mutex::Grounds {
+                bound: 5,
+                source,
+                counted: 3,
+            };
+            Grounds::new(core, Some(&bound), &config).to_string()
+        };
+        assert_eq!(
+            said(Bound::Observed, Source::Observed),
+            "3 of at most 5 nodes stand behind it (observed; in a partition each side may lock once the \
+             other has been gone for 10.2 s)"
+        );
+        let floor = said(Bound::Floor(5), Source::Floor);
+        assert!(floor.ends_with("(the floor; in a partition a side of at most 2 never locks)"));
+        let voters = Bound::Voters((1..=5).map(NodeId).collect());
+        let voters = said(voters, Source::Voters);
+        assert!(voters.starts_with("3 of at most 5 voters stand"));
+        assert!(voters.contains("fewer than 3 of the 5 voters never locks"));
+    }
+}

@@ -1,0 +1,348 @@
+//! Locks: whose turn it is, by any number of names.
+
+mod grounds;
+mod guard;
+mod name;
+mod status;
+
+pub use grounds::Grounds;
+pub use guard::{LockGuard, Loss};
+pub use name::{LockName, LockNameError};
+pub use status::{Contender, LockStatus, Readiness};
+
+pub(crate) use guard::{End, Hold};
+pub(crate) use status::Look;
+
+use crate::driver::{LockOrder, Order};
+use crate::error::{AcquireError, Stopped};
+use crate::handle::Node;
+use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Policy, Refusal, Service, Ticket};
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::sync::atomic::Ordering;
+use core::task::Poll;
+use core::time::Duration;
+use guard::Ending;
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+
+/// Most permits of a semaphore: each is a lock of its own.
+pub const PERMITS_MAX: u16 = 64;
+
+/// A lock of a group, by its name, and how to ask for it. Nothing happens until it is asked for; clones ask
+/// for the same lock.
+///
+/// Members of one group that use the same name ask for the same lock. All must use the same
+/// [`bound`](Lock::bound), [`permits`](Lock::permits) and [`service`](Lock::service) for it.
+///
+/// ```
+/// use consort::{Bound, Node};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Node::builder().bind(([127, 0, 0, 1], 0));
+/// // A new group, so there is nothing to wait for, and of one node, which would look for others first.
+/// let node = node.bootstrap(true).lock_bound(Bound::Floor(1)).start().await?;
+/// let guard = node.lock("nightly").ttl(Duration::from_secs(5)).acquire().await?;
+/// println!("{guard}");
+/// tokio::select! {
+///     () = async { /* the work, with guard.token() */ } => {}
+///     loss = guard.lost() => println!("stopped: {loss}"),
+/// }
+/// guard.release().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lock {
+    node: Node,
+    name: Arc<str>,
+    mode: Mode,
+    permits: Option<u16>,
+    policy: Policy,
+}
+
+/// How long a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Forever,
+    None,
+    For(Duration),
+}
+
+/// A request on its way to the task that owns the node.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) name: Arc<str>,
+    pub(crate) ticket: Ticket,
+    pub(crate) mode: Mode,
+    pub(crate) patience: Patience,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) reply: Reply,
+}
+
+pub(crate) type Reply = oneshot::Sender<Result<watch::Receiver<Hold>, Refusal>>;
+
+/// A request that waits. Dropping it cancels it: the receiver goes first, so that a request that the task
+/// has not seen yet is not made.
+struct Pending {
+    answer: oneshot::Receiver<Result<watch::Receiver<Hold>, Refusal>>,
+    ending: Ending,
+    full_name: Arc<str>,
+}
+
+impl Lock {
+    pub(crate) fn new(node: Node, name: &str) -> Lock {
+        Lock {
+            node,
+            name: name.into(),
+            mode: Mode::Exclusive,
+            permits: None,
+            policy: Policy::default(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long a grant lasts without renewal, and so how long a dead holder blocks others. Between ten
+    /// times `guard` and `ttl_max` of [`mutex::Config`](crate::mutex::Config). Default: that of the node, 10 s.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Lock {
+        self.policy.ttl = Some(ttl);
+        self
+    }
+
+    /// Whether to hold the lock beside others that share it. Default no.
+    #[must_use]
+    pub fn shared(mut self, shared: bool) -> Lock {
+        self.mode = match shared {
+            true => Mode::Shared,
+            false => Mode::Exclusive,
+        };
+        self
+    }
+
+    /// Makes it a semaphore: up to `permits` hold it at a time, at most [`PERMITS_MAX`]. Tokens of
+    /// different slots have no order; [`LockName::slot`] tells which slot a guard has.
+    #[must_use]
+    pub fn permits(mut self, permits: u16) -> Lock {
+        self.permits = Some(permits);
+        self
+    }
+
+    /// How many nodes there may be: more than half of them stand behind a grant. In a partition,
+    ///
+    /// - with [`Bound::Observed`], the default, each side may lock once the other has been gone for a
+    ///   lease: exclusion holds per side, and tokens of the sides may collide;
+    /// - with [`Bound::Floor`] a side of at most half of so many nodes never locks;
+    /// - with [`Bound::Voters`] a side without more than half of these nodes never locks, whoever else
+    ///   there is.
+    #[must_use]
+    pub fn bound(mut self, bound: Bound) -> Lock {
+        self.policy.bound = Some(bound);
+        self
+    }
+
+    /// Whom to ask first. Default: everybody in groups of up to 64.
+    #[must_use]
+    pub fn fan_out(mut self, fan_out: FanOut) -> Lock {
+        self.policy.fan_out = fan_out;
+        self
+    }
+
+    /// In which order waiting nodes are served. Default: as they asked.
+    #[must_use]
+    pub fn service(mut self, service: Service) -> Lock {
+        self.policy.service = service;
+        self
+    }
+
+    /// The longest that one holder keeps the lock, renewed or not. Default: no limit.
+    #[must_use]
+    pub fn hold_max(mut self, span: Duration) -> Lock {
+        self.policy.hold_max = Some(span);
+        self
+    }
+
+    /// How many waiters of this node may follow one another while other nodes wait. Default 8.
+    #[must_use]
+    pub fn cohort(mut self, waiters: u8) -> Lock {
+        self.policy.cohort = waiters;
+        self
+    }
+
+    /// Waits for the lock, for as long as it takes. Dropping the future cancels the request.
+    pub async fn acquire(&self) -> Result<LockGuard, AcquireError> {
+        self.any(Patience::Forever).await
+    }
+
+    /// Asks for the lock and waits for answers, but not for anybody who holds it or waits in front: then
+    /// the error is [`AcquireError::Busy`].
+    pub async fn try_acquire(&self) -> Result<LockGuard, AcquireError> {
+        let Some(permits) = self.permits else {
+            return self.any(Patience::None).await;
+        };
+        // One slot after the other: all at once, two that try could be in each other's way in all of them.
+        self.check()?;
+        let ticket = self.node.inner.tickets.load(Ordering::Relaxed);
+        let first = (self.node.id().0 ^ ticket) % u64::from(permits);
+        let mut refused = AcquireError::Busy;
+        for n in 0..permits {
+            let slot = (first as u16 + n) % permits;
+            match self.one(name::slot(&self.name, slot)).await {
+                Err(AcquireError::Busy) => {}
+                Err(error) => refused = error,
+                granted => return granted,
+            }
+        }
+        Err(refused)
+    }
+
+    async fn one(&self, full_name: Arc<str>) -> Result<LockGuard, AcquireError> {
+        let mut pending = self.ask(full_name, Patience::None).await?;
+        let answer = (&mut pending.answer).await;
+        self.take(pending, answer)
+    }
+
+    /// Waits for the lock for at most so long.
+    pub async fn acquire_timeout(&self, patience: Duration) -> Result<LockGuard, AcquireError> {
+        let asked = self.any(Patience::For(patience));
+        // Also when the node stands still.
+        match tokio::time::timeout(patience, asked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(AcquireError::Timeout),
+        }
+    }
+
+    /// Takes the lock from whoever holds it, for operators. It is safe only where the resource checks
+    /// tokens: the holder learns of it later than others may get the lock. Tokens take a large step.
+    pub async fn break_it(&self) -> Result<(), AcquireError> {
+        self.check()?;
+        let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
+        let order = |reply| Order::Lock(LockOrder::Break(ids, reply));
+        Ok(self.node.ask(order).await?)
+    }
+
+    fn check(&self) -> Result<(), AcquireError> {
+        name::check(&self.name)?;
+        match self.permits {
+            Some(permits) if !(1..=PERMITS_MAX).contains(&permits) => Err(AcquireError::Permits),
+            _ => Ok(()),
+        }
+    }
+
+    fn full_names(&self) -> Vec<Arc<str>> {
+        match self.permits {
+            None => vec![Arc::clone(&self.name)],
+            Some(permits) => (0..permits).map(|n| name::slot(&self.name, n)).collect(),
+        }
+    }
+
+    /// Asks for the lock, or for all slots at once, and takes the first that is granted.
+    async fn any(&self, patience: Patience) -> Result<LockGuard, AcquireError> {
+        self.check()?;
+        let mut pending = Vec::new();
+        for full_name in self.full_names() {
+            pending.push(self.ask(full_name, patience).await?);
+        }
+        loop {
+            let (at, answer) = poll_fn(|cx| {
+                for (at, request) in pending.iter_mut().enumerate() {
+                    if let Poll::Ready(answer) = Pin::new(&mut request.answer).poll(cx) {
+                        return Poll::Ready((at, answer));
+                    }
+                }
+                Poll::Pending
+            })
+            .await;
+            // Those that are left are dropped, and so cancelled.
+            let taken = self.take(pending.swap_remove(at), answer);
+            if taken.is_ok() || pending.is_empty() {
+                return taken;
+            }
+        }
+    }
+
+    async fn ask(&self, full_name: Arc<str>, patience: Patience) -> Result<Pending, AcquireError> {
+        let ticket = Ticket(self.node.inner.tickets.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked {
+            name: Arc::clone(&full_name),
+            ticket,
+            mode: self.mode,
+            patience,
+            policy: Arc::new(self.policy.clone()),
+            reply,
+        };
+        let order = Order::Lock(LockOrder::Acquire(asked));
+        let sent = self.node.inner.orders.send(order).await;
+        sent.map_err(|_| Stopped)?;
+        Ok(Pending {
+            answer,
+            ending: Ending::new(&self.node, LockId::of(&full_name), ticket),
+            full_name,
+        })
+    }
+
+    fn take(
+        &self,
+        pending: Pending,
+        answer: Result<Result<watch::Receiver<Hold>, Refusal>, oneshot::error::RecvError>,
+    ) -> Result<LockGuard, AcquireError> {
+        let Pending {
+            mut ending,
+            full_name,
+            ..
+        } = pending;
+        let hold = match answer {
+            Ok(Ok(hold)) => hold,
+            Ok(Err(refusal)) => {
+                ending.disarm();
+                return Err(refusal.into());
+            }
+            Err(_) => {
+                ending.disarm();
+                return Err(Stopped.into());
+            }
+        };
+        let config = &self.node.inner.locks;
+        let ttl = self.policy.ttl.unwrap_or(config.ttl);
+        let notice = ttl * u32::from(config.notice_per_mille) / 1000;
+        let core = hold.borrow().grounds;
+        let grounds = Grounds::new(core, self.policy.bound.as_ref(), config);
+        let name = LockName::of_full(LockId::of(&full_name), Some(&full_name));
+        let node = self.node.clone();
+        Ok(LockGuard::new(node, name, notice, grounds, ending, hold))
+    }
+}
+
+/// Gets several locks, one after the other in an order that is the same everywhere, so that nobody waits in
+/// a circle. The guards are in the order of `names`.
+pub(crate) async fn acquire_many<S: AsRef<str>>(
+    node: &Node,
+    names: impl IntoIterator<Item = S>,
+) -> Result<Vec<LockGuard>, AcquireError> {
+    let locks = names.into_iter().map(|name| node.lock(name.as_ref()));
+    let mut locks: Vec<(usize, Lock)> = locks.enumerate().collect();
+    locks.sort_by_key(|(_, lock)| LockId::of(&lock.name));
+    if locks
+        .windows(2)
+        .any(|pair| pair[0].1.name == pair[1].1.name)
+    {
+        return Err(AcquireError::Twice);
+    }
+    let mut guards = Vec::new();
+    for (at, lock) in locks {
+        guards.push((at, lock.acquire().await?));
+    }
+    guards.sort_by_key(|(at, _)| *at);
+    let guards: Vec<LockGuard> = guards.into_iter().map(|(_, guard)| guard).collect();
+    match guards.iter().find_map(LockGuard::loss) {
+        Some(loss) => Err(AcquireError::Lost(loss)),
+        None => Ok(guards),
+    }
+}

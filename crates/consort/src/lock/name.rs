@@ -1,0 +1,95 @@
+//! Names of locks.
+
+use consort_proto::mutex::LockId;
+use core::fmt;
+use std::sync::Arc;
+
+/// Longest name, in bytes.
+const NAME_MAX: usize = 64;
+
+/// Stands between the name of a semaphore and the number of a slot: no name has it.
+const SLOT: char = '\u{1f}';
+
+/// Which lock: its name, where this node knows it. Members speak of locks by a hash of their names, so a
+/// node can witness requests for one that it was never told the name of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName {
+    /// What it is called on the wire.
+    pub id: LockId,
+    /// Its name, if this node was told.
+    pub name: Option<Arc<str>>,
+    /// Which slot of a semaphore it is.
+    pub slot: Option<u16>,
+}
+
+impl LockName {
+    /// What a lock of that full name is called by people; a slot's full name has its number.
+    pub(crate) fn of_full(id: LockId, full: Option<&str>) -> LockName {
+        let Some(full) = full else {
+            return LockName {
+                id,
+                name: None,
+                slot: None,
+            };
+        };
+        let (name, slot) = match full.split_once(SLOT) {
+            Some((name, slot)) => (name, slot.parse().ok()),
+            None => (full, None),
+        };
+        LockName {
+            id,
+            name: Some(name.into()),
+            slot,
+        }
+    }
+}
+
+/// The name, with the slot's number behind a `#`, or 32 hexadecimal digits.
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.name, self.slot) {
+            (Some(name), None) => f.pad(name),
+            (Some(name), Some(slot)) => write!(f, "{name}#{slot}"),
+            (None, _) => write!(f, "{}", self.id),
+        }
+    }
+}
+
+/// Why a text cannot name a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a lock's name has 1 to {NAME_MAX} bytes and no control characters")]
+pub struct LockNameError;
+
+/// Checks the name of a lock.
+pub(crate) fn check(name: &str) -> Result<(), LockNameError> {
+    let fits = (1..=NAME_MAX).contains(&name.len());
+    match fits && !name.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(LockNameError),
+    }
+}
+
+/// The full name of a slot of the semaphore called `name`.
+pub(crate) fn slot(name: &str, slot: u16) -> Arc<str> {
+    format!("{name}{SLOT}{slot}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_harmless_and_slots_cannot_be_mistaken_for_them() {
+        for good in ["a", "nightly", "Größe 7", "a#1", &"x".repeat(64)] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a\nb", &slot("a", 1), &"x".repeat(65)] {
+            assert_eq!(check(bad), Err(LockNameError), "{bad:?}");
+        }
+        let shown = |full: Option<&str>| LockName::of_full(LockId(0xc0ffee), full).to_string();
+        assert_eq!(shown(Some("nightly")), "nightly");
+        assert_eq!(shown(Some(&slot("nightly", 3))), "nightly#3");
+        assert_eq!(shown(None), "00000000000000000000000000c0ffee");
+        assert_ne!(LockId::of("a#1"), LockId::of(&slot("a", 1)));
+    }
+}

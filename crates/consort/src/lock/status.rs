@@ -1,0 +1,229 @@
+//! Who holds a lock and who waits for it, put together from what members say.
+
+use super::LockName;
+use consort_fence::Token;
+use consort_proto::mutex::{LockId, Mode, ReqId, Seen};
+use consort_proto::{Life, NodeId};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Most contenders that one question gathers.
+const SEEN_MAX: usize = 16_384;
+
+/// A node that holds a lock or waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    /// Who.
+    pub id: NodeId,
+    /// In which life.
+    pub life: Life,
+    /// Its announced name; empty if it is not listed.
+    pub name: String,
+    /// How it asked.
+    pub mode: Mode,
+    /// Whether it holds the lock.
+    pub held: bool,
+    /// By which token it holds the lock, or would.
+    pub token: Token,
+    /// How long its lease lasts from now, unless it is renewed; zero for one that waits, by its own word.
+    pub left: Duration,
+    /// How many more requests of that node wait behind it.
+    pub behind: u16,
+    /// Whether it said so itself; otherwise its witnesses did, who remember it for up to a lease after it
+    /// is gone.
+    pub own_word: bool,
+}
+
+/// Who holds a lock and who waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockStatus {
+    /// Which lock.
+    pub lock: LockName,
+    /// Holders first, then those who wait, in the order of their tokens.
+    pub contenders: Vec<Contender>,
+}
+
+impl LockStatus {
+    /// Who holds it: one, or several that share.
+    pub fn holders(&self) -> impl Iterator<Item = &Contender> {
+        self.contenders.iter().filter(|c| c.held)
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> usize {
+        let waiting = |c: &Contender| usize::from(!c.held) + usize::from(c.behind);
+        self.contenders.iter().map(waiting).sum()
+    }
+}
+
+/// How far a node is that has just started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// It has read the group's clock and may ask for locks; before, requests wait.
+    pub synced: bool,
+    /// It counts as a witness, for itself and for others.
+    pub mature: bool,
+    /// When it will, if the group answers.
+    pub matures_in: Duration,
+}
+
+/// A question to everybody, and what was answered so far.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) nonce: u32,
+    /// How long answers are waited for.
+    pub(crate) until: Instant,
+    /// One lock and its slots.
+    name: Option<String>,
+    seen: BTreeMap<(LockId, ReqId), Seen>,
+    reply: oneshot::Sender<Vec<LockStatus>>,
+}
+
+impl Look {
+    pub(crate) fn new(
+        nonce: u32,
+        until: Instant,
+        name: Option<String>,
+        reply: oneshot::Sender<Vec<LockStatus>>,
+    ) -> Look {
+        Look {
+            nonce,
+            until,
+            name,
+            seen: BTreeMap::new(),
+            reply,
+        }
+    }
+
+    /// Takes an answer: a contender's own word counts more than that of a witness.
+    pub(crate) fn take(&mut self, seen: Seen) {
+        let room = self.seen.len() < SEEN_MAX;
+        match self.seen.get_mut(&(seen.lock, seen.req)) {
+            None if room => {
+                self.seen.insert((seen.lock, seen.req), seen);
+            }
+            None => {}
+            Some(known) if seen.name.is_some() => *known = seen,
+            Some(known) if known.name.is_some() => {}
+            Some(known) => {
+                known.held |= seen.held;
+                known.token = known.token.max(seen.token);
+                known.left_ms = known.left_ms.max(seen.left_ms);
+            }
+        }
+    }
+
+    /// Answers who asked. `called` tells the names of members.
+    pub(crate) fn answer(self, called: impl Fn(NodeId) -> String) {
+        let mut names: BTreeMap<LockId, String> = BTreeMap::new();
+        for seen in self.seen.values() {
+            if let Some(name) = &seen.name {
+                names.insert(seen.lock, name.clone());
+            }
+        }
+        if let Some(name) = &self.name {
+            names.insert(LockId::of(name), name.clone());
+        }
+        let mut locks: BTreeMap<LockId, Vec<Contender>> = BTreeMap::new();
+        for ((lock, req), seen) in self.seen {
+            locks.entry(lock).or_default().push(Contender {
+                id: req.node,
+                life: req.life,
+                name: called(req.node),
+                mode: seen.mode,
+                held: seen.held,
+                token: Token(seen.token.0),
+                left: Duration::from_millis(u64::from(seen.left_ms)),
+                behind: seen.behind,
+                own_word: seen.name.is_some(),
+            });
+        }
+        let all = locks.into_iter().map(|(id, mut contenders)| {
+            contenders.sort_by_key(|c| (!c.held, c.token));
+            let lock = LockName::of_full(id, names.get(&id).map(String::as_str));
+            LockStatus { lock, contenders }
+        });
+        let wanted = |s: &LockStatus| match &self.name {
+            Some(name) => s.lock.name.as_deref() == Some(name),
+            None => true,
+        };
+        let mut all: Vec<LockStatus> = all.filter(wanted).collect();
+        all.sort_by_key(|s| (s.lock.name.is_none(), s.lock.name.clone(), s.lock.slot));
+        // Who asked may have gone.
+        let _ = self.reply.send(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_proto::mutex::Fence;
+
+    fn seen(node: u64, held: bool, left_ms: u32, name: Option<&str>) -> Seen {
+        Seen {
+            nonce: 1,
+            lock: LockId::of("a"),
+            req: ReqId {
+                node: NodeId(node),
+                life: Life(1),
+                ctr: 1,
+            },
+            mode: Mode::Exclusive,
+            held,
+            token: Fence(u128::from(node)),
+            left_ms,
+            behind: u16::from(name.is_some()),
+            name: name.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_contenders_own_word_beats_its_witnesses_in_any_order() {
+        let told = [
+            seen(7, true, 900, None),
+            seen(7, false, 0, Some("a")),
+            seen(7, true, 800, None),
+            seen(9, false, 300, None),
+            seen(9, true, 200, None),
+        ];
+        for turn in 0..told.len() {
+            let (reply, mut answer) = oneshot::channel();
+            let mut look = Look::new(1, Instant::now(), None, reply);
+            for n in 0..told.len() {
+                look.take(told[(turn + n) % told.len()].clone());
+            }
+            look.answer(|id| format!("node-{}", id.0));
+            let all = answer.try_recv().unwrap();
+            assert_eq!(all.len(), 1);
+            assert_eq!(all[0].lock.to_string(), "a");
+            let [held, waits] = &all[0].contenders[..] else {
+                panic!("{all:?}");
+            };
+            assert_eq!(
+                (held.id, held.held, held.left),
+                (NodeId(9), true, Duration::from_millis(300))
+            );
+            assert_eq!(
+                (waits.id, waits.held, waits.own_word),
+                (NodeId(7), false, true)
+            );
+            assert_eq!(all[0].waiting(), 2, "one behind it");
+            assert_eq!(waits.name, "node-7");
+        }
+    }
+
+    #[test]
+    fn locks_of_which_only_witnesses_know_have_no_name_and_others_are_left_out() {
+        for (name, found) in [(None, 1), (Some("a"), 1), (Some("b"), 0)] {
+            let (reply, mut answer) = oneshot::channel();
+            let mut look = Look::new(1, Instant::now(), name.map(str::to_owned), reply);
+            look.take(seen(7, true, 5, None));
+            look.answer(|_| String::new());
+            let all = answer.try_recv().unwrap();
+            assert_eq!(all.len(), found, "{name:?}");
+            assert!(all.iter().all(|s| s.lock.name.as_deref() == name));
+        }
+    }
+}
