@@ -16,6 +16,9 @@ use core::time::Duration;
 /// Sends to one peer that are remembered: answers to earlier ones come too late.
 const SENDS_MAX: usize = 8;
 
+/// Pieces of one answer, at most: a bit for each.
+pub(super) const PIECES_MAX: u8 = 64;
+
 /// How long a local request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
@@ -195,7 +198,7 @@ impl Peer {
             self.pieces = None;
             return true;
         };
-        if index >= count || count > 64 {
+        if index >= count || count > PIECES_MAX {
             return false;
         }
         let fits = |p: &Pieces| {

@@ -3,7 +3,7 @@
 use super::ablation::Ablation;
 use super::lock::{Entry, Lock, millis};
 use super::msg::{Asked, Msg, Name, Reply, ReqId, Request};
-use super::request::{Own, Phase, Resolution};
+use super::request::{Own, PIECES_MAX, Phase, Resolution};
 use super::shared::Shared;
 use super::{Fence, MutexCx, Peers};
 use crate::id::{Life, NodeId};
@@ -13,10 +13,10 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Bytes of an answer besides its names, at most.
-const REPLY_LEN: usize = 112;
+const REPLY_LEN: usize = 88;
 /// Bytes of a name, at most.
-const NAME_LEN: usize = 60;
-/// Members told to one that knows too few.
+const NAME_LEN: usize = 57;
+/// Members told to one that knows too few, at most.
 const EXTRA_MAX: usize = 8;
 /// Bytes of a member so told, at most.
 const EXTRA_LEN: usize = 28;
@@ -137,15 +137,22 @@ impl Lock {
             extra,
         };
         let mut names = self.names(sh, cx.now, id, entry);
-        let extra = asked.map_or(Vec::new(), |asked| extra(sh, peers, id, asked));
-        let room = sh.frames_max - REPLY_LEN - EXTRA_LEN * extra.len().min(EXTRA_MAX);
+        let room = sh.frames_max.saturating_sub(REPLY_LEN);
         let per_piece = (room / NAME_LEN).max(1);
+        let spare = room.saturating_sub(names.len().min(per_piece) * NAME_LEN) / EXTRA_LEN;
+        let extra = asked.map_or(Vec::new(), |asked| extra(sh, peers, id, asked, spare));
         let to = crate::protocol::To::At(id, entry.addr);
         if names.len() <= per_piece {
             cx.send(to, Msg::Reply(reply(names, None, extra)));
             return;
         }
-        let count = names.len().div_ceil(per_piece).min(64) as u8;
+        let count = names.len().div_ceil(per_piece);
+        if count > usize::from(PIECES_MAX) {
+            // Half an answer would be worse than none.
+            sh.stats.requests_refused += 1;
+            return;
+        }
+        let count = count as u8;
         let mut extra = Some(extra);
         for index in 0..count {
             let rest = names.split_off(names.len().min(per_piece));
@@ -278,11 +285,15 @@ fn extra(
     peers: &dyn Peers,
     id: NodeId,
     asked: Asked,
+    room: usize,
 ) -> Vec<(NodeId, core::net::SocketAddr)> {
     let unknown = sh
         .census
         .present()
         .filter(|m| *m != id && !asked.may_have(*m));
     let with_addr = |m: NodeId| peers.addr(m).map(|addr| (m, addr));
-    unknown.filter_map(with_addr).take(EXTRA_MAX).collect()
+    unknown
+        .filter_map(with_addr)
+        .take(room.min(EXTRA_MAX))
+        .collect()
 }

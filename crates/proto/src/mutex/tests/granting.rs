@@ -286,3 +286,59 @@ fn who_abandons_a_lost_lock_does_not_say_that_its_work_has_stopped() {
         assert_eq!(cluster.host(1).mutex.locks().count(), 0, "nothing is left");
     }
 }
+
+/// An answer that does not fit into a datagram comes in pieces and counts when all are there.
+#[test]
+fn many_contenders_are_named_in_pieces_and_none_is_left_out() {
+    let mut c = Cluster::new(20);
+    for host in c.hosts.values_mut() {
+        host.mutex.shared.frames_max = 172;
+    }
+    let tickets: Vec<Ticket> = (1..=20).map(|n| c.acquire(n)).collect();
+    let mut longest = 0;
+    let mut pieces = 0;
+    while let Some(p) = c.wire.pop_front() {
+        longest = longest.max(crate::wire::frame_len(&p.msg));
+        pieces += usize::from(matches!(&p.msg, Msg::Reply(r) if r.piece.is_some()));
+        c.deliver(p);
+    }
+    assert!(
+        longest <= 172 && pieces > 100,
+        "{longest} bytes, {pieces} pieces"
+    );
+    for n in 1..=20 {
+        assert_eq!(c.holders(), [n]);
+        c.release(n, tickets[n as usize - 1]);
+        c.deliver_all();
+    }
+}
+
+#[test]
+fn an_answer_with_a_piece_missing_does_not_count() {
+    let mut c = Cluster::new(5);
+    for host in c.hosts.values_mut() {
+        host.mutex.shared.frames_max = 150;
+    }
+    c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.acquire(3);
+    c.deliver_all();
+    c.acquire(4);
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    let last =
+        |p: &Packet| matches!(&p.msg, Msg::Reply(r) if r.piece.is_some_and(|(i, n)| i + 1 == n));
+    assert!(c.take(last).len() >= 4);
+    c.deliver_all();
+    assert!(
+        c.lock_at(4)
+            .own
+            .as_ref()
+            .unwrap()
+            .asked
+            .values()
+            .all(|p| p.wit.is_none())
+    );
+}
