@@ -39,9 +39,12 @@ impl Lock {
         }
         let prio = Fence::new(r.prio, r.place, from.id);
         self.heard = self.heard.max(prio);
-        let newer_entry = |e: &Entry| e.life == from.life && e.ctr > r.ctr;
-        if self.is_done(from.id, from.life, r.ctr)
-            || self.table.get(&from.id).is_some_and(newer_entry)
+        // What a former life asked for has to run out first, where its work may go on (`zombie_safe`).
+        let in_front = |e: &Entry| match e.life == from.life {
+            true => e.ctr > r.ctr,
+            false => sh.config.zombie_safe,
+        };
+        if self.is_done(from.id, from.life, r.ctr) || self.table.get(&from.id).is_some_and(in_front)
         {
             return;
         }

@@ -39,6 +39,7 @@ impl ChaosParams {
     pub fn locks() -> ChaosParams {
         ChaosParams {
             nodes_max: 9,
+            calm: Duration::from_secs(300),
             locks: true,
             ..ChaosParams::default()
         }

@@ -99,8 +99,14 @@ fn with_zombie_safe_a_former_lifes_request_runs_out() {
     restart(&mut c, 1);
     c.deliver_all();
     assert_eq!(c.holders(), [0; 0]);
+    // Neither does the new life's request stand in for it: node 3 would forget the old one too soon, and
+    // node 2 would wait for it for ever.
+    let again = c.acquire(1);
+    c.deliver_all();
+    assert_eq!(c.lock_at(3).table[&id(1)].life, Life(1 << 16));
     c.pass(secs(12));
     assert_eq!(c.holders(), [2]);
+    c.release(1, again);
 }
 
 /// P9d, P9f: answers and releases of a former life are dropped, but for the floor.
