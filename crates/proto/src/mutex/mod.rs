@@ -15,6 +15,8 @@
 //! [`Config::drift_per_mille`], and there are never more nodes than [`Bound`] says. Left out: malicious members.
 
 mod ablation;
+mod answer;
+mod ask;
 mod census;
 #[cfg(feature = "_check")]
 mod check;
@@ -23,14 +25,17 @@ mod contend;
 mod coverage;
 mod event;
 mod fence;
+mod hold;
 mod lock;
 mod msg;
+mod order;
 pub mod paper;
 mod request;
 mod shared;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod view;
 mod witness;
 
 #[cfg(feature = "_check")]
@@ -42,7 +47,9 @@ pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, s
 pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
 pub use fence::{Fence, LockId, PLACES, ParseFenceError};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
+pub use order::{Acquire, Order};
 pub use request::Wait;
+pub use view::Standing;
 
 use crate::id::{Life, NodeId};
 use crate::membership;
@@ -50,23 +57,16 @@ use crate::protocol::{Cx, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use census::{Learned, Presence};
 use core::net::SocketAddr;
 use core::time::Duration;
 use lock::Lock;
-use request::{Own, Phase, Waiter};
 use serde::Serialize;
-use shared::{BREAK_STEP, Shared};
+use shared::Shared;
 use sync::Told;
 
 type MutexCx<'a> = Cx<'a, Mutex>;
-
-/// How often an operator's order is repeated.
-const BREAKS: u8 = 3;
-/// Contenders told in answer to one question.
-const SEEN_MAX: usize = 256;
 
 /// What locks read of membership: where others are.
 pub trait Peers {
@@ -105,42 +105,6 @@ impl Peers for membership::Membership {
     fn own_addr(&self) -> Option<SocketAddr> {
         Some(self.addr())
     }
-}
-
-/// A request of the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acquire {
-    /// The lock's name.
-    pub name: Arc<str>,
-    /// Names the request in events and in [`Order::Release`].
-    pub ticket: Ticket,
-    /// How.
-    pub mode: Mode,
-    /// For how long.
-    pub wait: Wait,
-    /// On what terms.
-    pub policy: Arc<Policy>,
-}
-
-/// Orders to locks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Get a lock. [`Event::Granted`] or [`Event::Refused`] follows.
-    Acquire(Acquire),
-    /// Give it back, stop waiting for it, or confirm after [`Event::Lost`] that the work has stopped.
-    Release(LockId, Ticket),
-    /// Give it up without saying so to anybody: who held it may be dead, and its work go on. Others get it
-    /// when the lease is over.
-    Abandon(LockId, Ticket),
-    /// Take it from whoever holds it. Safe only where the resource checks tokens.
-    Break(LockId),
-    /// Ask everybody who contends for a lock, or for any. [`Event::Seen`] follows for each contender and each one that
-    /// knows it.
-    Look(Option<LockId>, u32),
-    /// Where this node is, below [`PLACES`].
-    SetPlace(u16),
-    /// What was stored of earlier lives: no later token is smaller.
-    RestoreFence(u64),
 }
 
 /// Inputs of locks.
@@ -207,23 +171,6 @@ pub struct Stats {
     pub clocks_refused: u64,
 }
 
-/// Where a local request stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
-    /// The grant, if this node holds the lock.
-    pub held: Option<(Fence, Instant)>,
-    /// On how many nodes a grant stands or would stand.
-    pub bound: u32,
-    /// What said so.
-    pub source: Source,
-    /// How many have answered.
-    pub answered: u32,
-    /// Who is in the way.
-    pub blocker: Option<NodeId>,
-    /// Local requests behind it.
-    pub behind: usize,
-}
-
 /// All locks at one node.
 #[derive(Clone, Debug)]
 pub struct Mutex {
@@ -244,139 +191,6 @@ impl Mutex {
             nonce: life.0 as u32,
             breaks: Vec::new(),
         }
-    }
-
-    /// Counts since start.
-    pub fn stats(&self) -> &Stats {
-        &self.shared.stats
-    }
-
-    /// Settings.
-    pub fn config(&self) -> &Config {
-        &self.shared.config
-    }
-
-    /// Whether this node counts as a witness.
-    pub fn is_mature(&self) -> bool {
-        self.shared.mature
-    }
-
-    /// Whether this node has read the group's clock, and may ask for locks.
-    pub fn is_synced(&self) -> bool {
-        self.shared.synced
-    }
-
-    /// When this node counts as a witness, if it has read the clock by then.
-    pub fn matures_at(&self) -> Instant {
-        self.shared.started + self.shared.config.maturity()
-    }
-
-    /// Locks of which this node keeps track.
-    pub fn locks(&self) -> impl Iterator<Item = LockId> + '_ {
-        self.locks.keys().copied()
-    }
-
-    /// How many requests of other nodes this node remembers for a lock.
-    pub fn witnessed(&self, lock: LockId) -> usize {
-        self.locks.get(&lock).map_or(0, |l| l.table.len())
-    }
-
-    /// Token and end of the lease, if this node holds the lock.
-    pub fn held(&self, lock: LockId) -> Option<(Fence, Instant)> {
-        match self.own(lock)?.phase {
-            Phase::Held(hold) => Some((hold.token, hold.valid_until)),
-            Phase::Wait => None,
-        }
-    }
-
-    /// Local requests that hold a lock.
-    pub fn holders(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
-        let held = self.own(lock).filter(|own| !own.waits());
-        held.into_iter()
-            .flat_map(|own| own.waiters.iter().map(|w| w.ticket))
-    }
-
-    /// Local requests that wait for a lock, in their order.
-    pub fn waiting(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
-        let first = self.own(lock).filter(|own| own.waits());
-        let first = first.into_iter().flat_map(|own| &own.waiters);
-        let queue = self.locks.get(&lock).into_iter().flat_map(|l| &l.queue);
-        first.chain(queue).map(|w| w.ticket)
-    }
-
-    /// How this node holds a lock: as its mode says.
-    pub fn mode(&self, lock: LockId) -> Option<Mode> {
-        self.own(lock).map(Own::mode)
-    }
-
-    /// This node's own request for a lock: its number, its place in the queue and the token it would use.
-    pub fn requested(&self, lock: LockId) -> Option<(u32, Fence, Fence)> {
-        self.own(lock).map(|own| (own.ctr, own.prio, own.stamp))
-    }
-
-    /// Whether what was said still suffices for a lock that this node holds (I3).
-    pub fn is_ready(&self, now: Instant, lock: LockId) -> bool {
-        let Some(Phase::Held(hold)) = self.own(lock).map(|own| own.phase) else {
-            return false;
-        };
-        let ready = |l: &Lock| {
-            l.own
-                .as_ref()?
-                .ready_until(&self.shared, &l.done, hold.grounds.bound)
-        };
-        let until = self.locks.get(&lock).and_then(ready);
-        until.is_some_and(|(until, _)| until > now)
-    }
-
-    /// The answers that this node's own request for a lock counts on: of whom, in which life, to which
-    /// attempt of which request, and until when.
-    pub fn counted(
-        &self,
-        lock: LockId,
-    ) -> impl Iterator<Item = (NodeId, Life, ReqId, u32, Instant)> + '_ {
-        let (node, life) = (self.shared.me, self.shared.life);
-        self.own(lock).into_iter().flat_map(move |own| {
-            let req = ReqId {
-                node,
-                life,
-                ctr: own.ctr,
-            };
-            own.asked.iter().flat_map(move |(id, peer)| {
-                let wit = peer
-                    .wit
-                    .as_ref()
-                    .map(|w| (*id, w.life, req, w.attempt, w.valid_until));
-                let their = self.shared.census.life(*id).unwrap_or_default();
-                let consent = peer.consent.map(|c| (*id, their, req, c.0, c.1));
-                wit.into_iter().chain(consent)
-            })
-        })
-    }
-
-    /// The request of a node that this one remembers, and its latest attempt.
-    pub fn remembered(&self, lock: LockId, node: NodeId) -> Option<(ReqId, u32)> {
-        let entry = self.locks.get(&lock)?.table.get(&node)?;
-        let (life, ctr) = (entry.life, entry.ctr);
-        Some((ReqId { node, life, ctr }, entry.attempt))
-    }
-
-    /// Where this node's own request for a lock stands.
-    pub fn standing(&self, now: Instant, lock: LockId) -> Option<Standing> {
-        let own = self.own(lock)?;
-        let (bound, source) = own.upper(&mut self.shared.clone(), now);
-        let lock = self.locks.get(&lock)?;
-        Some(Standing {
-            held: self.held(lock.id),
-            bound,
-            source,
-            answered: own.asked.values().filter(|p| p.wit.is_some()).count() as u32,
-            blocker: own.blocker(&self.shared, &lock.done),
-            behind: lock.queue.len(),
-        })
-    }
-
-    fn own(&self, lock: LockId) -> Option<&Own> {
-        self.locks.get(&lock)?.own.as_ref()
     }
 
     /// What rides on pings and acks: the clock, once locks are in use.
@@ -429,101 +243,6 @@ impl Mutex {
         let ids: Vec<LockId> = self.locks.keys().copied().collect();
         for id in ids {
             self.with_lock(cx, peers, id, &mut f);
-        }
-    }
-
-    fn on_order(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, order: Order) {
-        match order {
-            Order::Acquire(acquire) => {
-                self.activate(cx, peers);
-                let lock = LockId::of(&acquire.name);
-                let Acquire {
-                    name,
-                    ticket,
-                    mode,
-                    wait,
-                    policy,
-                } = acquire;
-                let waiter = Waiter {
-                    ticket,
-                    mode,
-                    wait,
-                    policy,
-                    name,
-                    abandoned: false,
-                };
-                let taken = self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
-                    lock.acquire(cx, sh, peers, waiter);
-                });
-                if !taken {
-                    let why = Refusal::Full;
-                    cx.emit(Event::Refused { lock, ticket, why });
-                }
-            }
-            Order::Release(lock, ticket) => {
-                if self.locks.contains_key(&lock) {
-                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
-                        lock.release(cx, sh, peers, ticket);
-                    });
-                }
-            }
-            Order::Abandon(lock, ticket) => {
-                if self.locks.contains_key(&lock) {
-                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
-                        lock.abandon(cx, sh, peers, ticket);
-                    });
-                }
-            }
-            Order::Break(lock) => {
-                let seq = self.shared.clock + BREAK_STEP;
-                self.shared.advance(cx, seq);
-                self.breaks.retain(|b| b.0 != lock);
-                self.breaks.push((lock, Fence::end_of(seq), BREAKS));
-                self.repeat_breaks(cx, peers);
-            }
-            Order::Look(lock, nonce) => {
-                let members: Vec<NodeId> = self.shared.census.present().collect();
-                for id in members {
-                    cx.send(To::Node(id), Msg::Look { nonce, lock });
-                }
-                self.seen(cx.now, lock, nonce, |seen| cx.emit(Event::Seen(seen)));
-            }
-            Order::SetPlace(place) => self.shared.place = place % PLACES,
-            Order::RestoreFence(seq) => {
-                self.shared.see(seq);
-            }
-        }
-    }
-
-    fn repeat_breaks(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
-        let members: Vec<NodeId> = self.shared.census.present().collect();
-        for (lock, floor, left) in core::mem::take(&mut self.breaks) {
-            for id in &members {
-                cx.send(To::Node(*id), Msg::Break { lock, floor });
-            }
-            self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
-                lock.on_break(cx, sh, peers, floor)
-            });
-            if left > 1 {
-                self.breaks.push((lock, floor, left - 1));
-                cx.set_timer(Timer::Break, cx.now + self.shared.rto());
-            }
-        }
-    }
-
-    fn seen(&self, now: Instant, lock: Option<LockId>, nonce: u32, mut tell: impl FnMut(Seen)) {
-        let mut left = SEEN_MAX;
-        for found in self
-            .locks
-            .values()
-            .filter(|l| lock.is_none_or(|id| id == l.id))
-        {
-            found.seen(&self.shared, now, nonce, |seen| {
-                if left > 0 {
-                    left -= 1;
-                    tell(seen);
-                }
-            });
         }
     }
 

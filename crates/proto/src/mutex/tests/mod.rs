@@ -12,6 +12,7 @@ use crate::membership::Arrival;
 use crate::protocol::Effect;
 use crate::timer::TimerQueue;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 /// A message on its way.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,167 @@
+//! What a request makes of the answers it gets (H3).
+
+use super::ablation::Ablation;
+use super::event::Refusal;
+use super::lock::Lock;
+use super::msg::{Name, Reply};
+use super::request::{Done, Own, Resolution, Wait, Wit};
+use super::shared::Shared;
+use super::{MutexCx, Peers};
+use crate::id::NodeId;
+use crate::protocol::Sender;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+impl Lock {
+    /// An answer (H3).
+    pub(super) fn on_reply(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        from: &Sender,
+        mut reply: Reply,
+    ) {
+        let now = cx.now;
+        let mine = |own: &&mut Own| own.ctr == reply.ctr && reply.life == sh.life;
+        let Some(own) = self.own.as_mut().filter(mine) else {
+            return;
+        };
+        let waits = own.waits();
+        let latest = reply.names.iter().map(|n| n.seq).max().unwrap_or(0);
+        if !sh.see(reply.floor.seq()) || !sh.see(latest) {
+            return;
+        }
+        if waits {
+            self.floor = self.floor.max(reply.floor);
+        }
+        let Some(peer) = own.asked.get_mut(&from.id) else {
+            return;
+        };
+        let sent_at = peer
+            .sent_at(reply.attempt)
+            .filter(|_| reply.attempt >= peer.attempt_min)
+            .max(sh.lacks(Ablation::Attempts).then_some(now));
+        let valid_until = sent_at.map(|at| at + sh.config.usable(own.ttl));
+        let (Some(sent_at), Some(valid_until)) = (sent_at, valid_until.filter(|v| *v > now)) else {
+            sh.stats.replies_stale += 1;
+            return;
+        };
+        if !peer.assemble(&mut reply) {
+            return;
+        }
+        reply.names.sort_unstable_by_key(Name::prio);
+        if peer.sends.last().is_some_and(|s| s.0 == reply.attempt) {
+            sh.note_round_trip(now.since(sent_at));
+            // A young witness will soon count: ask it again as if it had not answered.
+            if reply.mature {
+                peer.rto = sh.rto();
+                peer.next_at = sent_at + own.ttl / 3;
+            }
+        }
+        if reply.consent {
+            let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);
+            if better {
+                let forever = sh.lacks(Ablation::ConsentLease).then_some(Instant::MAX);
+                peer.consent = Some((reply.attempt, forever.unwrap_or(valid_until)));
+            }
+        }
+        // A request of its own that came before ours and that it names no more is over: it heard of ours
+        // only after it had made that one.
+        let over = own.contenders.get(&from.id).filter(|n| {
+            let listed = reply.names.iter().any(|l| l.req == n.req);
+            n.req.life == from.life && n.prio() < own.prio && !listed
+        });
+        if let Some(ctr) = over.map(|n| n.req.ctr) {
+            own.settle(from.id, from.life, ctr);
+            self.finish(sh, now, from.id, from.life, ctr);
+        }
+        let named: Vec<(NodeId, Option<SocketAddr>)> =
+            reply.names.iter().map(|n| (n.req.node, n.addr)).collect();
+        let extra: Vec<_> = reply
+            .extra
+            .iter()
+            .map(|(id, addr)| (*id, Some(*addr)))
+            .collect();
+        let blocked = !reply.consent;
+        if self.take_wit(sh, from, reply, valid_until) && waits {
+            self.fresh_round(cx, sh);
+        }
+        self.ask(cx, sh, &named);
+        self.ask(cx, sh, &extra);
+        let trying = |own: &Own| own.waits() && own.waiters.iter().any(|w| w.wait == Wait::Try);
+        if blocked && self.own.as_ref().is_some_and(trying) {
+            return self.give_up(cx, sh, peers, Refusal::Busy);
+        }
+        self.check(cx, sh, peers);
+    }
+
+    /// Takes what a witness says. Whether a contender that was in the way is gone without a word.
+    pub(super) fn take_wit(
+        &mut self,
+        sh: &Shared,
+        from: &Sender,
+        reply: Reply,
+        valid_until: Instant,
+    ) -> bool {
+        let Some(own) = &mut self.own else {
+            return false;
+        };
+        for name in &reply.names {
+            self.heard = self.heard.max(name.prio());
+            let known = own.contenders.entry(name.req.node).or_insert(*name);
+            if (known.req.life, known.req.ctr) < (name.req.life, name.req.ctr) {
+                *known = *name;
+            }
+        }
+        let Some(peer) = own.asked.get_mut(&from.id) else {
+            return false;
+        };
+        let old = match peer.wit.take() {
+            Some(old) if old.life == from.life => {
+                let older = reply.grant_no == old.grant_no && reply.attempt < old.attempt
+                    || reply.grant_no != old.grant_no && reply.attempt <= old.attempt;
+                if older {
+                    peer.wit = Some(old);
+                    return false;
+                }
+                Some(old)
+            }
+            _ => None,
+        };
+        let same_entry = old.as_ref().is_some_and(|o| o.grant_no == reply.grant_no);
+        let mut names = reply.names;
+        let over = |d: &Done, n: &Name| d.life == n.req.life && n.req.ctr <= d.ctr;
+        names.retain(|n| !self.done.get(&n.req.node).is_some_and(|d| over(d, n)));
+        let mut gone = Vec::new();
+        if let Some(old) = old {
+            let listed = |list: &[Name], name: &Name| {
+                let at = list.binary_search_by_key(&name.prio(), Name::prio);
+                at.is_ok_and(|at| list[at].req == name.req)
+            };
+            gone = old
+                .names
+                .iter()
+                .filter(|n| !listed(&names, n))
+                .copied()
+                .collect();
+            if same_entry {
+                // Those that came after us were told of us: they are not in our way.
+                names.retain(|n| listed(&old.names, n));
+            }
+        }
+        peer.wit = Some(Wit {
+            life: from.life,
+            attempt: reply.attempt,
+            grant_no: reply.grant_no,
+            stamp: reply.stamp,
+            mature: reply.mature,
+            window: reply.window,
+            valid_until,
+            names,
+        });
+        gone.iter()
+            .any(|n| own.resolution(sh, &self.done, n) == Resolution::No)
+    }
+}

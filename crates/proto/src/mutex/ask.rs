@@ -1,0 +1,208 @@
+//! Whom a request asks, when again, and where it stands in the queue.
+
+use super::ablation::Ablation;
+use super::lock::{Lock, millis, to};
+use super::msg::{Asked, Msg, Request};
+use super::request::{Own, Peer, Waiter, Wit};
+use super::shared::Shared;
+use super::{FanOut, Fence, MutexCx, Peers, Service};
+use crate::id::NodeId;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// Groups up to this size are asked as a whole.
+const ALL_MAX: usize = 64;
+/// How many more than a majority larger groups are asked.
+const SLACK: u16 = 16;
+/// Longest time between two questions to the one in the way.
+const BLOCKER_RTO_MAX: Duration = Duration::from_secs(1);
+
+impl Lock {
+    /// A place in the queue behind all that were heard of.
+    pub(super) fn place(&self, sh: &Shared, waiter: &Waiter) -> Fence {
+        let last = self.heard.max(self.floor);
+        if waiter.policy.service == Service::Elevator && last.seq() > 0 {
+            let ahead = Fence::new(last.seq(), sh.place, sh.me);
+            if ahead > last {
+                return ahead;
+            }
+            return Fence::new(last.seq() + 1, sh.place, sh.me);
+        }
+        let place = match waiter.policy.service {
+            Service::Elevator => sh.place,
+            Service::Arrival => 0,
+        };
+        Fence::new(sh.clock.max(last.seq()) + 1, place, sh.me)
+    }
+
+    /// Asks those that were not asked yet, as part of the attempt under way.
+    pub(super) fn ask(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        targets: &[(NodeId, Option<SocketAddr>)],
+    ) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let mut new = Vec::new();
+        let room = usize::from(sh.config.contenders_max) + sh.window(cx.now) as usize;
+        for (id, addr) in targets {
+            if *id != sh.me && !own.asked.contains_key(id) && own.asked.len() < room {
+                let addr = addr.filter(|_| !sh.census.is_here(*id));
+                own.asked.insert(*id, Peer::new(addr, sh.rto(), 0));
+                new.push(*id);
+            }
+        }
+        self.send(cx, sh, &new);
+    }
+
+    /// Sends the request as it is to some that were asked.
+    pub(super) fn send(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, ids: &[NodeId]) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        if ids.is_empty() {
+            return;
+        }
+        let (upper, _) = own.upper(sh, cx.now);
+        let mut asked = Asked::default();
+        own.asked.keys().for_each(|id| asked.add(*id));
+        let short = own.waits() && own.asked.len() < upper as usize / 2;
+        let request = Request {
+            lock: self.id,
+            ctr: own.ctr,
+            prio: own.prio.seq(),
+            stamp: own.stamp.seq(),
+            place: own.prio.place(),
+            mode: own.mode(),
+            held: !own.waits(),
+            attempt: own.attempt,
+            ttl_ms: millis(own.ttl),
+            clock: sh.clock,
+            asked: short.then_some(asked),
+        };
+        for id in ids {
+            let Some(peer) = own.asked.get_mut(id) else {
+                continue;
+            };
+            peer.note_sent(own.attempt, cx.now);
+            peer.next_at = cx.now + peer.rto;
+            peer.rto = (peer.rto * 3 / 2).min(own.ttl / 4).max(sh.config.retry);
+            if !sh.census.is_here(*id) {
+                peer.next_at = cx.now + own.ttl / 4;
+            }
+            cx.send(to(*id, peer.addr), Msg::Request(request));
+        }
+    }
+
+    /// Asks everybody again; what was said before does not count (H3).
+    pub(super) fn fresh_round(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        if sh.lacks(Ablation::FreshRound) {
+            return;
+        }
+        sh.stats.fresh_rounds += 1;
+        own.attempt += 1;
+        for peer in own.asked.values_mut() {
+            peer.forget(own.attempt);
+        }
+        let all: Vec<NodeId> = own.asked.keys().copied().collect();
+        self.send(cx, sh, &all);
+    }
+
+    /// Asks the one in the way again, soon.
+    pub(super) fn press(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let Some(blocker) = own.blocker(sh, &self.done) else {
+            return;
+        };
+        if let Some(peer) = own.asked.get_mut(&blocker) {
+            let last = peer.sends.last().map_or(cx.now, |s| s.1);
+            peer.next_at = peer
+                .next_at
+                .min(last + peer.rto.min(BLOCKER_RTO_MAX))
+                .max(cx.now);
+        }
+        // When it should have been forgotten, ask those who named it.
+        for peer in own.asked.values_mut() {
+            let named = |w: &Wit| {
+                w.names
+                    .iter()
+                    .find(|n| n.req.node == blocker)
+                    .map(|n| n.left_ms)
+            };
+            if let Some(left) = peer.wit.as_ref().and_then(named) {
+                let last = peer.sends.last().map_or(cx.now, |s| s.1);
+                let over = last + Duration::from_millis(u64::from(left)) + sh.config.guard;
+                peer.next_at = peer.next_at.min(over.max(cx.now + sh.config.guard));
+            }
+        }
+    }
+
+    /// Asks more members when those asked do not answer.
+    pub(super) fn widen(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
+        let Some(own) = self.own.as_ref().filter(|own| own.waits()) else {
+            return;
+        };
+        let answered = own.asked.values().filter(|p| p.wit.is_some()).count();
+        let (upper, _) = own.upper(sh, cx.now);
+        if answered > upper as usize / 2 {
+            return;
+        }
+        let mut more = candidates(own, sh, peers);
+        more.retain(|(id, _)| !own.asked.contains_key(id));
+        more.truncate(usize::from(SLACK));
+        self.ask(cx, sh, &more);
+    }
+
+    /// A member has come: it may be needed.
+    pub(super) fn on_up(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        id: NodeId,
+    ) {
+        if let Some(own) = &self.own
+            && targets(own, sh, cx.now, peers).iter().any(|t| t.0 == id)
+        {
+            self.ask(cx, sh, &[(id, None)]);
+        }
+        self.check(cx, sh, peers);
+    }
+}
+
+/// Members that can stand behind a grant, the nearest first.
+fn candidates(own: &Own, sh: &Shared, peers: &dyn Peers) -> Vec<(NodeId, Option<SocketAddr>)> {
+    let bound = own.bound(sh);
+    let able = sh.census.present().filter(|id| bound.admits(*id));
+    let mut able: Vec<(NodeId, Option<SocketAddr>)> = able.map(|id| (id, None)).collect();
+    able.sort_by(|a, b| peers.distance(a.0).total_cmp(&peers.distance(b.0)));
+    able
+}
+
+/// Whom a request asks first.
+pub(super) fn targets(
+    own: &Own,
+    sh: &mut Shared,
+    now: Instant,
+    peers: &dyn Peers,
+) -> Vec<(NodeId, Option<SocketAddr>)> {
+    let (upper, _) = own.upper(sh, now);
+    let mut all = candidates(own, sh, peers);
+    let slack = match own.policy().map_or(FanOut::Auto, |p| p.fan_out) {
+        FanOut::All => return all,
+        FanOut::Auto if all.len() < ALL_MAX => return all,
+        FanOut::Auto => SLACK,
+        FanOut::Nearest(slack) => slack,
+    };
+    all.truncate(upper as usize / 2 + 1 + usize::from(slack));
+    all
+}

@@ -1,0 +1,224 @@
+//! When what was said is enough, and for how long: granting, renewing and losing a lock (H4, H5).
+
+use super::ablation::Ablation;
+use super::event::{Event, Grounds, Loss, Refusal};
+use super::lock::Lock;
+use super::request::{Hold, Phase, Wait, Waiter};
+use super::shared::Shared;
+use super::{Fence, Mode, MutexCx, Peers};
+use crate::id::NodeId;
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+impl Lock {
+    /// Looks whether what was said is enough (H4), or still is (H5).
+    pub(super) fn check(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let (upper, source) = own.upper(sh, cx.now);
+        let ready = own.ready_until(sh, &self.done, upper);
+        let ready = ready.filter(|(until, _)| *until > cx.now);
+        // Also who needs nobody else holds for no longer than a lease at a time.
+        let lease = cx.now + sh.config.usable(own.ttl);
+        let ready = ready.map(|(until, counted)| (until.min(lease), counted));
+        if let Phase::Held(hold) = own.phase {
+            return self.review(
+                cx,
+                sh,
+                peers,
+                hold,
+                ready,
+                Grounds {
+                    bound: upper,
+                    source,
+                    counted: 0,
+                },
+            );
+        }
+        let Some((until, counted)) = ready else {
+            return self.press(cx, sh);
+        };
+        let shared = own.mode() == Mode::Shared;
+        let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
+        if !shared && own.stamp <= self.floor && !free {
+            // The claim: a majority records a greater token before it is used (A11).
+            sh.stats.claims += 1;
+            let seq = self.floor.seq() + 1;
+            own.stamp = Fence::new(seq, own.prio.place(), sh.me);
+            own.attempt += 1;
+            sh.advance(cx, seq);
+            let all: Vec<NodeId> = own.asked.keys().copied().collect();
+            self.send(cx, sh, &all);
+            if self.own.as_ref().is_some_and(|own| own.asked.is_empty()) {
+                self.check(cx, sh, peers);
+            }
+            return;
+        }
+        let mut token = if shared { self.floor } else { own.stamp };
+        if token <= self.floor && sh.lacks(Ablation::Recording) {
+            token = Fence::new(self.floor.seq() + 1, own.prio.place(), sh.me);
+        }
+        let hold_max = own.policy().and_then(|p| p.hold_max);
+        let hold_end = hold_max.map_or(Instant::MAX, |span| cx.now + span);
+        let hold = Hold {
+            token,
+            turns: 0,
+            valid_until: until.min(hold_end),
+            renew_at: cx.now + own.ttl / 3,
+            grounds: Grounds {
+                bound: upper,
+                source,
+                counted,
+            },
+            grace: None,
+            hold_end,
+        };
+        own.phase = Phase::Held(hold);
+        own.deadline = None;
+        sh.stats.grants += 1;
+        for waiter in &own.waiters {
+            cx.emit(granted(self.id, waiter, &hold));
+        }
+        while shared && self.queue.front().is_some_and(|w| w.mode == Mode::Shared) {
+            if let Some(waiter) = self.queue.pop_front() {
+                self.join(cx, waiter);
+            }
+        }
+    }
+
+    /// Whether the grant still stands (H5).
+    pub(super) fn review(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        mut hold: Hold,
+        ready: Option<(Instant, u32)>,
+        grounds: Grounds,
+    ) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let before = hold.valid_until;
+        hold.renew_at = cx.now + own.ttl / 3;
+        if let Some((until, counted)) = ready {
+            hold.grounds = Grounds { counted, ..grounds };
+            hold.grace = None;
+            hold.valid_until = until.min(hold.hold_end);
+        } else if grounds.bound > hold.grounds.bound
+            && let Some((until, _)) = own.ready_until(sh, &self.done, hold.grounds.bound)
+        {
+            // The group has grown. Newcomers count for nobody yet: there is time to ask them.
+            let grace = *hold.grace.get_or_insert(cx.now + own.ttl / 3);
+            hold.valid_until = until.min(hold.hold_end).min(grace);
+        } else {
+            hold.valid_until = cx.now;
+        }
+        own.phase = Phase::Held(hold);
+        if hold.valid_until <= cx.now {
+            let why = if hold.hold_end <= cx.now {
+                Loss::HeldTooLong
+            } else {
+                Loss::Expired
+            };
+            return self.lose(cx, sh, peers, why);
+        }
+        if hold.valid_until > before {
+            cx.emit(Event::Renewed {
+                lock: self.id,
+                valid_until: hold.valid_until,
+            });
+        }
+    }
+
+    /// Deadlines of the request under way, and of those behind it.
+    pub(super) fn poll(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
+        let now = cx.now;
+        let id = self.id;
+        self.queue.retain(|w| {
+            let over = matches!(w.wait, Wait::Until(at) if at <= now);
+            if over {
+                let why = Refusal::Timeout;
+                cx.emit(Event::Refused {
+                    lock: id,
+                    ticket: w.ticket,
+                    why,
+                });
+            }
+            !over
+        });
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        for peer in own.asked.values_mut() {
+            sh.stats.lapses += u64::from(peer.lapse(now));
+        }
+        if own.waits() && own.deadline.is_some_and(|d| d <= now) {
+            return self.give_up(cx, sh, peers, Refusal::Timeout);
+        }
+        self.check(cx, sh, peers);
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        if let Phase::Held(hold) = own.phase
+            && hold.hold_end <= hold.valid_until
+        {
+            // It ends then, renewed or not.
+            own.asked
+                .values_mut()
+                .for_each(|p| p.next_at = Instant::MAX);
+            own.phase = Phase::Held(Hold {
+                renew_at: Instant::MAX,
+                ..hold
+            });
+            return;
+        }
+        let due = own.asked.iter().filter(|(_, p)| p.next_at <= now);
+        let due: Vec<NodeId> = due.map(|(id, _)| *id).collect();
+        if due.is_empty() {
+            return;
+        }
+        own.attempt += 1;
+        self.send(cx, sh, &due);
+        self.widen(cx, sh, peers);
+    }
+
+    /// The lease is over: the holder must stop. Others are told when it did.
+    pub(super) fn lose(
+        &mut self,
+        cx: &mut MutexCx<'_>,
+        sh: &mut Shared,
+        peers: &dyn Peers,
+        why: Loss,
+    ) {
+        let Some(own) = self.own.take() else {
+            return;
+        };
+        sh.stats.losses += 1;
+        if let Phase::Held(hold) = own.phase {
+            self.raise_floor(hold.token);
+        }
+        for waiter in &own.waiters {
+            cx.emit(Event::Lost {
+                lock: self.id,
+                ticket: waiter.ticket,
+                why,
+            });
+        }
+        self.stops_later(&own);
+        self.let_pass(cx, sh, peers);
+        self.next(cx, sh, peers);
+    }
+}
+
+pub(super) fn granted(lock: super::LockId, waiter: &Waiter, hold: &Hold) -> Event {
+    Event::Granted {
+        lock,
+        ticket: waiter.ticket,
+        mode: waiter.mode,
+        token: hold.token,
+        valid_until: hold.valid_until,
+        grounds: hold.grounds,
+    }
+}

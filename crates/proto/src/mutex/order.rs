@@ -1,0 +1,132 @@
+//! What an application orders.
+
+use super::event::{Event, Refusal, Ticket};
+use super::fence::{Fence, LockId, PLACES};
+use super::msg::Msg;
+use super::request::{Wait, Waiter};
+use super::shared::BREAK_STEP;
+use super::{Mode, Mutex, MutexCx, Peers, Policy, Timer};
+use crate::id::NodeId;
+use crate::protocol::To;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// How often an operator's order is repeated.
+const BREAKS: u8 = 3;
+
+/// A request of the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquire {
+    /// The lock's name.
+    pub name: Arc<str>,
+    /// Names the request in events and in [`Order::Release`].
+    pub ticket: Ticket,
+    /// How.
+    pub mode: Mode,
+    /// For how long.
+    pub wait: Wait,
+    /// On what terms.
+    pub policy: Arc<Policy>,
+}
+
+/// Orders to locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Get a lock. [`Event::Granted`] or [`Event::Refused`] follows.
+    Acquire(Acquire),
+    /// Give it back, stop waiting for it, or confirm after [`Event::Lost`] that the work has stopped.
+    Release(LockId, Ticket),
+    /// Give it up without saying so to anybody: who held it may be dead, and its work go on. Others get it
+    /// when the lease is over.
+    Abandon(LockId, Ticket),
+    /// Take it from whoever holds it. Safe only where the resource checks tokens.
+    Break(LockId),
+    /// Ask everybody who contends for a lock, or for any. [`Event::Seen`] follows for each contender and each one that
+    /// knows it.
+    Look(Option<LockId>, u32),
+    /// Where this node is, below [`PLACES`].
+    SetPlace(u16),
+    /// What was stored of earlier lives: no later token is smaller.
+    RestoreFence(u64),
+}
+
+impl Mutex {
+    pub(super) fn on_order(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, order: Order) {
+        match order {
+            Order::Acquire(acquire) => {
+                self.activate(cx, peers);
+                let lock = LockId::of(&acquire.name);
+                let Acquire {
+                    name,
+                    ticket,
+                    mode,
+                    wait,
+                    policy,
+                } = acquire;
+                let waiter = Waiter {
+                    ticket,
+                    mode,
+                    wait,
+                    policy,
+                    name,
+                    abandoned: false,
+                };
+                let taken = self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                    lock.acquire(cx, sh, peers, waiter);
+                });
+                if !taken {
+                    let why = Refusal::Full;
+                    cx.emit(Event::Refused { lock, ticket, why });
+                }
+            }
+            Order::Release(lock, ticket) => {
+                if self.locks.contains_key(&lock) {
+                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                        lock.release(cx, sh, peers, ticket);
+                    });
+                }
+            }
+            Order::Abandon(lock, ticket) => {
+                if self.locks.contains_key(&lock) {
+                    self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                        lock.abandon(cx, sh, peers, ticket);
+                    });
+                }
+            }
+            Order::Break(lock) => {
+                let seq = self.shared.clock + BREAK_STEP;
+                self.shared.advance(cx, seq);
+                self.breaks.retain(|b| b.0 != lock);
+                self.breaks.push((lock, Fence::end_of(seq), BREAKS));
+                self.repeat_breaks(cx, peers);
+            }
+            Order::Look(lock, nonce) => {
+                let members: Vec<NodeId> = self.shared.census.present().collect();
+                for id in members {
+                    cx.send(To::Node(id), Msg::Look { nonce, lock });
+                }
+                self.seen(cx.now, lock, nonce, |seen| cx.emit(Event::Seen(seen)));
+            }
+            Order::SetPlace(place) => self.shared.place = place % PLACES,
+            Order::RestoreFence(seq) => {
+                self.shared.see(seq);
+            }
+        }
+    }
+
+    pub(super) fn repeat_breaks(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        let members: Vec<NodeId> = self.shared.census.present().collect();
+        for (lock, floor, left) in core::mem::take(&mut self.breaks) {
+            for id in &members {
+                cx.send(To::Node(*id), Msg::Break { lock, floor });
+            }
+            self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+                lock.on_break(cx, sh, peers, floor)
+            });
+            if left > 1 {
+                self.breaks.push((lock, floor, left - 1));
+                cx.set_timer(Timer::Break, cx.now + self.shared.rto());
+            }
+        }
+    }
+}
