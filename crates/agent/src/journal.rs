@@ -78,6 +78,14 @@ fn log(event: &Event) {
         Event::SteppedDown { election, .. } => {
             tracing::info!("this node leads election {election} no more");
         }
+        Event::LockLost { lock, why, .. } => tracing::warn!("lock {lock} is lost: {why}"),
+        Event::LockWitness => tracing::info!("this node counts as a witness of locks"),
+        Event::TokensFromClock => {
+            tracing::warn!(
+                "too few members remember the clock of lock tokens: that they still grow rests on \
+                 state directories and clocks"
+            );
+        }
         other => tracing::info!("{other:?}"),
     }
 }

@@ -13,6 +13,12 @@
 //! | `POST /v1/elections/NAME/campaign` | stands in it; takes an [`api::CampaignRequest`] or nothing |
 //! | `POST /v1/elections/NAME/withdraw` | stands in it no more |
 //! | `POST /v1/elections/NAME/resign` | stops leading; takes an [`api::ResignRequest`] or nothing |
+//! | `GET /v1/locks` | who holds and who waits, of all locks: [`api::LocksView`] |
+//! | `GET /v1/locks/NAME` | the same of one |
+//! | `POST /v1/locks/NAME` | takes a lock, as an [`api::LockRequest`] or nothing says, for as long as the answer is read: server-sent events, each an [`api::RequestView`] |
+//! | `GET /v1/locks/NAME/REQUEST` | how a request that holds a lock stands: [`api::RequestView`] |
+//! | `DELETE /v1/locks/NAME/REQUEST` | releases; who closes the stream without it may still be at work, so the lease runs out |
+//! | `POST /v1/locks/NAME/break` | takes it from whoever holds it: safe only where tokens are checked |
 //! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
 //! | `GET /v1/stats` | counters |
 //! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
@@ -36,7 +42,8 @@ mod routes;
 
 pub use agent::{Agent, AgentError};
 pub use config::{
-    Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawMembership,
+    Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawLocks,
+    RawMembership, parse_bound,
 };
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

@@ -4,7 +4,7 @@ use crate::Answer;
 use crate::output;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawMembership, journal,
+    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawLocks, RawMembership, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
@@ -54,6 +54,13 @@ pub(crate) struct Args {
     /// Watch elections and stand in none
     #[arg(long)]
     observer: bool,
+    /// Lease of locks, the default and the longest; use the same everywhere [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    lock_ttl: Option<Duration>,
+    /// One of the first nodes of a new group: counts as a witness of locks at once. Not heeded when the
+    /// state directory knows of an earlier life
+    #[arg(long)]
+    bootstrap: bool,
     /// How often a member is probed; use the same everywhere [default: the profile's, 1s]
     #[arg(long, value_parser = humantime::parse_duration)]
     period: Option<Duration>,
@@ -99,6 +106,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         observer: args.observer.then_some(true),
         election: args.campaign.into_iter().map(stands_in).collect(),
         elections: RawElections::default(),
+        lock: RawLocks {
+            ttl: args.lock_ttl,
+            bootstrap: args.bootstrap.then_some(true),
+            ..RawLocks::default()
+        },
         membership: RawMembership {
             probe_period: args.period,
             ..RawMembership::default()

@@ -1,14 +1,19 @@
 //! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
 
 mod election;
+mod lock;
 
 pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest,
 };
 
+pub use lock::{
+    BreakRequest, ContenderView, LockRequest, LockView, LocksView, ReadinessView, RequestView,
+};
+
 pub(crate) use election::preempt;
 
-use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Status, Token};
+use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness, Status, Token};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -77,11 +82,14 @@ pub struct SelfView {
     pub members: BTreeMap<String, usize>,
     /// Version of the program.
     pub version: String,
+    /// Whether it may ask for locks and counts as a witness of them.
+    #[serde(default)]
+    pub locks: ReadinessView,
 }
 
 impl SelfView {
     /// From the list of one node.
-    pub(crate) fn new(members: &[Member], group: &str) -> Option<SelfView> {
+    pub(crate) fn new(members: &[Member], group: &str, locks: Readiness) -> Option<SelfView> {
         let own = members.iter().find(|m| m.is_self)?;
         let statuses = [Status::Alive, Status::Suspect, Status::Failed, Status::Left];
         let count = |status| members.iter().filter(|m| m.status == status).count();
@@ -90,6 +98,7 @@ impl SelfView {
             group: group.to_owned(),
             members: statuses.map(|s| (s.to_string(), count(s))).into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            locks: locks.into(),
         })
     }
 }
@@ -131,11 +140,12 @@ pub struct EventView {
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
     /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
-    /// node leads and may act), `stepped_down`, `subscribed` (the first of every stream: nothing after
+    /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
+    /// node counts as one from now on), `tokens_from_clock`, `subscribed` (the first of every stream: nothing after
     /// it is missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
-    /// `self_accused`: `suspected`, `failed`.
+    /// `self_accused`: `suspected`, `failed`. `lock_lost`: in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The member right after the change.
@@ -159,9 +169,13 @@ pub struct EventView {
     /// `leader_changed`: who leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<LeaderView>,
-    /// `became_leader`, `stepped_down`: by which token this node leads, or led.
+    /// `became_leader`, `stepped_down`: by which token this node leads, or led. `lock_lost`: by which it
+    /// held the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// `lock_lost`: name of the lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -273,6 +287,14 @@ impl From<&Event> for EventView {
             Event::SteppedDown { election, token } => {
                 EventView::of_election("stepped_down", election, Some(token))
             }
+            Event::LockLost { lock, token, why } => EventView {
+                lock: Some(lock.to_string()),
+                token: Some(token.to_string()),
+                reason: Some(why.to_string()),
+                ..EventView::named("lock_lost")
+            },
+            Event::LockWitness => EventView::named("lock_witness"),
+            Event::TokensFromClock => EventView::named("tokens_from_clock"),
             // A newer library may know more; its name is better than nothing.
             _ => EventView::named("unknown"),
         }

@@ -2,8 +2,10 @@
 //! the only door, so code behind it never checks again.
 
 mod election;
+mod lock;
 
 pub use election::{ElectionConfig, RawElection, RawElections};
+pub use lock::{RawLocks, parse_bound};
 
 use crate::listen::HttpAddr;
 use consort::membership::SuspicionTimeout;
@@ -76,6 +78,9 @@ pub struct RawConfig {
     /// Of all elections.
     #[serde(default)]
     pub elections: RawElections,
+    /// Of locks.
+    #[serde(default)]
+    pub lock: RawLocks,
     /// Of membership.
     #[serde(default)]
     pub membership: RawMembership,
@@ -190,6 +195,7 @@ impl RawConfig {
             observer: self.observer.or(file.observer),
             election,
             elections: self.elections.over(file.elections),
+            lock: self.lock.over(file.lock),
             membership: RawMembership {
                 probe_period: m.probe_period.or(f.probe_period),
                 probe_helpers: m.probe_helpers.or(f.probe_helpers),
@@ -247,6 +253,7 @@ impl TryFrom<RawConfig> for Config {
         };
         let mut protocol = protocol(profile, raw.group, raw.membership);
         raw.elections.apply(&mut protocol)?;
+        raw.lock.apply(&mut protocol)?;
         let elections = raw.election.into_iter().map(|e| e.check(&raw.tags));
         let elections = elections.collect::<Result<Vec<_>, _>>()?;
         let config = Config {

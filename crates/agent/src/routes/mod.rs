@@ -1,6 +1,7 @@
 //! The HTTP interface.
 
 mod election;
+mod lock;
 
 use crate::api::{Done, EventView, JoinRequest, MemberView, SelfView};
 use crate::error::ApiError;
@@ -36,6 +37,7 @@ struct Served {
     node: Node,
     group: Arc<str>,
     leases: election::Leases,
+    holders: lock::Holders,
 }
 
 /// All routes for one node.
@@ -49,6 +51,7 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
         .route("/v1/stats", get(stats))
         .route("/v1/health", get(health))
         .merge(election::router())
+        .merge(lock::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -57,12 +60,14 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
             node,
             group: group.into(),
             leases: election::Leases::default(),
+            holders: lock::Holders::default(),
         })
 }
 
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
-    let view = SelfView::new(&members, &served.group).ok_or(Stopped)?;
+    let locks = answer(served.node.lock_readiness()).await?;
+    let view = SelfView::new(&members, &served.group, locks).ok_or(Stopped)?;
     Ok(Json(view))
 }
 
@@ -138,13 +143,13 @@ async fn events(
 
 async fn not_found() -> ApiError {
     let message = "no such path; see /v1/self, members, join, leave, events, elections, churn, \
-                   stats, health";
+                   locks, stats, health";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }
 
 async fn method_not_allowed() -> ApiError {
-    let message = "another method is needed: POST for join, leave, campaign, withdraw and resign, \
-                   GET for the others";
+    let message = "another method is needed: POST for join, leave, campaign, withdraw, resign, for \
+                   taking a lock and for break, DELETE for releasing one, GET for the others";
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",

@@ -1,0 +1,161 @@
+//! Settings of locks.
+
+use super::{ConfigError, set};
+use consort::{Bound, NodeId};
+use core::time::Duration;
+use serde::Deserialize;
+
+/// Settings of locks; [`consort::mutex::Config`] tells what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(
+    missing_docs,
+    reason = "named and documented in consort::mutex::Config"
+)]
+pub struct RawLocks {
+    #[serde(default, with = "humantime_serde::option")]
+    pub ttl: Option<Duration>,
+    /// Default: `ttl`, if that is given.
+    #[serde(default, with = "humantime_serde::option")]
+    pub ttl_max: Option<Duration>,
+    pub drift_per_mille: Option<u16>,
+    #[serde(default, with = "humantime_serde::option")]
+    pub guard: Option<Duration>,
+    pub notice_per_mille: Option<u16>,
+    #[serde(default, with = "humantime_serde::option")]
+    pub retry: Option<Duration>,
+    /// `"observed"`, `{ floor = n }` or `{ voters = ["id", …] }`.
+    pub bound: Option<toml::Value>,
+    pub bootstrap: Option<bool>,
+    /// Default yes: the work that an agent's lock protects is done by other processes, which may outlive it.
+    pub zombie_safe: Option<bool>,
+    pub walks: Option<bool>,
+    pub locks_max: Option<u16>,
+    pub contenders_max: Option<u16>,
+    pub waiters_max: Option<u16>,
+}
+
+impl RawLocks {
+    /// These settings where given, else those of `file`.
+    pub(super) fn over(self, file: RawLocks) -> RawLocks {
+        RawLocks {
+            ttl: self.ttl.or(file.ttl),
+            ttl_max: self.ttl_max.or(file.ttl_max),
+            drift_per_mille: self.drift_per_mille.or(file.drift_per_mille),
+            guard: self.guard.or(file.guard),
+            notice_per_mille: self.notice_per_mille.or(file.notice_per_mille),
+            retry: self.retry.or(file.retry),
+            bound: self.bound.or(file.bound),
+            bootstrap: self.bootstrap.or(file.bootstrap),
+            zombie_safe: self.zombie_safe.or(file.zombie_safe),
+            walks: self.walks.or(file.walks),
+            locks_max: self.locks_max.or(file.locks_max),
+            contenders_max: self.contenders_max.or(file.contenders_max),
+            waiters_max: self.waiters_max.or(file.waiters_max),
+        }
+    }
+
+    pub(super) fn apply(self, config: &mut consort::Config) -> Result<(), ConfigError> {
+        let m = &mut config.mutex;
+        m.zombie_safe = self.zombie_safe.unwrap_or(true);
+        set(&mut m.ttl_max, self.ttl_max.or(self.ttl));
+        // A shorter limit is one for the default too.
+        let ttl = self.ttl.or(self.ttl_max.map(|max| max.min(m.ttl)));
+        set(&mut m.ttl, ttl);
+        set(&mut m.drift_per_mille, self.drift_per_mille);
+        set(&mut m.guard, self.guard);
+        set(&mut m.notice_per_mille, self.notice_per_mille);
+        set(&mut m.retry, self.retry);
+        set(&mut m.bootstrap, self.bootstrap);
+        set(&mut m.walks, self.walks);
+        set(&mut m.locks_max, self.locks_max);
+        set(&mut m.contenders_max, self.contenders_max);
+        set(&mut m.waiters_max, self.waiters_max);
+        if let Some(value) = self.bound {
+            m.bound = bound(&value).ok_or(ConfigError::Value {
+                key: "lock.bound",
+                value: value.to_string(),
+                expected: "write \"observed\", { floor = 5 } or { voters = [\"c0ffee\", …] } (ids of nodes)"
+                    .to_owned(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn bound(value: &toml::Value) -> Option<Bound> {
+    if let Some(word) = value.as_str() {
+        return parse_bound(word).ok();
+    }
+    let table = value.as_table().filter(|t| t.len() == 1)?;
+    if let Some(floor) = table.get("floor") {
+        return Some(Bound::Floor(u16::try_from(floor.as_integer()?).ok()?));
+    }
+    let voters = table.get("voters")?.as_array()?;
+    let voters = voters.iter().map(|v| v.as_str()?.parse().ok());
+    Some(Bound::Voters(voters.collect::<Option<Vec<NodeId>>>()?))
+}
+
+/// Reads `observed`, `floor:N` or `voters:ID,ID,…`.
+pub fn parse_bound(text: &str) -> Result<Bound, String> {
+    let expected = || {
+        format!(
+            "`{text}` is no bound; write observed, floor:5, or voters:c0ffee,beef (ids of nodes)"
+        )
+    };
+    match text.split_once(':') {
+        None if text == "observed" => Ok(Bound::Observed),
+        Some(("floor", n)) => n.parse().map(Bound::Floor).map_err(|_| expected()),
+        Some(("voters", ids)) => {
+            let ids = ids.split(',').map(|id| id.trim().parse());
+            let ids = ids.collect::<Result<Vec<NodeId>, _>>();
+            ids.map(Bound::Voters).map_err(|_| expected())
+        }
+        _ => Err(expected()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(text: &str) -> Result<consort::mutex::Config, String> {
+        let raw: RawLocks = toml::from_str(text).map_err(|e| e.to_string())?;
+        let mut config = consort::Config::default();
+        raw.apply(&mut config).map_err(|e| e.to_string())?;
+        config.check().map_err(|e| e.to_string())?;
+        Ok(config.mutex)
+    }
+
+    #[test]
+    fn settings_are_read_and_mistakes_named() {
+        let m = applied("ttl = '2s'\nbound = { floor = 5 }\nbootstrap = true").unwrap();
+        let two = Duration::from_secs(2);
+        assert_eq!((m.ttl, m.ttl_max, m.bound), (two, two, Bound::Floor(5)));
+        assert!(m.bootstrap && m.zombie_safe, "work may outlive an agent");
+        let m = applied("ttl_max = '4s'\nbound = { voters = ['a', 'b'] }\nzombie_safe = false");
+        let m = m.unwrap();
+        assert_eq!((m.ttl, m.zombie_safe), (two * 2, false));
+        assert_eq!(m.bound, Bound::Voters(vec![NodeId(10), NodeId(11)]));
+        assert_eq!(
+            applied("bound = 'observed'").unwrap().bound,
+            Bound::Observed
+        );
+        assert_eq!(
+            parse_bound("voters:a, b"),
+            Ok(Bound::Voters(vec![NodeId(10), NodeId(11)]))
+        );
+        for (text, part) in [
+            ("tll = '1s'", "tll"),
+            ("ttl = '1ms'", "ttl"),
+            ("bound = 'all'", "floor = 5"),
+            ("bound = { voters = ['x y'] }", "ids of nodes"),
+            ("bound = { voters = [] }", "voter"),
+            ("bound = { floor = 70000 }", "floor = 5"),
+            ("notice_per_mille = 900", "notice_per_mille"),
+        ] {
+            let error = applied(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

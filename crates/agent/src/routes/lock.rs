@@ -1,0 +1,361 @@
+//! Requests about locks.
+//!
+//! A lock is taken by a stream of events and held for as long as the stream is read. Who closes it without
+//! having released the lock may be dead, and its work go on: then the lease runs out.
+
+use super::{Served, answer};
+use crate::api::{BreakRequest, Done, LockRequest, LocksView, RequestView};
+use crate::config::parse_bound;
+use crate::error::ApiError;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::sse::{self, KeepAlive, Sse};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use consort::{AcquireError, Lock, LockGuard, Service};
+use core::convert::Infallible;
+use core::pin::Pin;
+use core::time::Duration;
+use futures_util::stream::{self, Stream};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::oneshot;
+
+/// How often a silent stream is written to, so that one that nobody reads is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+type Name = Result<Path<String>, PathRejection>;
+type NameAndRequest = Result<Path<(String, String)>, PathRejection>;
+/// A body that may be missing or `null`.
+type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
+
+/// The routes.
+pub(super) fn router() -> Router<Served> {
+    Router::new()
+        .route("/v1/locks", get(locks))
+        .route("/v1/locks/{name}", get(lock).post(take))
+        .route("/v1/locks/{name}/break", post(break_it))
+        .route("/v1/locks/{name}/{request}", get(request).delete(release))
+}
+
+async fn locks(State(served): State<Served>) -> Result<Json<LocksView>, ApiError> {
+    view(&served, None).await
+}
+
+async fn lock(State(served): State<Served>, name: Name) -> Result<Json<LocksView>, ApiError> {
+    view(&served, Some(&name?.0)).await
+}
+
+async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, ApiError> {
+    let readiness = answer(served.node.lock_readiness()).await?.into();
+    // Takes as long as the slowest members may.
+    let locks = served.node.locks(name).await?;
+    Ok(Json(LocksView {
+        locks: locks.iter().map(Into::into).collect(),
+        readiness,
+    }))
+}
+
+async fn break_it(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<BreakRequest>,
+) -> Result<Json<Done>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let mut lock = served.node.lock(&name);
+    if let Some(permits) = request.permits {
+        lock = lock.permits(permits);
+    }
+    match tokio::time::timeout(super::ANSWER_PATIENCE, lock.break_it()).await {
+        Ok(broken) => broken.map_err(refused)?,
+        Err(_) => return Err(super::no_answer()),
+    }
+    tracing::warn!("lock {name} was broken by order");
+    Ok(Json(Done { done: true }))
+}
+
+async fn request(
+    State(served): State<Served>,
+    names: NameAndRequest,
+) -> Result<Json<RequestView>, ApiError> {
+    let (_, request) = names?.0;
+    let view = served.holders.view(&request).ok_or_else(unknown)?;
+    Ok(Json(view))
+}
+
+async fn release(
+    State(served): State<Served>,
+    names: NameAndRequest,
+) -> Result<Json<Done>, ApiError> {
+    let (_, request) = names?.0;
+    let released = served.holders.release(&request).ok_or_else(unknown)?;
+    // The stream lets go of the lock, and says so.
+    let _ = tokio::time::timeout(super::ANSWER_PATIENCE, released).await;
+    Ok(Json(Done { done: true }))
+}
+
+async fn take(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<LockRequest>,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let lock = configured(served.node.lock(&name), &request)?;
+    let readiness = answer(served.node.lock_readiness()).await?;
+    let number = served.holders.next();
+    let opened = RequestView {
+        event: "waiting".to_owned(),
+        request: number.clone(),
+        lock: name,
+        readiness: Some(readiness.into()),
+        ..RequestView::default()
+    };
+    let start = Taking {
+        stage: Stage::Opened(lock, request),
+        opened,
+        holders: served.holders.clone(),
+    };
+    let events = stream::unfold(Some(start), async |taking| {
+        let (view, taking) = taking?.step().await;
+        let event = sse::Event::default().event(&view.event);
+        // Plain data: it always serialises.
+        let event = event.json_data(&view).unwrap_or_default();
+        Some((Ok(event), taking))
+    });
+    let keep_alive = KeepAlive::default().interval(KEEP_ALIVE);
+    Ok(Sse::new(events).keep_alive(keep_alive))
+}
+
+fn configured(mut lock: Lock, request: &LockRequest) -> Result<Lock, ApiError> {
+    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", message);
+    if request.try_only && request.timeout_ms.is_some() {
+        return Err(bad("either try or wait for timeout_ms".to_owned()));
+    }
+    lock = lock.shared(request.shared);
+    if let Some(ms) = request.ttl_ms {
+        lock = lock.ttl(Duration::from_millis(ms));
+    }
+    if let Some(permits) = request.permits {
+        lock = lock.permits(permits);
+    }
+    if let Some(bound) = &request.bound {
+        lock = lock.bound(parse_bound(bound).map_err(bad)?);
+    }
+    if let Some(ms) = request.hold_max_ms {
+        lock = lock.hold_max(Duration::from_millis(ms));
+    }
+    if request.elevator {
+        lock = lock.service(Service::Elevator);
+    }
+    if let Some(cohort) = request.cohort {
+        lock = lock.cohort(cohort);
+    }
+    Ok(lock)
+}
+
+fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
+    Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
+}
+
+fn refused(error: AcquireError) -> ApiError {
+    match error {
+        AcquireError::Stopped(stopped) => stopped.into(),
+        other => ApiError::new(StatusCode::BAD_REQUEST, "bad_lock", other.to_string()),
+    }
+}
+
+fn unknown() -> ApiError {
+    let message =
+        "no such request holds a lock here; it was released, lost with its stream, or still waits";
+    ApiError::new(StatusCode::NOT_FOUND, "no_request", message)
+}
+
+/// A stream that takes a lock. Dropping it abandons the lock, or cancels the request.
+struct Taking {
+    stage: Stage,
+    opened: RequestView,
+    holders: Holders,
+}
+
+enum Stage {
+    Opened(Lock, LockRequest),
+    Waits(Pin<Box<dyn Future<Output = Result<LockGuard, AcquireError>> + Send>>),
+    Holds(Held, oneshot::Receiver<oneshot::Sender<()>>),
+}
+
+impl Taking {
+    /// Waits for the next thing to tell; with `None` the stream ends.
+    async fn step(mut self) -> (RequestView, Option<Taking>) {
+        match self.stage {
+            Stage::Opened(lock, request) => {
+                let patience = request.timeout_ms.map(Duration::from_millis);
+                self.stage = Stage::Waits(Box::pin(async move {
+                    match patience {
+                        Some(patience) => lock.acquire_timeout(patience).await,
+                        None if request.try_only => lock.try_acquire().await,
+                        None => lock.acquire().await,
+                    }
+                }));
+                (self.opened.clone(), Some(self))
+            }
+            Stage::Waits(acquire) => match acquire.await {
+                Ok(guard) => {
+                    let guard = Arc::new(guard);
+                    let request = self.opened.request.clone();
+                    let view = RequestView::of_guard("granted", &request, &guard);
+                    let orders = self.holders.insert(&request, &guard);
+                    let held = Held {
+                        guard: Some(guard),
+                        request,
+                        holders: self.holders.clone(),
+                    };
+                    self.stage = Stage::Holds(held, orders);
+                    (view, Some(self))
+                }
+                Err(error) => {
+                    let code = match error {
+                        AcquireError::Busy => "busy",
+                        AcquireError::Timeout => "timeout",
+                        AcquireError::NotReady => "not_ready",
+                        AcquireError::Stopped(_) | AcquireError::Leaving => "stopped",
+                        _ => "refused",
+                    };
+                    let view = RequestView {
+                        event: "refused".to_owned(),
+                        code: Some(code.to_owned()),
+                        reason: Some(error.to_string()),
+                        readiness: None,
+                        ..self.opened
+                    };
+                    (view, None)
+                }
+            },
+            Stage::Holds(held, mut orders) => {
+                let Some(guard) = &held.guard else {
+                    return (self.opened, None);
+                };
+                let lost_before = !guard.is_valid();
+                tokio::select! {
+                    done = &mut orders => {
+                        let view = RequestView {
+                            event: "released".to_owned(),
+                            readiness: None,
+                            ..self.opened
+                        };
+                        held.release().await;
+                        if let Ok(done) = done {
+                            let _ = done.send(());
+                        }
+                        (view, None)
+                    }
+                    renewed = guard.renewed(), if !lost_before => {
+                        let event = match renewed {
+                            Ok(_) => "renewed",
+                            Err(_) => "lost",
+                        };
+                        let view = RequestView::of_guard(event, &held.request, guard);
+                        self.stage = Stage::Holds(held, orders);
+                        (view, Some(self))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A lock that a stream holds.
+struct Held {
+    guard: Option<Arc<LockGuard>>,
+    request: String,
+    holders: Holders,
+}
+
+impl Held {
+    fn take(&mut self) -> Option<LockGuard> {
+        self.holders.remove(&self.request);
+        // Nobody else has it: others look at it only while it is listed.
+        Arc::into_inner(self.guard.take()?)
+    }
+
+    async fn release(mut self) {
+        if let Some(guard) = self.take() {
+            guard.release().await;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(guard) = self.take() {
+            tracing::warn!(
+                "the holder of lock {} is gone without having released it: kept until the lease is over",
+                guard.name()
+            );
+            guard.abandon();
+        }
+    }
+}
+
+/// Requests that hold a lock, by their number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holders(Arc<Mutex<Numbered>>);
+
+#[derive(Debug, Default)]
+struct Numbered {
+    last: u64,
+    held: BTreeMap<String, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    guard: Weak<LockGuard>,
+    /// Ends the stream; what is sent tells when it let go.
+    end: Option<oneshot::Sender<oneshot::Sender<()>>>,
+}
+
+impl Holders {
+    fn with<T>(&self, f: impl FnOnce(&mut Numbered) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn next(&self) -> String {
+        self.with(|n| {
+            n.last += 1;
+            format!("{:x}-{:x}", std::process::id(), n.last)
+        })
+    }
+
+    fn insert(
+        &self,
+        request: &str,
+        guard: &Arc<LockGuard>,
+    ) -> oneshot::Receiver<oneshot::Sender<()>> {
+        let (end, ended) = oneshot::channel();
+        let holder = Holder {
+            guard: Arc::downgrade(guard),
+            end: Some(end),
+        };
+        self.with(|n| n.held.insert(request.to_owned(), holder));
+        ended
+    }
+
+    fn remove(&self, request: &str) {
+        self.with(|n| n.held.remove(request));
+    }
+
+    fn view(&self, request: &str) -> Option<RequestView> {
+        self.with(|n| {
+            let guard = n.held.get(request)?.guard.upgrade()?;
+            let event = if guard.is_valid() { "granted" } else { "lost" };
+            Some(RequestView::of_guard(event, request, &guard))
+        })
+    }
+
+    fn release(&self, request: &str) -> Option<oneshot::Receiver<()>> {
+        let end = self.with(|n| n.held.get_mut(request)?.end.take())?;
+        let (done, released) = oneshot::channel();
+        end.send(done).ok()?;
+        Some(released)
+    }
+}
