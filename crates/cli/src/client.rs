@@ -15,6 +15,9 @@ use std::io;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+/// Longest line of a stream.
+const LINE_MAX: usize = 1 << 20;
+
 /// Longest answer that is read.
 const ANSWER_MAX: usize = 64 << 20;
 
@@ -69,6 +72,30 @@ impl AgentAddr {
     ) -> Result<T, ClientError> {
         let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
         self.call(Method::POST, path, body.into(), patience).await
+    }
+
+    /// Orders something to be removed.
+    pub(crate) async fn delete<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        self.call(Method::DELETE, path, Bytes::new(), patience)
+            .await
+    }
+
+    /// Orders something that lasts for as long as the stream of its answer is read.
+    pub(crate) async fn take(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<SseStream, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
+        let answer = self.send(Method::POST, path, body.into()).await?;
+        Ok(SseStream {
+            body: answer.into_body(),
+            rest: Vec::new(),
+        })
     }
 
     async fn call<T: DeserializeOwned>(
@@ -164,14 +191,51 @@ where
     Ok(sender)
 }
 
+/// Server-sent events.
+pub(crate) struct SseStream {
+    body: Incoming,
+    rest: Vec<u8>,
+}
+
+impl SseStream {
+    /// Waits for the next event; `None` at the end. Dropping the future loses nothing.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> anyhow::Result<Option<T>> {
+        loop {
+            while let Some(end) = self.rest.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                if let Some(json) = line.strip_prefix(b"data: ") {
+                    return Ok(Some(serde_json::from_slice(json.trim_ascii_end())?));
+                }
+            }
+            anyhow::ensure!(
+                self.rest.len() <= LINE_MAX,
+                "a line of the stream is too long"
+            );
+            match self.body.frame().await {
+                Some(frame) => {
+                    if let Some(data) = frame?.data_ref() {
+                        self.rest.extend_from_slice(data);
+                    }
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
 /// Where an agent answers about an election; `verb` is empty or starts with a slash.
 pub(crate) fn election_path(name: &str, verb: &str) -> String {
+    path("elections", name, verb)
+}
+
+/// Where an agent answers about one of `things` by its name; `verb` is empty or starts with a slash.
+pub(crate) fn path(things: &str, name: &str, verb: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let encoded = name.bytes().map(|b| match plain(b) {
         true => char::from(b).to_string(),
         false => format!("%{b:02X}"),
     });
-    format!("/v1/elections/{}{verb}", encoded.collect::<String>())
+    format!("/v1/{things}/{}{verb}", encoded.collect::<String>())
 }
 
 /// Runs a client command.

@@ -96,6 +96,14 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         ("leader_vacant", _) => format!("nobody leads {election}"),
         ("became_leader", _) => format!("this node leads {election} and may act"),
         ("stepped_down", _) => format!("this node leads {election} no more"),
+        ("lock_lost", _) => {
+            let lock = safe(event.lock.as_deref().unwrap_or_default());
+            format!("this node lost the lock {lock}: {reason}")
+        }
+        ("lock_witness", _) => "this node counts as a witness of locks".to_owned(),
+        ("tokens_from_clock", _) => {
+            "that tokens of locks still grow rests on state directories and clocks".to_owned()
+        }
         ("subscribed", _) => "following the events of this node".to_owned(),
         ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
         (other, _) => safe(other),

@@ -47,8 +47,19 @@ fn text(this: &SelfView) -> String {
         ("incarnation", this.member.incarnation.to_string()),
         ("tags", tags.join(" ")),
         ("members", counts.join(", ")),
+        ("locks", locks(this)),
         ("version", this.version.clone()),
     ]
     .map(|(key, value)| format!("{key:12} {}", safe(&value)))
     .join("\n")
+}
+
+/// Whether the node can stand behind locks.
+fn locks(this: &SelfView) -> String {
+    let left = this.locks.matures_in_ms.div_ceil(1000);
+    match (this.locks.mature, this.locks.synced) {
+        (true, true) => "ready".to_owned(),
+        (true, false) => "has not read the group's clock yet".to_owned(),
+        (false, _) => format!("has just started, counts as a witness in {left} s"),
+    }
 }

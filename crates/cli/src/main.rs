@@ -9,10 +9,13 @@ mod churn;
 mod client;
 mod elect;
 mod events;
+mod guarded;
 mod info;
 mod join;
 mod leader;
 mod leave;
+mod lock;
+mod locks;
 mod members;
 mod output;
 mod reproduce;
@@ -32,6 +35,7 @@ Examples:
   consort leader leader                      who leads the election called leader
   consort agent --join 192.168.1.20          one node that joins a group on the network
   consort elect cron -- ./job                stand in an election, run ./job while leading
+  consort lock nightly -- ./backup           run ./backup while nobody else holds the lock
   consort members --format json | jq .       for scripts
   consort sim membership --runs 100          the same nodes in a simulator
   consort reproduce --all                    the papers' figures, published and measured
@@ -40,9 +44,10 @@ Exit codes:
   0  success, or the answer is yes
   1  the answer is no, as when no seed answers a join, nobody leads, a simulation
      breaks an invariant, or a recorded result no longer holds
-  2  an error, explained on standard error";
+  2  an error, explained on standard error
+  elect and lock pass on the exit code of the command they run; lock has codes of its own";
 
-/// Coordination without a conductor: know who is there and who leads, with no server.
+/// Coordination without a conductor: know who is there, who leads and whose turn it is, with no server.
 #[derive(Debug, Parser)]
 #[command(name = "consort", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
@@ -62,9 +67,13 @@ enum Command {
     Leader(leader::Args),
     Elect(elect::Args),
     Resign(resign::Args),
+    Lock(lock::Args),
+    Locks(locks::Args),
     Churn(churn::Args),
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
+    #[command(name = guarded::watchdog::NAME, hide = true)]
+    Watchdog(guarded::watchdog::Args),
 }
 
 /// What a command that did not fail has to say.
@@ -90,9 +99,12 @@ fn main() -> ExitCode {
         Command::Leader(args) => leader::run(&args),
         Command::Elect(args) => elect::run(args),
         Command::Resign(args) => resign::run(&args),
+        Command::Lock(args) => lock::run(&args),
+        Command::Locks(args) => locks::run(&args),
         Command::Churn(args) => churn::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Watchdog(args) => guarded::watchdog::run(&args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

@@ -4,15 +4,13 @@
 //! counted from before the question. So the command is stopped in time by this program's own clock, also
 //! when the agent is frozen or gone.
 
-mod command;
-
 use crate::Answer;
 use crate::agent::Signals;
 use crate::client::{AgentAddr, ClientError, block_on, election_path};
+use crate::guarded::{Ended, Guarded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
-use command::Running;
 use consort_agent::api::{CampaignRequest, ElectionView};
 use core::pin::Pin;
 use core::time::Duration;
@@ -41,8 +39,8 @@ const LEASE_MIN: Duration = Duration::from_secs(10);
 ///
 /// Two leaders at a time are ruled out only while clocks run alike and the group does not split: what
 /// must not be done twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
-/// agent and election. Should this program itself be killed, the agent withdraws after ten seconds or
-/// more, but the command runs on.
+/// agent and election. Should this program itself be killed, a watchdog stops the command, and the agent
+/// withdraws after ten seconds or more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -108,6 +106,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
     })
 }
 
+/// A command that runs, and why it may.
+struct Running {
+    guarded: Guarded,
+    /// Token by which the node led when it started.
+    token: String,
+    /// When it was last known that the node leads by that token.
+    sure: Instant,
+    /// Until when the node leads for certain.
+    until: Instant,
+}
+
 /// A question under way: when it was asked, and the answer.
 type Poll = Pin<Box<dyn Future<Output = (Instant, Result<ElectionView, ClientError>)>>>;
 
@@ -139,7 +148,8 @@ impl Elect {
                 biased;
                 () = signals.next() => return Ok(Answer::Yes),
                 ended = ended(&mut self.running) => {
-                    let code = ended.context("the command cannot be waited for")?;
+                    let code = ended.context("the command cannot be waited for")?.code;
+                    self.running = None;
                     self.say(&format!("the command ended with exit code {code}"));
                     return Ok(Answer::Code(code));
                 }
@@ -206,6 +216,7 @@ impl Elect {
             if token == Some(running.token.as_str()) {
                 running.until = until.max(running.until);
                 running.sure = asked;
+                running.guarded.extend(running.until).await;
                 return Ok(());
             }
             self.say("leading no more");
@@ -216,21 +227,33 @@ impl Elect {
         if let Some(token) = token
             && until > Instant::now()
         {
-            let running = Running::start(&self.args.command, &view, token, asked, until)?;
             let term = view.leader.as_ref().map_or(0, |l| l.term);
+            let env = [
+                ("CONSORT_ELECTION", view.name.clone()),
+                ("CONSORT_TOKEN", token.to_owned()),
+                ("CONSORT_TERM", term.to_string()),
+                ("CONSORT_NODE", view.node.clone()),
+                ("CONSORT_NAME", view.node_name.clone()),
+            ];
+            let guarded = Guarded::start(&self.args.command, &env, until, self.grace).await?;
             self.say(&format!(
                 "leading (term {term}); started the command, process {}",
-                running.id()
+                guarded.id()
             ));
-            self.running = Some(running);
+            self.running = Some(Running {
+                guarded,
+                token: token.to_owned(),
+                sure: asked,
+                until,
+            });
         }
         Ok(())
     }
 
     /// Stops the command, if it runs; it may take its grace from `since` on.
     async fn stop(&mut self, since: Instant) {
-        if let Some(running) = self.running.take()
-            && running.stop(since + self.grace).await
+        if let Some(mut running) = self.running.take()
+            && running.guarded.stop(since + self.grace).await.killed
         {
             self.say("the command did not stop in time and was killed");
         }
@@ -296,9 +319,9 @@ impl Elect {
 }
 
 /// Waits for the end of the command; forever when none runs.
-async fn ended(running: &mut Option<Running>) -> io::Result<u8> {
+async fn ended(running: &mut Option<Running>) -> io::Result<Ended> {
     match running {
-        Some(running) => running.ended().await,
+        Some(running) => running.guarded.ended().await,
         None => core::future::pending().await,
     }
 }

@@ -3,7 +3,9 @@
 use crate::agent::stands_in;
 use anyhow::{Context, bail};
 use consort::{Event, EventError, Life, Node, NodeId, Status};
-use consort_agent::{Agent, AgentError, Config, HttpAddr, ListenError, RawConfig, RawMembership};
+use consort_agent::{
+    Agent, AgentError, Config, HttpAddr, ListenError, RawConfig, RawLocks, RawMembership,
+};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -55,6 +57,8 @@ pub(crate) struct Group {
     notes: mpsc::Sender<Note>,
     /// Addresses that were not the ones one would expect.
     pub(crate) remarks: Vec<String>,
+    /// The group has come to life: nodes that are added later may meet locks that are held.
+    pub(crate) alive: bool,
 }
 
 impl Group {
@@ -64,6 +68,7 @@ impl Group {
             nodes: Vec::new(),
             notes,
             remarks: Vec::new(),
+            alive: false,
         }
     }
 
@@ -115,6 +120,11 @@ impl Group {
                 http: Some(http.to_string()),
                 join: self.seeds(),
                 election: vec![stands_in(ELECTION.to_owned())],
+                lock: RawLocks {
+                    // Not heeded for a node that is revived.
+                    bootstrap: Some(!self.alive),
+                    ..RawLocks::default()
+                },
                 membership: RawMembership {
                     probe_period: Some(self.plan.period),
                     ..RawMembership::default()

@@ -80,6 +80,7 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
     for _ in 0..args.nodes {
         live.group.add().await?;
     }
+    live.group.alive = true;
     live.greet(&args)?;
     let mut typed = typed_lines();
     let mut look = tokio::time::interval(LOOK);
@@ -162,6 +163,7 @@ impl Live {
             "\nIn another terminal:  consort members{http}\n                      \
              consort leader {ELECTION}{http}\n                      \
              consort events{http}\n                      \
+             consort lock demo{http} -- sleep 5\n                      \
              consort agent --name mine --bind 127.0.0.1:0 --http 127.0.0.1:0 \
              --period {period}{group} --join {}",
             first[1]

@@ -1,0 +1,276 @@
+//! From the request to the release.
+
+use super::{Args, LOST, NOT_GRANTED};
+use crate::Answer;
+use crate::agent::Signals;
+use crate::client::{ClientError, SseStream, path};
+use crate::guarded::{Ended, Guarded};
+use crate::output;
+use anyhow::{Context, bail};
+use consort_agent::api::{Done, RequestView};
+use core::pin::Pin;
+use core::time::Duration;
+use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How long the agent may take to hear that the lock is given back.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A question under way: when it was asked, and the answer.
+type Poll = Pin<Box<dyn Future<Output = (Instant, Result<RequestView, ClientError>)>>>;
+
+pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
+    let mut signals = Signals::listen()?;
+    let resource = path("locks", &args.name, "");
+    let mut stream = args.agent.take(&resource, &args.request()).await?;
+    let granted = loop {
+        let event = tokio::select! {
+            event = stream.next::<RequestView>() => event?,
+            () = signals.next() => return Ok(Answer::Code(130)),
+        };
+        let event = event.context("the agent has gone while the lock was waited for")?;
+        match event.event.as_str() {
+            "granted" => break event,
+            "refused" => return refused(args, &event),
+            _ => note_youth(args, &event),
+        }
+    };
+    let mut held = Held {
+        args,
+        own: format!("{resource}/{}", granted.request),
+        // The rest is for the system to carry it out.
+        notice: Duration::from_millis(granted.notice_ms) * 3 / 4,
+        until: Instant::now(),
+        running: None,
+    };
+    let (asked, view) = held.poll(Duration::ZERO).await;
+    let answer = match view {
+        Ok(view) if held.take(asked, &view) => held.run(&mut stream, &mut signals, &granted).await,
+        Ok(_) => Ok(held.lose("it was lost at once").await),
+        Err(error) => Err(error.into()),
+    };
+    // Nothing runs any more, also after an error: the next one can have the lock.
+    held.stop(Instant::now()).await;
+    held.release().await;
+    answer
+}
+
+fn refused(args: &Args, event: &RequestView) -> anyhow::Result<Answer> {
+    let reason = output::safe(event.reason.as_deref().unwrap_or("no reason is given"));
+    match event.code.as_deref() {
+        Some("busy" | "timeout" | "not_ready") => {
+            args.say(&format!("not granted: {reason}"));
+            Ok(Answer::Code(NOT_GRANTED))
+        }
+        _ => bail!("not granted: {reason}"),
+    }
+}
+
+/// A node that has just started cannot stand behind a lock yet.
+fn note_youth(args: &Args, event: &RequestView) {
+    if let Some(readiness) = event.readiness.as_ref().filter(|r| !r.mature) {
+        let left = readiness.matures_in_ms.div_ceil(1000);
+        let waits = match readiness.synced {
+            true => "",
+            false => "; it has not read the group's clock yet, so the request may wait for that",
+        };
+        args.say(&format!(
+            "this node has just started and counts as a witness in {left} s{waits}"
+        ));
+    }
+}
+
+struct Held<'a> {
+    args: &'a Args,
+    /// Where the agent answers about this request.
+    own: String,
+    notice: Duration,
+    /// Until when the lock is held for certain.
+    until: Instant,
+    running: Option<Guarded>,
+}
+
+impl Held<'_> {
+    /// Asks the agent how the request stands, after a while.
+    fn poll(&self, after: Duration) -> Poll {
+        let (agent, own) = (self.args.agent.clone(), self.own.clone());
+        Box::pin(async move {
+            sleep(after).await;
+            let asked = Instant::now();
+            (asked, agent.get(&own).await)
+        })
+    }
+
+    /// Takes an answer to what was asked at `asked`. Whether the lock is held.
+    fn take(&mut self, asked: Instant, view: &RequestView) -> bool {
+        let held = view.event == "granted";
+        if held {
+            let until = asked + Duration::from_millis(view.valid_for_ms);
+            self.until = until.max(self.until);
+        }
+        held && self.until > Instant::now()
+    }
+
+    async fn run(
+        &mut self,
+        stream: &mut SseStream,
+        signals: &mut Signals,
+        granted: &RequestView,
+    ) -> anyhow::Result<Answer> {
+        let token = granted.token.clone().unwrap_or_default();
+        if !self.args.quiet {
+            let left = self.until.saturating_duration_since(Instant::now());
+            let tenths = left.as_millis() / 100;
+            let grounds = output::safe(granted.grounds.as_deref().unwrap_or_default());
+            let (s, tenth) = (tenths / 10, tenths % 10);
+            self.args
+                .say(&format!("token {token}, valid {s}.{tenth} s, {grounds}"));
+        }
+        let mut input = None;
+        if self.args.command.is_empty() {
+            output::line(&token)?;
+            input = Some(end_of_input());
+        } else {
+            let env = [
+                ("CONSORT_LOCK_NAME", self.args.name.clone()),
+                ("CONSORT_LOCK_TOKEN", token),
+                ("CONSORT_LOCK_VALID_UNTIL", unix_seconds(self.until)),
+            ];
+            let command = &self.args.command;
+            let running = Guarded::start(command, &env, self.until, self.notice).await?;
+            self.running = Some(running);
+        }
+        let interval = self
+            .notice
+            .clamp(Duration::from_millis(20), Duration::from_secs(1));
+        let mut poll = self.poll(interval);
+        let mut deaf = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = sleep_until(self.until) => {
+                    return Ok(self.lose("the agent could not renew it, or is silent").await);
+                }
+                () = signals.next() => return Ok(self.interrupted(signals).await),
+                ended = ended(&mut self.running) => {
+                    let ended = ended.context("the command cannot be waited for")?;
+                    self.running = None;
+                    if Instant::now() >= self.until {
+                        return Ok(self.lose("the agent could not renew it, or is silent").await);
+                    }
+                    return Ok(Answer::Code(ended.code));
+                }
+                () = over(&mut input) => return Ok(Answer::Yes),
+                event = stream.next::<RequestView>(), if !deaf => match event {
+                    Ok(Some(event)) => match event.event.as_str() {
+                        "renewed" => poll = self.poll(Duration::ZERO),
+                        "lost" | "released" => {
+                            let why = event.reason.unwrap_or("it was released by order".to_owned());
+                            return Ok(self.lose(&output::safe(&why)).await);
+                        }
+                        _ => {}
+                    },
+                    // The lease lasts for a while: the command may end before it does.
+                    Ok(None) | Err(_) => {
+                        deaf = true;
+                        self.args.say("the agent is gone; the command may run until the lease is over");
+                    }
+                },
+                (asked, answer) = &mut poll => {
+                    match answer {
+                        Ok(view) if self.take(asked, &view) => {
+                            let until = self.until;
+                            if let Some(running) = &mut self.running {
+                                running.extend(until).await;
+                            }
+                        }
+                        Ok(view) => {
+                            let why = view.reason.unwrap_or("its lease is over".to_owned());
+                            return Ok(self.lose(&output::safe(&why)).await);
+                        }
+                        // It is asked again, until the lease is over.
+                        Err(_) => {}
+                    }
+                    poll = self.poll(interval);
+                }
+            }
+        }
+    }
+
+    /// The lock is lost: stops the command within the notice.
+    async fn lose(&mut self, why: &str) -> Answer {
+        self.args.say(&format!("lost: {why}"));
+        let since = self.until.min(Instant::now());
+        self.stop(since + self.notice).await;
+        Answer::Code(LOST)
+    }
+
+    /// Somebody wants this program to end; once more, and the command is killed.
+    async fn interrupted(&mut self, signals: &mut Signals) -> Answer {
+        let Some(running) = &mut self.running else {
+            return Answer::Code(130);
+        };
+        let kill_at = Instant::now() + self.args.grace;
+        let ended = tokio::select! {
+            ended = running.stop(kill_at) => ended,
+            () = signals.next() => running.stop(Instant::now()).await,
+        };
+        self.running = None;
+        Answer::Code(ended.code)
+    }
+
+    async fn stop(&mut self, kill_at: Instant) {
+        if let Some(mut running) = self.running.take() {
+            let Ended { killed, .. } = running.stop(kill_at).await;
+            if killed {
+                self.args
+                    .say("the command did not stop in time and was killed");
+            }
+        }
+    }
+
+    /// Tells the agent that the work has stopped.
+    async fn release(&self) {
+        let told = self.args.agent.delete::<Done>(&self.own, RELEASE_PATIENCE);
+        // Gone, or lost: then the lease runs out.
+        let _ = told.await;
+    }
+}
+
+/// Waits for the end of the command; forever when none runs.
+async fn ended(running: &mut Option<Guarded>) -> std::io::Result<Ended> {
+    match running {
+        Some(running) => running.ended().await,
+        None => core::future::pending().await,
+    }
+}
+
+/// Waits for the end of standard input; forever when that does not matter.
+async fn over(input: &mut Option<oneshot::Receiver<()>>) {
+    match input {
+        // Its thread is gone with the program.
+        Some(input) => drop(input.await),
+        None => core::future::pending().await,
+    }
+}
+
+/// Tells when standard input ends, from a thread of its own.
+fn end_of_input() -> oneshot::Receiver<()> {
+    let (ended, end) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut rest = [0; 512];
+        while input.read(&mut rest).is_ok_and(|n| n > 0) {}
+        let _ = ended.send(());
+    });
+    end
+}
+
+/// `at` by the clock on the wall.
+fn unix_seconds(at: Instant) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let at = now.unwrap_or_default() + at.saturating_duration_since(Instant::now());
+    format!("{}.{:03}", at.as_secs(), at.subsec_millis())
+}

@@ -1,0 +1,83 @@
+//! `consort locks`.
+
+use crate::Answer;
+use crate::client::{AgentAddr, block_on, path};
+use crate::output::{self, Format, safe};
+use consort_agent::api::{ContenderView, LockView, LocksView};
+use std::io::{self, Write};
+
+/// Show who holds locks and who waits for them
+///
+/// Asks all members by way of an agent. A name in hexadecimal digits is that of a lock of which only witnesses
+/// tell, as of a holder that has died. Exit code 1 when a NAME is given and nobody holds that lock.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// One lock or semaphore
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    agent: AgentAddr,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
+    let path = match &args.name {
+        Some(name) => path("locks", name, ""),
+        None => "/v1/locks".to_owned(),
+    };
+    let view: LocksView = block_on(async { Ok(args.agent.get(&path).await?) })?;
+    match args.format {
+        Format::Json => output::line(&serde_json::to_string_pretty(&view)?)?,
+        Format::Text => {
+            output::line(&table(&view.locks))?;
+            if !view.readiness.mature {
+                let left = view.readiness.matures_in_ms.div_ceil(1000);
+                let _ = writeln!(
+                    io::stderr(),
+                    "this node has just started and counts as a witness in {left} s"
+                );
+            }
+        }
+    }
+    match args.name.is_some() && !view.locks.iter().any(|l| l.held) {
+        true => Ok(Answer::No),
+        false => Ok(Answer::Yes),
+    }
+}
+
+fn table(locks: &[LockView]) -> String {
+    let mut rows = Vec::new();
+    for lock in locks {
+        let holders: Vec<&ContenderView> = lock.contenders.iter().filter(|c| c.held).collect();
+        let waiting = lock.waiting.to_string();
+        for holder in &holders {
+            rows.push([
+                safe(&lock.name),
+                who(holder),
+                safe(&holder.mode),
+                safe(&holder.token),
+                format!(
+                    "{}.{} s",
+                    holder.left_ms / 1000,
+                    holder.left_ms % 1000 / 100
+                ),
+                waiting.clone(),
+            ]);
+        }
+        if holders.is_empty() {
+            let none = || "-".to_owned();
+            rows.push([safe(&lock.name), none(), none(), none(), none(), waiting]);
+        }
+    }
+    let head = ["NAME", "HOLDER", "MODE", "TOKEN", "LEFT", "WAITING"];
+    output::table(head, &rows)
+}
+
+fn who(contender: &ContenderView) -> String {
+    safe(match contender.name.as_str() {
+        "" => &contender.id,
+        name => name,
+    })
+}
