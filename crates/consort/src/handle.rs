@@ -145,6 +145,13 @@ impl Node {
         self.lock(name).break_it().await
     }
 
+    /// Tells where this node is on a path through space, below [`mutex::PLACES`]: for locks that are served
+    /// along it, see [`Service::Elevator`](crate::Service::Elevator). Default 0.
+    pub async fn set_lock_place(&self, place: u16) -> Result<(), Stopped> {
+        self.carry(Command::Lock(mutex::Order::SetPlace(place)))
+            .await
+    }
+
     /// Whether this node may ask for locks and counts as a witness, or is too young yet.
     pub async fn lock_readiness(&self) -> Result<Readiness, Stopped> {
         self.ask(|reply| Order::Lock(LockOrder::Readiness(reply)))
