@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod election;
+pub mod mutex;
 
 use stateright::{Checker, Expectation, Model};
 

@@ -1,26 +1,77 @@
 //! Checks every model and prints how many states it has.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use consort_check::mutex::{self, Outcome, Walk, Watch, paper};
 use consort_check::{election, verdicts};
+use consort_proto::mutex::paper::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
 
 /// Check every interleaving of small groups, on the protocol code that ships
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many steps deep to look; each more takes about four times as long
-    #[arg(long, default_value_t = 9)]
+    #[command(subcommand)]
+    what: Option<What>,
+    /// How many steps deep to look at elections; each more takes about four times as long
+    #[arg(long, global = true, default_value_t = 9)]
     depth: usize,
-    /// How many timers may fire at each node
-    #[arg(long, default_value_t = 4)]
+    /// How many timers of an election may fire at each node
+    #[arg(long, global = true, default_value_t = 4)]
     timers: u8,
+    /// How many states of a lock to generate at most
+    #[arg(long, global = true, default_value_t = 1_000_000)]
+    states: usize,
+    /// Only schedules with these names
+    #[arg(long, global = true, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Print the steps of what is found
+    #[arg(long, global = true)]
+    steps: bool,
+    /// How many random walks to take
+    #[arg(long, global = true, default_value_t = 100_000)]
+    walks: u64,
+    /// The first seed of the walks
+    #[arg(long, global = true, default_value_t = 0)]
+    seed: u64,
     /// Threads
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |n| n.get()))]
+    #[arg(long, global = true, default_value_t = std::thread::available_parallelism().map_or(1, |n| n.get()))]
     threads: usize,
+}
+
+/// What to check; everything, if nothing is said
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum What {
+    /// Elections
+    Elections,
+    /// The lock that ships: schedules that must be safe, and flaws that must be found
+    Locks,
+    /// Random walks over the lock that ships, and over its flaws
+    Walks,
+    /// The locks of the papers beside the one that ships
+    Papers,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    let all = [What::Elections, What::Locks, What::Walks, What::Papers];
+    let what = args.what.map_or(all.to_vec(), |what| vec![what]);
+    let mut good = true;
+    for what in what {
+        good &= match what {
+            What::Elections => elections(&args),
+            What::Locks => locks(&args),
+            What::Walks => walks(&args),
+            What::Papers => papers(&args),
+        };
+    }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn elections(args: &Args) -> bool {
     let mut good = true;
     for (name, model) in election::models(args.timers) {
         let builder = model.checker().threads(args.threads);
@@ -35,9 +86,124 @@ fn main() -> ExitCode {
             good &= holds;
         }
     }
-    if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    good
+}
+
+fn wanted(args: &Args, name: &str) -> bool {
+    args.only.is_empty() || args.only.iter().any(|n| n == name)
+}
+
+fn tell(args: &Args, outcome: &Outcome, good: bool) {
+    let Some((_, steps)) = &outcome.broken else {
+        return;
+    };
+    if args.steps || !good {
+        steps.iter().for_each(|step| println!("        {step}"));
+    }
+}
+
+/// What came out, in a few words.
+fn words(outcome: &Outcome) -> String {
+    let Outcome { states, depth, .. } = outcome;
+    match &outcome.broken {
+        Some((what, steps)) => format!("{what}, in {} steps; {states} states", steps.len()),
+        None if outcome.complete => format!("safe in all {states} states, depth {depth}"),
+        None => format!("safe in the first {states} states, depth {depth}"),
+    }
+}
+
+fn locks(args: &Args) -> bool {
+    let mut good = true;
+    let schedules = mutex::schedules().into_iter();
+    for schedule in schedules.filter(|s| wanted(args, s.name)) {
+        let outcome = schedule.check(args.states, args.threads);
+        let meets = outcome.meets(schedule.expect);
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        let (name, about) = (schedule.name, schedule.about);
+        println!("{mark} {name:<5} {about}: {}", words(&outcome));
+        tell(args, &outcome, meets);
+    }
+    good
+}
+
+fn walks(args: &Args) -> bool {
+    let mut good = true;
+    let flawed = |s: mutex::Schedule| s.group.flaw.map(|_| (s.name, Some(s.group)));
+    let flaws = mutex::schedules().into_iter().filter_map(flawed);
+    let walks = [("core", None)].into_iter().chain(flaws);
+    for (name, group) in walks.filter(|w| wanted(args, w.0)) {
+        let flaw = group.as_ref().and_then(|g| g.flaw);
+        let walked = mutex::walk(&Walk {
+            seed: args.seed,
+            walks: args.walks,
+            steps: 400,
+            flaw,
+            watch: group.as_ref().map_or(Watch::All, |g| g.watch),
+            group,
+        });
+        let meets = walked.broken.is_some() == flaw.is_some();
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        let (walks, steps, grants) = (walked.walks, walked.steps, walked.grants);
+        let found = walked.broken.as_ref().map_or("nothing found", |b| b.0);
+        println!("{mark} {name:<5} {walks} walks, {steps} steps, {grants} grants: {found}");
+        if let Some((_, seed, steps)) = &walked.broken {
+            println!("          seed {seed}, {} steps", steps.len());
+            if !meets || args.steps {
+                steps.iter().for_each(|step| println!("        {step}"));
+            }
+        }
+    }
+    good
+}
+
+fn papers(args: &Args) -> bool {
+    let mut good = true;
+    println!(
+        "    {:<5} {:<38} {:<22} {:<22} {:<22} {:<22}",
+        "",
+        "",
+        Mode::ALL[0].name(),
+        Mode::ALL[1].name(),
+        Mode::ALL[2].name(),
+        "this one"
+    );
+    for schedule in paper::schedules()
+        .into_iter()
+        .filter(|s| wanted(args, s.name))
+    {
+        let mut cells = Vec::new();
+        let mut met = true;
+        for mode in Mode::ALL {
+            let outcome = schedule.check(mode, args.states, args.threads);
+            let meets = outcome.meets(schedule.expect(mode));
+            tell(args, &outcome, meets);
+            met &= meets;
+            cells.push(cell(&outcome));
+        }
+        let outcome = schedule.check_ours(args.states, args.threads);
+        met &= outcome.broken.is_none();
+        tell(args, &outcome, outcome.broken.is_none());
+        cells.push(cell(&outcome));
+        good &= met;
+        let mark = if met { "   " } else { "NO " };
+        let cells: Vec<String> = cells.iter().map(|c| format!("{c:<22}")).collect();
+        println!(
+            "{mark} {:<5} {:<38} {}",
+            schedule.name,
+            schedule.about,
+            cells.join(" ")
+        );
+    }
+    good
+}
+
+fn cell(outcome: &Outcome) -> String {
+    let states = outcome.states;
+    match &outcome.broken {
+        Some(_) => format!("VIOLATION ({states})"),
+        None if outcome.complete => format!("safe ({states})"),
+        None => format!("safe (first {states})"),
     }
 }

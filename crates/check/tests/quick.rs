@@ -1,6 +1,8 @@
-//! All models, a few steps deep. `cargo run --release -p consort-check -- --depth 11` looks further.
+//! All models, as far as seconds reach. `cargo run --release -p consort-check` looks further.
 
+use consort_check::mutex::{Expect, Walk, Watch, paper, schedules, walk};
 use consort_check::{election, verdicts};
+use consort_proto::mutex::paper::Mode;
 use stateright::{Checker, Model};
 
 #[test]
@@ -16,5 +18,102 @@ fn no_interleaving_of_a_few_steps_breaks_an_election() {
         for (property, holds, path) in verdicts(&checker) {
             assert!(holds, "{name}: {property}\n{}", path.unwrap_or_default());
         }
+    }
+}
+
+/// The states of schedules that are small enough to look at all of them.
+const ALL_STATES: [(&str, usize); 6] = [
+    ("P1", 368),
+    ("P2", 3_846),
+    ("P3", 13_530),
+    ("P4", 17_880),
+    ("P10", 1_096),
+    ("F1b", 8_597),
+];
+
+#[test]
+fn no_interleaving_breaks_a_lock() {
+    let safe = schedules().into_iter().filter(|s| s.expect == Expect::Safe);
+    for schedule in safe {
+        let name = schedule.name;
+        let all = ALL_STATES.iter().find(|s| s.0 == name).map(|s| s.1);
+        let outcome = schedule.check(all.map_or(20_000, |n| n * 10), 1);
+        assert!(outcome.meets(Expect::Safe), "{name}: {outcome:#?}");
+        if let Some(states) = all {
+            assert_eq!((outcome.states, outcome.complete), (states, true), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_flaw_of_a_lock_is_found() {
+    // The leases of consent, and lives in answers, take longer: walks find them.
+    let slow = ["P5a", "P9d"];
+    let flawed = schedules().into_iter().filter(|s| s.expect != Expect::Safe);
+    for schedule in flawed.filter(|s| !slow.contains(&s.name)) {
+        let outcome = schedule.check(1_000_000, 1);
+        assert!(
+            outcome.meets(schedule.expect),
+            "{}: {outcome:#?}",
+            schedule.name
+        );
+    }
+}
+
+#[test]
+fn random_walks_break_no_lock() {
+    let walked = walk(&Walk {
+        seed: 0,
+        walks: 3_000,
+        steps: 400,
+        flaw: None,
+        watch: Watch::All,
+        group: None,
+    });
+    assert_eq!(walked.broken, None);
+    assert!(walked.grants > 5_000, "{walked:?}");
+}
+
+#[test]
+fn random_walks_find_every_flaw_of_a_lock() {
+    for schedule in schedules() {
+        let Some(flaw) = schedule.group.flaw else {
+            continue;
+        };
+        let flawed = Walk {
+            seed: 0,
+            walks: 20_000,
+            steps: 400,
+            flaw: Some(flaw),
+            watch: schedule.group.watch,
+            group: Some(schedule.group),
+        };
+        let walked = walk(&flawed);
+        let Some((what, seed, steps)) = walked.broken else {
+            panic!("{flaw:?} is not found");
+        };
+        // One seed, one walk.
+        let again = walk(&Walk {
+            seed,
+            walks: 1,
+            ..flawed
+        });
+        assert_eq!(again.broken, Some((what, seed, steps)));
+    }
+}
+
+#[test]
+fn the_locks_of_the_papers_break_where_they_should_and_nowhere_else() {
+    for schedule in paper::schedules() {
+        let name = schedule.name;
+        for mode in Mode::ALL {
+            let outcome = schedule.check(mode, 150_000, 1);
+            assert!(
+                outcome.meets(schedule.expect(mode)),
+                "{name}, {mode}: {outcome:#?}"
+            );
+        }
+        let ours = schedule.check_ours(10_000, 1);
+        assert_eq!(ours.broken, None, "{name}");
     }
 }

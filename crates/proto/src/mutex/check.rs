@@ -103,6 +103,11 @@ impl Mutex {
         self.shared.census.life(id)
     }
 
+    /// Whether membership lists a node, or did.
+    pub fn lists(&self, id: NodeId) -> bool {
+        self.shared.census.is_listed(id)
+    }
+
     /// Whether a request is known to be over.
     pub fn is_over(&self, lock: LockId, req: ReqId) -> bool {
         let done = |l: &Lock| l.is_done(req.node, req.life, req.ctr);
@@ -203,6 +208,7 @@ impl Mutex {
         let mut facts = Facts {
             clock: sh.clock,
             floor: sh.floor,
+            heard: sh.heard,
             synced: sh.synced,
             mature: sh.mature,
             ..Facts::default()
@@ -339,7 +345,8 @@ impl Hash for Mutex {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let sh = &self.shared;
         (sh.me, sh.life, sh.clock, sh.floor, sh.synced, sh.mature).hash(state);
-        (&sh.config.bound, &sh.census, &sh.told, sh.grant_no, sh.ctr).hash(state);
+        (&sh.config.bound, &sh.census, &sh.told).hash(state);
+        (sh.heard, sh.grant_no, sh.ctr).hash(state);
         for (id, lock) in &self.locks {
             id.hash(state);
             hash_lock(lock, state);

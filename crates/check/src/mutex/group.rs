@@ -1,0 +1,348 @@
+//! A group of nodes that want one lock, and what may happen to it.
+
+use super::act::up;
+use super::host::{Envelope, Host, Reach, fingerprint, id, index};
+use super::oracle;
+use alloc::sync::Arc;
+use consort_proto::mutex::{Ablation, Fence, Mode, Remembered};
+use consort_proto::{Life, Protocol};
+use core::hash::{Hash, Hasher};
+use stateright::{Model, Property};
+
+/// What is wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flaw {
+    /// A part of the protocol is missing.
+    Without(Ablation),
+    /// Witnesses forget while owners count on them (P5b).
+    EarlyExpiry,
+    /// Answers do not tell in which life they were given (P9d).
+    LifelessReplies,
+    /// Who gives up waiting does not tell the floor (A12).
+    CancelWithoutFloor,
+}
+
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// Leases that lapse.
+    pub lapses: u8,
+    /// Rounds of asking again.
+    pub retries: u8,
+    /// Messages that arrive once more.
+    pub repeats: u8,
+    /// Requests that are given up.
+    pub cancels: u8,
+    /// Processes that end.
+    pub crashes: u8,
+    /// Processes that start again, without memory.
+    pub restarts: u8,
+    /// Verdicts of the failure detector, wrong or right.
+    pub verdicts: u8,
+}
+
+/// A group. Nodes are numbered from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Whom each node lists.
+    pub views: Vec<Vec<usize>>,
+    /// How each node asks for the lock, one time after the other.
+    pub requests: Vec<Vec<Mode>>,
+    /// How many nodes there are.
+    pub nodes: u16,
+    /// Those that have come of late, and how many there are by then: each node hears of it at some time.
+    pub joiners: (Vec<usize>, u16),
+    /// Who comes to list whom, at some time.
+    pub learns: Vec<(usize, usize)>,
+    /// Who may crash.
+    pub mortal: Vec<usize>,
+    /// How often something may happen.
+    pub budget: Budget,
+    /// Whether witnesses forget.
+    pub expiry: bool,
+    /// Whether a node asks while an earlier request of its own is under way.
+    pub queues: bool,
+    /// Whether who starts again has read the group's clock already, from others than these.
+    pub told: bool,
+    /// What is wrong on purpose.
+    pub flaw: Option<Flaw>,
+    /// What is looked for.
+    pub watch: Watch,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Watch {
+    /// All invariants.
+    #[default]
+    All,
+    /// Two that hold the lock at once.
+    Holders,
+    /// Tokens that do not grow.
+    Tokens,
+}
+
+/// A state of a group.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) hosts: Vec<Arc<Host>>,
+    /// What was sent and has not arrived, by hash.
+    pub(super) wire: Vec<Arc<Envelope>>,
+    /// Requests made by each node.
+    pub(super) made: Vec<u8>,
+    pub(super) left: Budget,
+    /// The greatest token that was granted to one alone.
+    pub(super) last_token: Fence,
+    /// Grants so far.
+    pub(super) grants: u32,
+    pub(super) broken: Option<&'static str>,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for host in &self.hosts {
+            host.hash.hash(state);
+        }
+        for envelope in &self.wire {
+            envelope.hash.hash(state);
+        }
+        (&self.made, self.left, self.last_token, self.broken).hash(state);
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        fingerprint(self) == fingerprint(other)
+    }
+}
+
+/// What may happen next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A message arrives.
+    Deliver(Arc<Envelope>),
+    /// A message arrives, and will arrive again.
+    Repeat(Arc<Envelope>),
+    /// A node wants the lock.
+    Acquire(usize),
+    /// A holder gives it back.
+    Release(usize),
+    /// A node gives up waiting.
+    Cancel(usize),
+    /// A holder that lost the lock has stopped.
+    Stop(usize),
+    /// What a node said to attempts up to a number lapses at an owner.
+    Lapse(usize, usize, u32),
+    /// A witness forgets the request of a node.
+    Expire(usize, usize),
+    /// A node asks everybody again.
+    Retry(usize),
+    /// A process ends.
+    Crash(usize),
+    /// It starts again, without memory.
+    Restart(usize),
+    /// A node counts as a witness from now on.
+    Mature(usize),
+    /// A node hears of those that came.
+    Resize(usize),
+    /// A holder had its time to ask newcomers.
+    EndGrace(usize),
+    /// The failure detector of a node takes another for dead.
+    Verdict(usize, usize),
+    /// A node comes to list another.
+    Learn(usize, usize),
+}
+
+impl Group {
+    pub(super) fn ablation(&self) -> Option<Ablation> {
+        match self.flaw {
+            Some(Flaw::Without(part)) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The group at its start.
+    pub fn start(&self) -> State {
+        let hosts = (0..self.views.len()).map(|n| {
+            let joins = self.joiners.0.contains(&n);
+            let nodes = if joins { self.joiners.1 } else { self.nodes };
+            let mut host = Host::new(n, 1, nodes, !joins, self.ablation());
+            host.mutex.assume_synced();
+            host.resized = joins;
+            for &other in self.views[n].iter().filter(|o| **o != n) {
+                host.step(n, |m, cx| m.on_input(cx, &Reach, up(other, 1)));
+            }
+            Arc::new(host)
+        });
+        State {
+            hosts: hosts.collect(),
+            wire: Vec::new(),
+            made: vec![0; self.views.len()],
+            left: self.budget,
+            last_token: Fence::ZERO,
+            grants: 0,
+            broken: None,
+        }
+    }
+
+    /// What may happen, the arrival of messages first.
+    pub fn choices(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        let left = &state.left;
+        for envelope in state.wire.iter().filter(|e| state.hosts[e.to].up) {
+            out.push(Action::Deliver(envelope.clone()));
+            if left.repeats > 0 {
+                out.push(Action::Repeat(envelope.clone()));
+            }
+        }
+        for (n, host) in state.hosts.iter().enumerate() {
+            if !host.up {
+                if left.restarts > 0 {
+                    out.push(Action::Restart(n));
+                }
+                continue;
+            }
+            self.local_choices(state, n, host, out);
+            if host.facts.synced && !host.facts.mature && self.may_mature(state, n) {
+                out.push(Action::Mature(n));
+            }
+            if self.joiners.1 > 0 && !host.resized {
+                out.push(Action::Resize(n));
+            }
+            let strange = |l: &&(usize, usize)| l.0 == n && !host.mutex.lists(id(l.1));
+            let learns = self.learns.iter().filter(strange);
+            out.extend(learns.map(|l| Action::Learn(l.0, l.1)));
+            if left.crashes > 0 && self.mortal.contains(&n) {
+                out.push(Action::Crash(n));
+            }
+            if left.verdicts > 0 {
+                let listed = self.views[n].iter();
+                out.extend(listed.map(|o| Action::Verdict(n, *o)));
+            }
+            if self.expiry {
+                let entries = host.facts.entries.iter();
+                let forgotten = entries.filter(|e| self.may_expire(state, n, e));
+                out.extend(forgotten.map(|e| Action::Expire(n, index(e.req.node))));
+            }
+        }
+    }
+
+    /// What a node's application and its own leases may do.
+    fn local_choices(&self, state: &State, n: usize, host: &Host, out: &mut Vec<Action>) {
+        let left = &state.left;
+        let own = host.facts.own.as_ref();
+        let more = usize::from(state.made[n]) < self.requests[n].len();
+        if more && (self.queues || own.is_none() && host.facts.queued == 0) {
+            out.push(Action::Acquire(n));
+        }
+        if !host.lost.is_empty() {
+            out.push(Action::Stop(n));
+        }
+        let Some(own) = own else {
+            return;
+        };
+        if own.held.is_some() {
+            out.push(Action::Release(n));
+        } else if left.cancels > 0 {
+            out.push(Action::Cancel(n));
+        }
+        if own.grace {
+            out.push(Action::EndGrace(n));
+        }
+        if left.retries > 0 {
+            out.push(Action::Retry(n));
+        }
+        if left.lapses > 0 {
+            for answer in &own.answers {
+                let from = index(answer.from);
+                let witness = answer.witness.as_ref().map(|w| w.1);
+                out.extend(witness.map(|a| Action::Lapse(n, from, a)));
+                let consent = answer.consent.filter(|c| Some(*c) != witness);
+                out.extend(consent.map(|a| Action::Lapse(n, from, a)));
+            }
+        }
+    }
+
+    /// Whether a node that started counts as a witness: nobody counts on what a former life of it said, and
+    /// everybody knows that it is there and has made up for it.
+    fn may_mature(&self, state: &State, n: usize) -> bool {
+        if self.flaw == Some(Flaw::LifelessReplies) {
+            // Nobody knows what a former life said.
+            return false;
+        }
+        let life = Life(state.hosts[n].life);
+        state.hosts.iter().all(|host| {
+            let own = host.facts.own.as_ref();
+            let said = own.and_then(|own| own.answers.iter().find(|a| a.from == id(n)));
+            let counts = said.is_some_and(|a| a.witness.is_some() || a.consent.is_some());
+            let known = self.joiners.1 == 0 || host.resized;
+            let stands = own.is_none_or(|own| own.held.is_none() || own.ready && !own.grace);
+            !host.up || known && stands && (!counts || host.mutex.known_life(id(n)) == Some(life))
+        })
+    }
+
+    /// Whether the lease on what witness `n` said about an entry is over, or its owner is gone or asks for
+    /// something else.
+    fn may_expire(&self, state: &State, n: usize, entry: &Remembered) -> bool {
+        let owner = &state.hosts[index(entry.req.node)];
+        let own = owner.facts.own.as_ref().filter(|own| own.req == entry.req);
+        let Some(own) = own.filter(|_| owner.up && self.flaw != Some(Flaw::EarlyExpiry)) else {
+            return true;
+        };
+        let leased = self.flaw != Some(Flaw::Without(Ablation::ConsentLease));
+        let answer = own.answers.iter().find(|a| a.from == id(n));
+        answer.is_none_or(|a| {
+            let witness = a.witness.as_ref().is_none_or(|w| w.1 > entry.attempt);
+            witness && a.consent.is_none_or(|c| c > entry.attempt || !leased)
+        })
+    }
+}
+
+impl Model for Group {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![self.start()]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        self.choices(state, actions);
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        self.act(&mut state, action);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, state: &State| state.broken.is_none()),
+            Property::always(LIVE, |group: &Group, state: &State| {
+                !group.is_lossless() || !oracle::is_stuck(group, state)
+            }),
+            Property::sometimes(SERVED, |group: &Group, state: &State| {
+                let wanted: usize = group.requests.iter().map(Vec::len).sum();
+                state.grants as usize >= wanted.min(1)
+            }),
+        ]
+    }
+}
+
+/// No invariant is broken.
+pub(super) const SAFE: &str = "the invariants hold";
+/// Nobody waits in vain.
+pub(super) const LIVE: &str = "nobody waits in vain";
+/// Somebody gets the lock.
+pub(super) const SERVED: &str = "the lock is granted";
+
+impl Group {
+    /// Whether everything that is sent arrives in the end, and everybody answers.
+    fn is_lossless(&self) -> bool {
+        let b = self.budget;
+        b.lapses == 0 && b.crashes == 0 && b.verdicts == 0 && !self.expiry && self.joiners.1 == 0
+    }
+}

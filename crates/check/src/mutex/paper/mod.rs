@@ -1,0 +1,230 @@
+//! The locks of the papers: every order of messages, entries, exits and faults of a small group.
+
+mod schedules;
+
+pub use schedules::{Schedule, schedules};
+
+use super::host::sender;
+use alloc::collections::BTreeMap;
+use consort_proto::mutex::paper::{Config, Input, Msg, PaperMutex, State as Place, View};
+use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
+use stateright::{Model, Property};
+
+/// What may strike, one after the other, each at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// A list gains a node.
+    Learn(usize, usize),
+    /// The failure detector of a node takes another from its list.
+    Suspect(usize, usize),
+    /// The same, while the node has no request.
+    Forget(usize, usize),
+    /// A process ends.
+    Crash(usize),
+    /// A process forgets.
+    Restart(usize),
+    /// Everybody believes in so many nodes.
+    Bound(u32),
+}
+
+/// A group that uses a lock of the papers.
+#[derive(Clone, Debug)]
+pub struct Thesis {
+    /// Which lock.
+    pub config: Config,
+    /// Whom each node lists.
+    pub lists: Vec<Vec<usize>>,
+    /// How many nodes each believes in; 0 for no bound.
+    pub bound: Vec<u32>,
+    /// How often each node asks.
+    pub requests: Vec<u8>,
+    /// What strikes.
+    pub faults: Vec<Fault>,
+    /// How often a message may arrive.
+    pub copies: u8,
+    /// Whether nobody may wait in vain.
+    pub live: bool,
+}
+
+/// A message on its way: from, to, what.
+type Flight = (usize, usize, Msg);
+
+/// A state of such a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    nodes: Vec<PaperMutex>,
+    lists: Vec<Vec<NodeId>>,
+    bound: Vec<u32>,
+    dead: Vec<bool>,
+    /// And how often each may still arrive.
+    wire: BTreeMap<Flight, u8>,
+    left: Vec<u8>,
+    struck: usize,
+    broken: Option<&'static str>,
+}
+
+/// What may happen next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A message arrives.
+    Deliver(Flight),
+    /// A node asks.
+    Enter(usize),
+    /// A node leaves.
+    Exit(usize),
+    /// The next fault.
+    Strike(Fault),
+}
+
+fn id(node: usize) -> NodeId {
+    NodeId(node as u64)
+}
+
+impl Thesis {
+    fn step(
+        &self,
+        state: &mut State,
+        n: usize,
+        f: impl FnOnce(&mut PaperMutex, &mut Cx<'_, PaperMutex>, View<'_>),
+    ) {
+        if state.dead[n] {
+            return;
+        }
+        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
+        let mut cx = Cx {
+            me: id(n),
+            now: Instant::ZERO,
+            rng: &mut rng,
+            effects: &mut effects,
+        };
+        let view = View {
+            list: &state.lists[n],
+            n_upper: state.bound[n],
+        };
+        f(&mut state.nodes[n], &mut cx, view);
+        for effect in effects {
+            if let Effect::Send(To::Node(to), msg) = effect {
+                *state.wire.entry((n, to.0 as usize, msg)).or_default() += self.copies;
+            }
+        }
+        let inside = |m: usize| !state.dead[m] && state.nodes[m].state() == Place::Held;
+        if (0..state.nodes.len()).filter(|m| inside(*m)).count() > 1 {
+            state.broken = Some("I1: two hold the lock");
+        } else if !state.nodes[n].pending_were_asked() {
+            state.broken = Some("I10: waits for one that was not asked");
+        }
+    }
+
+    fn input(&self, state: &mut State, n: usize, input: Input) {
+        self.step(state, n, |m, cx, view| m.on_input(cx, view, input));
+    }
+
+    fn strike(&self, state: &mut State, fault: Fault) {
+        state.struck += 1;
+        match fault {
+            Fault::Learn(at, of) => {
+                if let Err(place) = state.lists[at].binary_search(&id(of)) {
+                    state.lists[at].insert(place, id(of));
+                }
+                self.input(state, at, Input::MemberAdded(id(of)));
+            }
+            Fault::Suspect(at, of) | Fault::Forget(at, of) => {
+                state.lists[at].retain(|m| *m != id(of));
+                self.input(state, at, Input::MemberRemoved(id(of)));
+            }
+            Fault::Crash(n) => {
+                state.dead[n] = true;
+                state.wire.retain(|f, _| f.1 != n);
+            }
+            Fault::Restart(n) => state.nodes[n] = PaperMutex::new(self.config, Life(2)),
+            Fault::Bound(nodes) => {
+                state.bound.fill(nodes);
+                for n in 0..state.nodes.len() {
+                    self.input(state, n, Input::SizeChanged);
+                }
+            }
+        }
+    }
+}
+
+impl Model for Thesis {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let nodes = self.lists.len();
+        let list = |l: &Vec<usize>| l.iter().map(|n| id(*n)).collect();
+        vec![State {
+            nodes: vec![PaperMutex::new(self.config, Life(1)); nodes],
+            lists: self.lists.iter().map(list).collect(),
+            bound: self.bound.clone(),
+            dead: vec![false; nodes],
+            wire: BTreeMap::new(),
+            left: self.requests.clone(),
+            struck: 0,
+            broken: None,
+        }]
+    }
+
+    fn actions(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        out.extend(state.wire.keys().cloned().map(Action::Deliver));
+        for n in (0..state.nodes.len()).filter(|n| !state.dead[*n]) {
+            match state.nodes[n].state() {
+                Place::Idle if state.left[n] > 0 => out.push(Action::Enter(n)),
+                Place::Held => out.push(Action::Exit(n)),
+                _ => {}
+            }
+        }
+        if let Some(fault) = self.faults.get(state.struck) {
+            let ripe = match fault {
+                Fault::Forget(at, _) => state.nodes[*at].state() == Place::Idle,
+                _ => true,
+            };
+            out.extend(ripe.then_some(Action::Strike(*fault)));
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Deliver(flight) => {
+                let (from, to, msg) = flight.clone();
+                match state.wire.get_mut(&flight) {
+                    Some(copies) if *copies > 1 => *copies -= 1,
+                    _ => drop(state.wire.remove(&flight)),
+                }
+                let mut who = sender(from, 1);
+                who.id = id(from);
+                self.step(&mut state, to, |m, cx, view| m.on_msg(cx, view, who, msg));
+            }
+            Action::Enter(n) => {
+                state.left[n] -= 1;
+                self.input(&mut state, n, Input::Enter);
+            }
+            Action::Exit(n) => self.input(&mut state, n, Input::Exit),
+            Action::Strike(fault) => self.strike(&mut state, fault),
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(super::SAFE, |_, s: &State| s.broken.is_none()),
+            Property::always(super::LIVE, |group: &Thesis, s: &State| {
+                let waits = |n: &PaperMutex| n.state() == Place::Wait;
+                if !group.live || s.broken.is_some() || !s.nodes.iter().any(waits) {
+                    return true;
+                }
+                let mut choices = Vec::new();
+                group.actions(s, &mut choices);
+                !choices.is_empty()
+            }),
+            Property::sometimes(super::SERVED, |_, s: &State| {
+                s.nodes.iter().any(|n| n.state() == Place::Held)
+            }),
+        ]
+    }
+}

@@ -1,0 +1,159 @@
+//! Random walks: longer executions of larger groups, with more of everything, than can be looked at one by
+//! one. A seed is a group and all that happens to it.
+
+use super::group::{Action, Budget, Flaw, Group, State, Watch};
+use consort_proto::Rng;
+use consort_proto::mutex::Mode;
+
+/// Walks to take.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// The first seed.
+    pub seed: u64,
+    /// How many.
+    pub walks: u64,
+    /// Most steps of each.
+    pub steps: u32,
+    /// What is wrong on purpose.
+    pub flaw: Option<Flaw>,
+    /// What is looked for.
+    pub watch: Watch,
+    /// Where every other walk is taken; the rest, or all, in a group of their own.
+    pub group: Option<Group>,
+}
+
+/// What walks came across.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// Walks taken.
+    pub walks: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Grants.
+    pub grants: u64,
+    /// The invariant that a walk broke: its seed, and its steps.
+    pub broken: Option<(&'static str, u64, Vec<String>)>,
+}
+
+/// Takes walks until one breaks an invariant.
+pub fn walk(walk: &Walk) -> Walked {
+    let mut walked = Walked::default();
+    for seed in walk.seed..walk.seed + walk.walks {
+        let (state, steps) = run(walk, seed, &mut |_| {});
+        walked.walks += 1;
+        walked.steps += u64::from(steps);
+        walked.grants += u64::from(state.grants);
+        if let Some(broken) = state.broken {
+            let mut trace = Vec::new();
+            run(walk, seed, &mut |action| trace.push(format!("{action:?}")));
+            walked.broken = Some((broken, seed, trace));
+            break;
+        }
+    }
+    walked
+}
+
+fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (State, u32) {
+    let mut rng = Rng::seed(seed, 17);
+    let group = match &walk.group {
+        Some(group) if seed % 2 == 1 => group.clone(),
+        _ => Group {
+            // What this flaw breaks takes five nodes, or a clock that was read from others than these.
+            told: walk.flaw == Some(Flaw::LifelessReplies),
+            ..random_group(&mut rng)
+        },
+    };
+    let group = Group {
+        flaw: walk.flaw,
+        watch: walk.watch,
+        ..group
+    };
+    let mut state = group.start();
+    let mut choices = Vec::new();
+    for step in 0..walk.steps {
+        choices.clear();
+        group.choices(&state, &mut choices);
+        let Some(action) = choose(&mut rng, &choices) else {
+            return (state, step);
+        };
+        tell(&action);
+        group.act(&mut state, action);
+    }
+    (state, walk.steps)
+}
+
+/// Three to five nodes whose lists are majorities, some of which crash, return or come late.
+fn random_group(rng: &mut Rng) -> Group {
+    let n = [3, 3, 4, 5][rng.below(4) as usize];
+    let joins = rng.below(4) == 0;
+    let lists_min = n / 2 + 1;
+    let mut views = Vec::new();
+    let mut requests = Vec::new();
+    let shares = rng.below(3) == 0;
+    for node in 0..n {
+        let mut others: Vec<usize> = (0..n).filter(|o| *o != node).collect();
+        let size = lists_min + rng.below((n - lists_min + 1) as u32) as usize - 1;
+        while others.len() > size.max(1) {
+            others.remove(rng.below(others.len() as u32) as usize);
+        }
+        views.push(others);
+        let times = rng.below(4);
+        let mode = |rng: &mut Rng| match shares && rng.below(2) == 0 {
+            true => Mode::Shared,
+            false => Mode::Exclusive,
+        };
+        requests.push((0..times).map(|_| mode(rng)).collect());
+    }
+    let joiners = match joins {
+        true => (vec![n - 1], n as u16),
+        false => (Vec::new(), 0),
+    };
+    let mortal = (0..n).filter(|_| rng.below(2) == 0).collect();
+    // Much of one thing finds what a little of everything does not.
+    let (leases, lives) = [(true, false), (false, true), (true, true)][rng.below(3) as usize];
+    let mut up_to = |most: u32, wanted: bool| rng.below(most + 1) as u8 * u8::from(wanted);
+    let budget = Budget {
+        lapses: up_to(7, leases),
+        retries: up_to(7, leases),
+        repeats: up_to(3, leases),
+        cancels: up_to(2, true),
+        crashes: up_to(2, lives),
+        restarts: up_to(2, lives),
+        verdicts: up_to(2, lives),
+    };
+    Group {
+        views,
+        requests,
+        nodes: if joins { n as u16 - 1 } else { n as u16 },
+        joiners,
+        mortal,
+        budget,
+        expiry: true,
+        queues: rng.below(2) == 0,
+        ..Group::default()
+    }
+}
+
+/// Mostly messages arrive, now and then something else happens.
+fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
+    let weight = |action: &Action| match action {
+        Action::Deliver(_) => 8,
+        Action::Acquire(_) | Action::Release(_) | Action::Restart(_) => 8,
+        Action::Mature(_) | Action::Retry(_) | Action::Resize(_) => 4,
+        Action::Lapse(..) | Action::Expire(..) | Action::Stop(_) | Action::EndGrace(_) => 2,
+        Action::Repeat(_) | Action::Cancel(_) | Action::Crash(_) => 1,
+        Action::Verdict(..) | Action::Learn(..) => 1,
+    };
+    let total: u32 = choices.iter().map(weight).sum();
+    if total == 0 {
+        return None;
+    }
+    let mut at = rng.below(total);
+    for action in choices {
+        match at.checked_sub(weight(action)) {
+            Some(rest) => at = rest,
+            None => return Some(action.clone()),
+        }
+    }
+    None
+}
