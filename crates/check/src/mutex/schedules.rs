@@ -283,6 +283,10 @@ fn flawed_ones() -> Vec<Schedule> {
     let friend = || group(FRIEND, &[1, 1, 0]);
     let late = || group(FRIEND, &[2, 1, 0]);
     let restarts = |group| mortal(group, &[2], 1);
+    let again = |mut group: Group| {
+        group.budget.retries = 1;
+        group
+    };
     let elsewhere = || Group {
         told: true,
         ..mortal(group(FULL, &[1, 1, 0]), &[0], 1)
@@ -361,7 +365,7 @@ fn flawed_ones() -> Vec<Schedule> {
             "P9e",
             "the floor is not read at the start",
             StaleToken,
-            without(restarts(late()), Ablation::FloorSync),
+            without(again(restarts(friend())), Ablation::FloorSync),
         ),
         flawed(
             "P9f",

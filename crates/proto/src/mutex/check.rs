@@ -346,7 +346,7 @@ impl Hash for Mutex {
         let sh = &self.shared;
         (sh.me, sh.life, sh.clock, sh.floor, sh.synced, sh.mature).hash(state);
         (&sh.config.bound, &sh.census, &sh.told).hash(state);
-        (sh.heard, sh.grant_no, sh.ctr).hash(state);
+        (sh.heard, sh.active, sh.grant_no, sh.ctr).hash(state);
         for (id, lock) in &self.locks {
             id.hash(state);
             hash_lock(lock, state);
