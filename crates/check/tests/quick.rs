@@ -48,7 +48,7 @@ fn no_interleaving_breaks_a_lock() {
 #[test]
 fn every_flaw_of_a_lock_is_found() {
     // These take longer: walks find them.
-    let slow = ["P5a", "P9d", "P9e"];
+    let slow = ["P5a", "P9e"];
     let flawed = schedules().into_iter().filter(|s| s.expect != Expect::Safe);
     for schedule in flawed.filter(|s| !slow.contains(&s.name)) {
         let outcome = schedule.check(1_000_000, 1);
@@ -76,7 +76,8 @@ fn random_walks_break_no_lock() {
 
 #[test]
 fn random_walks_find_every_flaw_of_a_lock() {
-    for schedule in schedules() {
+    // This one takes longer: search finds it.
+    for schedule in schedules().into_iter().filter(|s| s.name != "P9d") {
         let Some(flaw) = schedule.group.flaw else {
             continue;
         };

@@ -6,7 +6,8 @@ use super::oracle;
 use alloc::sync::Arc;
 use consort_proto::membership::{self, Arrival, Departure};
 use consort_proto::mutex::{
-    Acquire, Fence, Input, Mine, Msg, Mutex, Order, Policy, Remembered, ReqId, Ticket, Wait,
+    Acquire, Fence, Input, Mine, Msg, Mutex, Order, Policy, Remembered, ReqId, Service, Ticket,
+    Wait,
 };
 use consort_proto::{Cx, Life, Protocol};
 
@@ -84,6 +85,10 @@ impl Group {
                 let event = up(of, state.hosts[of].life);
                 self.step(state, n, false, |m, cx| m.on_input(cx, &Reach, event));
             }
+            Action::ForgetDone(n, of) => {
+                state.left.oblivions -= 1;
+                self.step(state, n, false, |m, _| m.forget_done(LOCK, id(of)));
+            }
             Action::Verdict(n, of) => {
                 state.left.verdicts -= 1;
                 let life = state.hosts[n].mutex.known_life(id(of)).unwrap_or_default();
@@ -110,9 +115,20 @@ impl Group {
             ticket: Ticket(host.life * 100 + host.tickets),
             mode,
             wait: Wait::Forever,
-            policy: Arc::new(Policy::default()),
+            policy: Arc::new(self.policy()),
         };
         self.order(state, n, Order::Acquire(acquire));
+    }
+
+    fn policy(&self) -> Policy {
+        let service = match self.elevator {
+            true => Service::Elevator,
+            false => Service::Arrival,
+        };
+        Policy {
+            service,
+            ..Policy::default()
+        }
     }
 
     fn order(&self, state: &mut State, n: usize, order: Order) {
@@ -197,7 +213,8 @@ impl Group {
     /// Takes messages off the wire that cannot have an effect any more: fewer states, the same behaviour.
     fn prune(&self, state: &mut State, n: usize) {
         let host = state.hosts[n].clone();
-        let returns = state.left.restarts > 0 && (!host.up || self.mortal.contains(&n));
+        let returns = state.left.restarts > 0 && (!host.up || self.mortal.contains(&n))
+            || host.up && state.left.oblivions > 0;
         state
             .wire
             .retain(|e| e.to != n || !is_void(&host, e, returns));

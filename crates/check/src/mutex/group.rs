@@ -1,11 +1,11 @@
 //! A group of nodes that want one lock, and what may happen to it.
 
 use super::act::up;
-use super::host::{Envelope, Host, Reach, fingerprint, id, index};
+use super::host::{Envelope, Host, LOCK, Reach, fingerprint, id, index};
 use super::oracle;
 use alloc::sync::Arc;
 use consort_proto::mutex::{Ablation, Fence, Mode, Remembered};
-use consort_proto::{Life, Protocol};
+use consort_proto::{Life, NodeId, Protocol};
 use core::hash::{Hash, Hasher};
 use stateright::{Model, Property};
 
@@ -33,6 +33,8 @@ pub struct Budget {
     pub repeats: u8,
     /// Requests that are given up.
     pub cancels: u8,
+    /// Requests that are over of which a node forgets that they are.
+    pub oblivions: u8,
     /// Processes that end.
     pub crashes: u8,
     /// Processes that start again, without memory.
@@ -62,6 +64,8 @@ pub struct Group {
     pub expiry: bool,
     /// Whether a node asks while an earlier request of its own is under way.
     pub queues: bool,
+    /// Whether nodes are served along their places in space, which are in the reverse order of their numbers.
+    pub elevator: bool,
     /// Whether who starts again has read the group's clock already, from others than these.
     pub told: bool,
     /// What is wrong on purpose.
@@ -151,6 +155,8 @@ pub enum Action {
     Verdict(usize, usize),
     /// A node comes to list another.
     Learn(usize, usize),
+    /// A node forgets which requests of another are over.
+    ForgetDone(usize, usize),
 }
 
 impl Group {
@@ -220,6 +226,13 @@ impl Group {
             if left.verdicts > 0 {
                 let listed = self.views[n].iter();
                 out.extend(listed.map(|o| Action::Verdict(n, *o)));
+            }
+            if left.oblivions > 0 {
+                // Entries do not live as long.
+                let entries = &host.facts.entries;
+                let gone = |of: &NodeId| !entries.iter().any(|e| e.done && e.req.node == *of);
+                let of = host.mutex.finished(LOCK).filter(gone).map(index);
+                out.extend(of.map(|of| Action::ForgetDone(n, of)));
             }
             if self.expiry {
                 let entries = host.facts.entries.iter();

@@ -1,9 +1,10 @@
 //! One node of a model, and what its steps do.
 
 use consort_proto::mutex::{
-    Ablation, Bound, Config, Event, Facts, Fence, LockId, Mode, Msg, Mutex, Peers, Ticket,
+    Ablation, Bound, Config, Event, Facts, Fence, Input, LockId, Mode, Msg, Mutex, Order, Peers,
+    Ticket,
 };
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Rng, Sender, To};
+use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -162,6 +163,8 @@ impl Host {
         if let Some(part) = ablation {
             mutex.ablate(part);
         }
+        // Of use to elevators only.
+        let place = Order::SetPlace(9 - index as u16);
         let mut host = Host {
             up: true,
             life,
@@ -173,7 +176,7 @@ impl Host {
             resized: false,
             last_prio: Fence::ZERO,
         };
-        host.settle();
+        host.step(index, |m, cx| m.on_input(cx, &Reach, Input::Order(place)));
         host
     }
 

@@ -117,6 +117,7 @@ fn random_group(rng: &mut Rng) -> Group {
         retries: up_to(7, leases),
         repeats: up_to(3, leases),
         cancels: up_to(2, true),
+        oblivions: up_to(2, true),
         crashes: up_to(2, lives),
         restarts: up_to(2, lives),
         verdicts: up_to(2, lives),
@@ -130,6 +131,7 @@ fn random_group(rng: &mut Rng) -> Group {
         budget,
         expiry: true,
         queues: rng.below(2) == 0,
+        elevator: rng.below(4) == 0,
         ..Group::default()
     }
 }
@@ -142,7 +144,7 @@ fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
         Action::Mature(_) | Action::Retry(_) | Action::Resize(_) => 4,
         Action::Lapse(..) | Action::Expire(..) | Action::Stop(_) | Action::EndGrace(_) => 2,
         Action::Repeat(_) | Action::Cancel(_) | Action::Crash(_) => 1,
-        Action::Verdict(..) | Action::Learn(..) => 1,
+        Action::Verdict(..) | Action::Learn(..) | Action::ForgetDone(..) => 1,
     };
     let total: u32 = choices.iter().map(weight).sum();
     if total == 0 {

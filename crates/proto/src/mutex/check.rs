@@ -157,6 +157,19 @@ impl Mutex {
         });
     }
 
+    /// This node forgets which requests of `id` are over.
+    pub fn forget_done(&mut self, lock: LockId, id: NodeId) {
+        if let Some(lock) = self.locks.get_mut(&lock) {
+            lock.done.remove(&id);
+        }
+    }
+
+    /// Of whom this node knows requests that are over.
+    pub fn finished(&self, lock: LockId) -> impl Iterator<Item = NodeId> + '_ {
+        let lock = self.locks.get(&lock).into_iter();
+        lock.flat_map(|l| l.done.keys().copied())
+    }
+
     /// Everybody that was asked is asked again.
     pub fn retry(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
