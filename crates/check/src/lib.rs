@@ -2,8 +2,8 @@
 //! protocol code that ships.
 //!
 //! The network of a model may lose, repeat and reorder: a message once sent can be delivered at any
-//! later time, any number of times, or never. Timers fire in any order. What is bounded is the size of
-//! the group, the number of faults and the number of timers that fire; each model says by how much.
+//! later time, again, or never. Timers fire in any order. What is bounded is the size of the group, the
+//! number of faults and of timers that fire, and how often messages are repeated; each model says by how much.
 
 extern crate alloc;
 

@@ -136,3 +136,19 @@ fn inner_invariants_are_looked_at() {
         assert!(broken.starts_with(invariant), "{name}: {broken}");
     }
 }
+
+/// Three are never more than half of seven.
+#[test]
+fn who_waits_in_vain_is_noticed() {
+    let schedule = schedules().into_iter().find(|s| s.name == "P1").unwrap();
+    let outcome = Schedule {
+        group: Group {
+            nodes: 7,
+            ..schedule.group
+        },
+        ..schedule
+    }
+    .check(100_000, 1);
+    let broken = outcome.broken.map(|b| b.0);
+    assert_eq!(broken, Some("nobody waits in vain"));
+}
