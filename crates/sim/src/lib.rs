@@ -21,6 +21,7 @@ pub mod election;
 pub mod engine;
 pub mod fault;
 pub mod membership;
+pub mod mutex;
 pub mod net;
 pub mod oracle;
 mod pool;
@@ -69,6 +70,18 @@ pub mod stream {
     pub const ELECTION_CHOICE: u64 = 109;
     /// What becomes of its messages.
     pub const ELECTION_NET: u64 = 110;
+    /// Which nodes a lock's requests come from, and when.
+    pub const LOCK_ARRIVALS: u64 = 113;
+    /// What becomes of a lock's messages.
+    pub const LOCK_NET: u64 = 114;
+    /// How long they take.
+    pub const LOCK_DELAY: u64 = 115;
+    /// What goes wrong around a lock, and when it is noticed.
+    pub const LOCK_FAULTS: u64 = 116;
+    /// Which nodes list which others.
+    pub const LOCK_LISTS: u64 = 117;
+    /// What locks draw themselves.
+    pub const LOCK_CHOICE: u64 = 118;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

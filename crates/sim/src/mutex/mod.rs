@@ -1,0 +1,23 @@
+//! Locks in a multi-hop network: how long requests wait, what they cost, and whether two nodes are ever
+//! inside at once.
+//!
+//! The thesis's experiments, with its network: hops take up to 49 ms and lose messages, and the source of
+//! a lost message sends it again, up to half a second later, without acknowledgements. Member lists are
+//! given: complete for the figures, or incomplete and wrong in the ways of [`Trouble`]. A core is driven
+//! through [`Actor`], so that every lock meets the same network, arrivals and troubles.
+
+mod actor;
+mod params;
+mod paths;
+mod report;
+mod run;
+mod strike;
+mod trouble;
+mod workload;
+
+pub use actor::{Actor, Change, Happened};
+pub use params::{Bound, Lists, Lock, Params, Transport};
+pub use report::Report;
+pub use run::{run, run_many};
+pub use trouble::{Fault, Trouble};
+pub use workload::{Gap, Spread, Who, Workload};
