@@ -71,17 +71,17 @@ pub mod stream {
     /// What becomes of its messages.
     pub const ELECTION_NET: u64 = 110;
     /// Which nodes a lock's requests come from, and when.
-    pub const LOCK_ARRIVALS: u64 = 113;
+    pub const LOCK_ARRIVALS: u64 = 121;
     /// What becomes of a lock's messages.
-    pub const LOCK_NET: u64 = 114;
+    pub const LOCK_NET: u64 = 122;
     /// How long they take.
-    pub const LOCK_DELAY: u64 = 115;
+    pub const LOCK_DELAY: u64 = 123;
     /// What goes wrong around a lock, and when it is noticed.
-    pub const LOCK_FAULTS: u64 = 116;
+    pub const LOCK_FAULTS: u64 = 124;
     /// Which nodes list which others.
-    pub const LOCK_LISTS: u64 = 117;
+    pub const LOCK_LISTS: u64 = 125;
     /// What locks draw themselves.
-    pub const LOCK_CHOICE: u64 = 118;
+    pub const LOCK_CHOICE: u64 = 126;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

@@ -1,15 +1,16 @@
 //! What the harness needs of a lock's core.
 
 use consort_proto::mutex::paper::{Event, Input, Msg, PaperMutex, View};
-use consort_proto::{Cx, NodeId, Protocol};
+use consort_proto::{Cx, Life, NodeId, Protocol};
+use core::time::Duration;
 
 /// What membership reports to a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The list gained a node.
-    Added(NodeId),
+    /// The list gained a node, in this life.
+    Added(NodeId, Life),
     /// The list lost a node.
-    Removed(NodeId),
+    Removed(NodeId, Life),
     /// The bound on the number of nodes changed.
     Size,
 }
@@ -17,10 +18,17 @@ pub enum Change {
 /// What a core reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// It is inside, with this token.
-    Entered(u128),
-    /// It is outside, not by its own will.
-    Lost,
+    /// A request is inside: the one of this number, or the only one there is.
+    Entered {
+        /// Its number.
+        ticket: Option<u64>,
+        /// Its token.
+        token: u128,
+    },
+    /// The request inside has to leave, not by its own will.
+    Lost(u64),
+    /// A request will not get in.
+    Refused(u64),
     /// It knows of a node that membership may not list.
     Hint(NodeId),
     /// The request took the slow path.
@@ -29,14 +37,38 @@ pub enum Happened {
     Nothing,
 }
 
+/// What a process finds when it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Birth<'a> {
+    /// Whom it lists, with their lives.
+    pub members: &'a [(NodeId, Life)],
+    /// Where it is on a line that winds through the whole area, from 0 to 1.
+    pub place: f64,
+}
+
 /// A lock's core in the harness.
 pub trait Actor: Protocol {
+    /// On what terms requests are made.
+    type Terms: Clone;
+    /// Whether the core itself queues the requests of its node.
+    const QUEUES: bool;
+    /// How long cores need before they can serve requests; what they do until then is not counted.
+    const WARMUP: Duration;
+
     /// What it may read.
     fn view(list: &[NodeId], n_upper: u32) -> Self::View<'_>;
+    /// The process starts.
+    fn start(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, birth: Birth<'_>);
     /// The application wants in.
-    fn acquire(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>);
+    fn acquire(
+        &mut self,
+        cx: &mut Cx<'_, Self>,
+        view: Self::View<'_>,
+        terms: &Self::Terms,
+        ticket: u64,
+    );
     /// The application is done.
-    fn release(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>);
+    fn release(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, ticket: u64);
     /// Membership changed.
     fn change(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, change: Change);
     /// What an event means.
@@ -45,25 +77,33 @@ pub trait Actor: Protocol {
     fn takes_phantom_hop(msg: &Self::Msg) -> bool;
     /// Bytes of a datagram with it.
     fn encoded_len(msg: &Self::Msg) -> usize;
+    /// What it counted: answers that lapsed, rounds begun afresh, tokens raised.
+    fn counts(&self) -> [u64; 3];
 }
 
 impl Actor for PaperMutex {
+    type Terms = ();
+    const QUEUES: bool = false;
+    const WARMUP: Duration = Duration::ZERO;
+
     fn view(list: &[NodeId], n_upper: u32) -> View<'_> {
         View { list, n_upper }
     }
 
-    fn acquire(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>) {
+    fn start(&mut self, _: &mut Cx<'_, Self>, _: View<'_>, _: Birth<'_>) {}
+
+    fn acquire(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, (): &(), _: u64) {
         self.on_input(cx, view, Input::Enter);
     }
 
-    fn release(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>) {
+    fn release(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, _: u64) {
         self.on_input(cx, view, Input::Exit);
     }
 
     fn change(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, change: Change) {
         let input = match change {
-            Change::Added(id) => Input::MemberAdded(id),
-            Change::Removed(id) => Input::MemberRemoved(id),
+            Change::Added(id, _) => Input::MemberAdded(id),
+            Change::Removed(id, _) => Input::MemberRemoved(id),
             Change::Size => Input::SizeChanged,
         };
         self.on_input(cx, view, input);
@@ -72,9 +112,10 @@ impl Actor for PaperMutex {
     fn happened(event: &Event) -> Happened {
         match *event {
             // The pair that orders requests; that it is no fencing token is one of the findings (A11).
-            Event::Entered(req) => {
-                Happened::Entered(u128::from(req.seq) << 64 | u128::from(req.id.0))
-            }
+            Event::Entered(req) => Happened::Entered {
+                ticket: None,
+                token: u128::from(req.seq) << 64 | u128::from(req.id.0),
+            },
             Event::Hint(id) => Happened::Hint(id),
             Event::Slow => Happened::Slow,
             Event::Exited(_) => Happened::Nothing,
@@ -87,5 +128,9 @@ impl Actor for PaperMutex {
 
     fn encoded_len(msg: &Msg) -> usize {
         msg.encoded_len()
+    }
+
+    fn counts(&self) -> [u64; 3] {
+        [0; 3]
     }
 }

@@ -7,16 +7,18 @@
 //! through [`Actor`], so that every lock meets the same network, arrivals and troubles.
 
 mod actor;
+mod carry;
 mod params;
 mod paths;
 mod report;
 mod run;
 mod strike;
 mod trouble;
+mod witness;
 mod workload;
 
-pub use actor::{Actor, Change, Happened};
-pub use params::{Bound, Lists, Lock, Params, Transport};
+pub use actor::{Actor, Birth, Change, Happened};
+pub use params::{Bound, Lists, Lock, Params, Transport, Witness};
 pub use report::Report;
 pub use run::{run, run_many};
 pub use trouble::{Fault, Trouble};

@@ -4,6 +4,7 @@ use super::trouble::Trouble;
 use super::workload::{Who, Workload};
 use crate::membership::{ExperimentError, NODES_MAX};
 use crate::topology::{Layout, Topology, TopologyError};
+use consort_proto::mutex;
 use consort_proto::mutex::paper::{Config, Mode};
 use core::time::Duration;
 
@@ -13,10 +14,21 @@ const SIDE: f64 = 2.125;
 const RANGE: f64 = 4.0;
 
 /// Which lock.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Lock {
     /// One of the papers'.
     Paper(Config),
+    /// The product's.
+    Witness(Box<Witness>),
+}
+
+/// Settings of the product's lock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Witness {
+    /// Of the nodes. Those that are there at the start are the first of their group.
+    pub config: mutex::Config,
+    /// Of the requests.
+    pub policy: mutex::Policy,
 }
 
 impl Lock {
@@ -24,6 +36,7 @@ impl Lock {
     pub fn name(&self) -> &'static str {
         match self {
             Lock::Paper(config) => config.mode.name(),
+            Lock::Witness(_) => "witness",
         }
     }
 }
@@ -80,7 +93,7 @@ pub struct Params {
     pub hold: Duration,
     /// What nodes list.
     pub lists: Lists,
-    /// What locks know of the number of nodes.
+    /// What the papers' locks know of the number of nodes.
     pub bound: Bound,
     /// What goes wrong.
     pub trouble: Trouble,

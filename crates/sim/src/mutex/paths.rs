@@ -1,6 +1,6 @@
 //! Routes by length: the thesis's messages take the shortest way in metres, whatever its hops.
 
-use crate::topology::Layout;
+use crate::topology::{Layout, Point};
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
@@ -21,6 +21,31 @@ impl Paths {
     pub(super) fn new(layout: Layout) -> Paths {
         let rows = vec![Vec::new(); layout.len()];
         Paths { layout, rows }
+    }
+
+    /// The node nearest to the middle of all.
+    pub(super) fn central(&self) -> usize {
+        let points = &self.layout.points;
+        let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+        let (x, y) = (mean(|p| p.x), mean(|p| p.y));
+        let middle = Point { x, y };
+        let nearest = |a: &&Point, b: &&Point| a.distance(middle).total_cmp(&b.distance(middle));
+        let found = points.iter().enumerate();
+        let found = found.min_by(|a, b| nearest(&a.1, &b.1));
+        found.map_or(0, |(node, _)| node)
+    }
+
+    /// Where a node is on a line that winds through the area in rows as wide as the range, from 0 to 1.
+    pub(super) fn place(&self, node: usize) -> f64 {
+        let points = &self.layout.points;
+        let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(1e-9, f64::max);
+        let (wide, high) = (most(|p| p.x), most(|p| p.y));
+        let rows = (high / self.layout.range).ceil().max(1.0);
+        let at = points[node];
+        let row = (at.y / high * rows).floor().min(rows - 1.0);
+        let along = at.x / wide;
+        let along = if row % 2.0 == 0.0 { along } else { 1.0 - along };
+        ((row + along) / rows).clamp(0.0, 1.0)
     }
 
     /// Hops between two nodes of a connected layout.
@@ -65,7 +90,7 @@ impl Paths {
 mod tests {
     use super::*;
     use crate::routes::Routes;
-    use crate::topology::{Point, Topology};
+    use crate::topology::Topology;
 
     #[test]
     fn the_shortest_way_may_have_more_hops() {
@@ -76,7 +101,7 @@ mod tests {
         assert_eq!(Routes::new(layout.clone()).hops(0, 3), Some(2));
         let mut paths = Paths::new(layout);
         assert_eq!((paths.hops(0, 3), paths.hops(3, 0)), (3, 3));
-        assert_eq!(paths.hops(2, 2), 0);
+        assert_eq!((paths.hops(2, 2), paths.central()), (0, 4));
     }
 
     /// The thesis's 256 nodes: 6.3 hops on average, where fewest hops would be less.

@@ -37,6 +37,14 @@ pub struct Report {
     pub regressions: u64,
     /// Times that a lock was lost from inside.
     pub lost: u64,
+    /// Answers that lapsed, where a lock counts them.
+    pub lapses: u64,
+    /// Rounds begun afresh because a contender disappeared.
+    pub fresh_rounds: u64,
+    /// Tokens that had to be raised before an entry.
+    pub claims: u64,
+    /// Requests that were refused.
+    pub refused: u64,
     /// Requests that took the slow path.
     pub slow: u64,
     /// Requests that were not granted by the end, of nodes that still ran.

@@ -1,29 +1,43 @@
 //! One lock among many nodes, event by event.
 
-use super::actor::{Actor, Happened};
-use super::params::{Bound, Lists, Lock, Params, Transport};
+use super::actor::{Actor, Birth};
+use super::params::{Bound, Lists, Lock, Params};
 use super::paths::Paths;
 use super::report::Report;
-use super::trouble::{Fault, Trouble, notice};
+use super::trouble::{Fault, Trouble};
 use crate::membership::{ExperimentError, run_seed};
-use crate::net::survive;
 use crate::stream;
 use crate::world::{addr_of, id_of};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use consort_proto::mutex::paper::PaperMutex;
-use consort_proto::{Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender, To};
+use consort_proto::mutex::{self, Mutex};
+use consort_proto::{Cx, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender};
 use core::time::Duration;
 use rayon::prelude::*;
 
-/// The longest that a source waits before it sends a lost message again, in milliseconds; less by one.
-const RESEND_MS: u32 = 500;
+/// What a datagram holds besides its header.
+const FRAMES_MAX: usize = 1100;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     params.check()?;
-    match params.lock {
+    match &params.lock {
         Lock::Paper(config) => {
-            Ok(Run::new(params, seed, |_, life| PaperMutex::new(config, life))?.run())
+            let make = |_: Instant, _: usize, life| PaperMutex::new(*config, life);
+            Ok(Run::new(params, seed, (), make)?.run())
+        }
+        Lock::Witness(witness) => {
+            let make = |now: Instant, node, life| {
+                // Who is there at the start has nothing to forget.
+                let config = mutex::Config {
+                    bootstrap: now == Instant::ZERO,
+                    ..witness.config.clone()
+                };
+                Mutex::new(config, id_of(node), life, FRAMES_MAX, now)
+            };
+            let terms = Arc::new(witness.policy.clone());
+            Ok(Run::new(params, seed, terms, make)?.run())
         }
     }
 }
@@ -39,14 +53,17 @@ pub(super) enum Item<A: Actor> {
     Arrive(usize),
     Deliver {
         from: usize,
+        life: Life,
         to: usize,
         msg: A::Msg,
     },
     /// A message that was lost is sent again.
     Again(Trip<A::Msg>),
     Timer(usize, A::Timer),
-    /// The application is done with its entry of this number.
+    /// The application is done with its request of this number.
     Exit(usize, u64),
+    /// The application has stopped the work for a lock that it lost.
+    Stopped(usize, u64),
     Strike(Fault),
     /// A node notices that another is there, or is not.
     Notice {
@@ -58,18 +75,20 @@ pub(super) enum Item<A: Actor> {
 
 /// A message on its way.
 pub(super) struct Trip<M> {
-    from: usize,
-    to: usize,
-    hops: u16,
-    bytes: u64,
-    msg: M,
+    pub(super) from: usize,
+    /// The life in which it was sent.
+    pub(super) life: Life,
+    pub(super) to: usize,
+    pub(super) hops: u16,
+    pub(super) bytes: u64,
+    pub(super) msg: M,
 }
 
 /// A request in a core.
 #[derive(Clone, Copy)]
 pub(super) struct Open {
-    arrived: Instant,
-    asked: Instant,
+    pub(super) arrived: Instant,
+    pub(super) asked: Instant,
 }
 
 pub(super) struct Host<A: Actor> {
@@ -79,68 +98,75 @@ pub(super) struct Host<A: Actor> {
     pub(super) list: Vec<NodeId>,
     /// Arrivals that wait for their turn at this node.
     pub(super) queue: VecDeque<Instant>,
-    pub(super) open: Option<Open>,
+    /// Requests in its core, by number.
+    pub(super) open: BTreeMap<u64, Open>,
     pub(super) timers: Vec<(A::Timer, Instant)>,
-    /// Number of its last entry.
-    pub(super) entries: u64,
 }
 
 pub(super) struct Run<'a, A: Actor, F> {
     pub(super) params: &'a Params,
+    terms: A::Terms,
     pub(super) make: F,
-    paths: Paths,
+    pub(super) paths: Paths,
     pub(super) hosts: Vec<Host<A>>,
     items: BTreeMap<(Instant, u64), Item<A>>,
     scheduled: u64,
-    now: Instant,
-    net: Rng,
-    delay: Rng,
+    pub(super) now: Instant,
+    pub(super) net: Rng,
+    pub(super) delay: Rng,
     pub(super) faults: Rng,
     choice: Rng,
     /// Whether a message's fate may depend on what happens meanwhile.
-    faulty: bool,
+    pub(super) faulty: bool,
     pub(super) cut: Option<usize>,
     pub(super) alive: u32,
     arrivals_left: usize,
-    pub(super) inside: BTreeSet<usize>,
-    last_exit: Option<Instant>,
-    token: u128,
+    /// Nodes inside, and by which request.
+    pub(super) inside: BTreeMap<usize, u64>,
+    tickets: u64,
+    pub(super) last_exit: Option<Instant>,
+    pub(super) token: u128,
     /// By hops: how often a source has to send on average.
-    sends_by_hops: Vec<f64>,
-    sums: Sums,
-    report: Report,
+    pub(super) sends_by_hops: Vec<f64>,
+    pub(super) sums: Sums,
+    pub(super) report: Report,
     effects: Vec<EffectOf<A>>,
 }
 
 #[derive(Default)]
-struct Sums {
-    wait: Duration,
-    wait_client: Duration,
-    gap: Duration,
-    gaps: u32,
-    hops: u64,
+pub(super) struct Sums {
+    pub(super) wait: Duration,
+    pub(super) wait_client: Duration,
+    pub(super) gap: Duration,
+    pub(super) gaps: u32,
+    pub(super) hops: u64,
 }
 
-impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
-    fn new(params: &'a Params, seed: u64, make: F) -> Result<Self, ExperimentError> {
+impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
+    fn new(
+        params: &'a Params,
+        seed: u64,
+        terms: A::Terms,
+        make: F,
+    ) -> Result<Self, ExperimentError> {
         let nodes = params.nodes;
         let absent = params.trouble.absent(nodes);
         let present = |i: usize| !absent.contains(&i);
         let lists = lists(params, seed, &present);
         let host = |(i, list)| Host {
-            core: make(i, Life(1)),
+            core: make(Instant::ZERO, i, Life(1)),
             up: present(i),
             life: 1,
             list,
             queue: VecDeque::new(),
-            open: None,
+            open: BTreeMap::new(),
             timers: Vec::new(),
-            entries: 0,
         };
         let alive = (0..nodes).filter(|&i| present(i)).count() as u32;
         let mut run = Run {
             paths: Paths::new(params.layout(seed)?),
             hosts: lists.into_iter().enumerate().map(host).collect(),
+            terms,
             make,
             items: BTreeMap::new(),
             scheduled: 0,
@@ -153,7 +179,8 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
             cut: None,
             alive,
             arrivals_left: 0,
-            inside: BTreeSet::new(),
+            inside: BTreeMap::new(),
+            tickets: 0,
             last_exit: None,
             token: 0,
             sends_by_hops: vec![1.0],
@@ -162,13 +189,18 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
             effects: Vec::new(),
             params,
         };
-        for (after, fault) in params.trouble.draw(nodes, params.limit, seed) {
-            run.push(after, Item::Strike(fault));
+        for node in (0..nodes).filter(|&i| present(i)) {
+            run.begin(node);
         }
-        let arrivals = params.workload.draw(nodes, params.hold, seed);
+        for (after, fault) in params.trouble.draw(nodes, params.limit, seed) {
+            run.push(A::WARMUP + after, Item::Strike(fault));
+        }
+        let arrivals = params
+            .workload
+            .draw(nodes, run.paths.central(), params.hold, seed);
         run.arrivals_left = arrivals.len();
         for (after, node) in arrivals {
-            run.push(after, Item::Arrive(node));
+            run.push(A::WARMUP + after, Item::Arrive(node));
         }
         Ok(run)
     }
@@ -180,12 +212,12 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
 
     /// Whether all requests that came are served.
     fn is_done(&self) -> bool {
-        let idle = |h: &Host<A>| h.open.is_none() && h.queue.is_empty();
+        let idle = |h: &Host<A>| h.open.is_empty() && h.queue.is_empty();
         self.arrivals_left == 0 && self.inside.is_empty() && self.hosts.iter().all(idle)
     }
 
     fn run(mut self) -> Report {
-        let end = Instant::ZERO + self.params.limit;
+        let end = Instant::ZERO + A::WARMUP + self.params.limit;
         while let Some(((at, _), item)) = self.items.pop_first() {
             if at > end {
                 break;
@@ -199,9 +231,15 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
                 break;
             }
         }
-        let open = |h: &Host<A>| h.queue.len() + usize::from(h.open.is_some());
+        let open = |h: &Host<A>| h.queue.len() + h.open.len();
         let running = self.hosts.iter().filter(|h| h.up);
         let mut report = self.report;
+        for host in &self.hosts {
+            let [lapses, fresh_rounds, claims] = host.core.counts();
+            report.lapses += lapses;
+            report.fresh_rounds += fresh_rounds;
+            report.claims += claims;
+        }
         report.blocked = running.map(open).sum::<usize>() as u64 - self.inside.len() as u64;
         let entries = report.entries as f64;
         report.wait = self.sums.wait.as_secs_f64() / entries;
@@ -215,6 +253,10 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
     fn handle(&mut self, item: Item<A>) {
         match item {
             Item::Arrive(node) => {
+                if self.report.requests == 0 {
+                    self.report = Report::default();
+                    self.sums = Sums::default();
+                }
                 self.arrivals_left -= 1;
                 if self.hosts[node].up {
                     self.report.requests += 1;
@@ -222,14 +264,20 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
                     self.serve(node);
                 }
             }
-            Item::Deliver { from, to, msg } => {
+            Item::Deliver {
+                from,
+                life,
+                to,
+                msg,
+            } => {
                 if self.hosts[to].up {
-                    let from = self.sender(from);
+                    let from = sender(id_of(from), life);
                     self.step(to, |a, cx, view| a.on_msg(cx, view, from, msg));
                 }
             }
             Item::Again(trip) => {
-                if self.hosts[trip.from].up {
+                let host = &self.hosts[trip.from];
+                if host.up && Life(host.life) == trip.life {
                     self.send(trip);
                 }
             }
@@ -240,12 +288,18 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
                     self.step(node, |a, cx, view| a.on_timer(cx, view, timer));
                 }
             }
-            Item::Exit(node, entry) => {
-                if self.hosts[node].entries == entry && self.inside.remove(&node) {
+            Item::Exit(node, ticket) => {
+                if self.inside.get(&node) == Some(&ticket) {
+                    self.inside.remove(&node);
                     self.last_exit = Some(self.now);
-                    self.hosts[node].open = None;
-                    self.step(node, A::release);
+                    self.hosts[node].open.remove(&ticket);
+                    self.step(node, |a, cx, view| a.release(cx, view, ticket));
                     self.serve(node);
+                }
+            }
+            Item::Stopped(node, ticket) => {
+                if self.hosts[node].up {
+                    self.step(node, |a, cx, view| a.release(cx, view, ticket));
                 }
             }
             Item::Strike(fault) => self.strike(fault),
@@ -258,19 +312,34 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
         }
     }
 
-    /// Lets the next request of a node go to its lock.
+    /// Lets the next request of a node go to its lock, or all if the lock itself queues them.
     fn serve(&mut self, node: usize) {
-        let (now, host) = (self.now, &mut self.hosts[node]);
-        if host.open.is_some() {
-            return;
+        while A::QUEUES || self.hosts[node].open.is_empty() {
+            let Some(arrived) = self.hosts[node].queue.pop_front() else {
+                return;
+            };
+            self.tickets += 1;
+            let (ticket, asked) = (self.tickets, self.now);
+            self.hosts[node]
+                .open
+                .insert(ticket, Open { arrived, asked });
+            let terms = self.terms.clone();
+            self.step(node, |a, cx, view| a.acquire(cx, view, &terms, ticket));
         }
-        if let Some(arrived) = host.queue.pop_front() {
-            host.open = Some(Open {
-                arrived,
-                asked: now,
-            });
-            self.step(node, A::acquire);
-        }
+    }
+
+    /// A process starts at a node.
+    pub(super) fn begin(&mut self, node: usize) {
+        let list = self.hosts[node].list.iter().map(|&id| (id, index(id)));
+        let others = list.filter(|&(_, i)| i != node);
+        let members: Vec<(NodeId, Life)> = others
+            .map(|(id, i)| (id, Life(self.hosts[i].life)))
+            .collect();
+        let place = self.paths.place(node);
+        let members = &members[..];
+        self.step(node, |a, cx, view| {
+            a.start(cx, view, Birth { members, place })
+        });
     }
 
     /// Runs one handler and carries out its effects.
@@ -298,127 +367,20 @@ impl<'a, A: Actor, F: Fn(usize, Life) -> A> Run<'a, A, F> {
         }
         self.effects = effects;
     }
+}
 
-    fn carry_out(&mut self, node: usize, effect: EffectOf<A>) {
-        match effect {
-            Effect::Send(To::Node(id) | To::At(id, _), msg) => {
-                let to = index(id);
-                let extra = self.params.phantom_hop && A::takes_phantom_hop(&msg);
-                let hops = self.paths.hops(node, to);
-                self.sums.hops += u64::from(hops);
-                let hops = hops + u16::from(extra);
-                self.report.messages += 1;
-                self.report.sends_expected += self.expected(hops);
-                self.send(Trip {
-                    from: node,
-                    to,
-                    hops,
-                    bytes: A::encoded_len(&msg) as u64,
-                    msg,
-                });
-            }
-            Effect::SetTimer(timer, due) => {
-                self.hosts[node].timers.retain(|t| t.0 != timer);
-                self.hosts[node].timers.push((timer, due));
-                self.push(due.since(self.now), Item::Timer(node, timer));
-            }
-            Effect::CancelTimer(timer) => self.hosts[node].timers.retain(|t| t.0 != timer),
-            Effect::Emit(event) => match A::happened(&event) {
-                Happened::Entered(token) => self.entered(node, token),
-                Happened::Lost => {
-                    self.inside.remove(&node);
-                    self.report.lost += 1;
-                    self.hosts[node].open = None;
-                    self.hosts[node].entries += 1;
-                }
-                Happened::Hint(id) => {
-                    let after = notice(&mut self.faults);
-                    let (at, of) = (node, index(id));
-                    let there = true;
-                    self.push(after, Item::Notice { at, of, there });
-                }
-                Happened::Slow => self.report.slow += 1,
-                Happened::Nothing => {}
-            },
-            Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
-        }
-    }
-
-    fn entered(&mut self, node: usize, token: u128) {
-        let Some(open) = self.hosts[node].open else {
-            return;
-        };
-        self.report.entries += 1;
-        self.report.last = self.now.since(Instant::ZERO).as_secs_f64();
-        let client = self.now.since(open.arrived);
-        self.sums.wait += self.now.since(open.asked);
-        self.sums.wait_client += client;
-        self.report.wait_max = self.report.wait_max.max(client.as_secs_f64());
-        self.report.overlaps += u64::from(!self.inside.is_empty());
-        self.report.regressions += u64::from(self.report.entries > 1 && token <= self.token);
-        self.token = self.token.max(token);
-        if let Some(exit) = self.last_exit.filter(|&exit| exit > open.asked) {
-            self.sums.gap += self.now.since(exit);
-            self.sums.gaps += 1;
-        }
-        self.inside.insert(node);
-        self.hosts[node].entries += 1;
-        let entry = self.hosts[node].entries;
-        self.push(self.params.hold, Item::Exit(node, entry));
-    }
-
-    fn expected(&mut self, hops: u16) -> f64 {
-        while self.sends_by_hops.len() <= usize::from(hops) {
-            let last = self.sends_by_hops.last().copied().unwrap_or(1.0);
-            self.sends_by_hops.push(last / (1.0 - self.params.drop));
-        }
-        self.sends_by_hops[usize::from(hops)]
-    }
-
-    /// Sends a message, and again when it is lost (D5), a while after the moment of the loss: counted from
-    /// its sending instead, requests among 1024 nodes would wait 11 s, where the thesis has 18. Where nothing
-    /// else can happen to a message, all of that is drawn at once.
-    fn send(&mut self, trip: Trip<A::Msg>) {
-        let mut after = Duration::ZERO;
-        loop {
-            let apart = self.cut.is_some_and(|c| (trip.from < c) != (trip.to < c));
-            let (travelled, arrives) = match apart {
-                true => (1, false),
-                false => survive(trip.hops, self.params.drop, self.net.unit()),
-            };
-            self.report.sends += 1;
-            self.report.hops += u64::from(travelled);
-            self.report.bytes += trip.bytes;
-            self.report.byte_hops += trip.bytes * u64::from(travelled);
-            let most = self.params.hop_delay_ms;
-            let hop = |_| u64::from(self.delay.below(most));
-            after += Duration::from_millis((0..travelled).map(hop).sum());
-            if arrives {
-                let Trip { from, to, msg, .. } = trip;
-                return self.push(after, Item::Deliver { from, to, msg });
-            }
-            if self.params.transport == Transport::BestEffort {
-                return;
-            }
-            after += Duration::from_millis(self.delay.below(RESEND_MS).into());
-            if self.faulty {
-                return self.push(after, Item::Again(trip));
-            }
-        }
-    }
-
-    fn sender(&self, host: usize) -> Sender {
-        Sender {
-            id: id_of(host),
-            life: Life(self.hosts[host].life),
-            incarnation: Incarnation(0),
-            addr: addr_of(host),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        }
+/// How a node appears to others.
+pub(super) fn sender(id: NodeId, life: Life) -> Sender {
+    Sender {
+        id,
+        life,
+        incarnation: Incarnation(0),
+        addr: addr_of(index(id)),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
     }
 }
 
@@ -437,6 +399,6 @@ fn lists(params: &Params, seed: u64, present: &dyn Fn(usize) -> bool) -> Vec<Vec
 }
 
 /// The number of a simulated node.
-fn index(id: NodeId) -> usize {
+pub(super) fn index(id: NodeId) -> usize {
     (id.0 as usize).saturating_sub(1)
 }

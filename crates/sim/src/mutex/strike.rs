@@ -5,11 +5,12 @@ use super::params::Bound;
 use super::run::{Item, Run};
 use super::trouble::{Fault, notice};
 use crate::world::id_of;
-use consort_proto::Life;
+use consort_proto::{Instant, Life};
 use core::time::Duration;
 
-impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
+impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
     pub(super) fn set_listed(&mut self, at: usize, of: usize, there: bool) {
+        let life = Life(self.hosts[of].life);
         let (id, host) = (id_of(of), &mut self.hosts[at]);
         if at == of {
             return;
@@ -17,11 +18,11 @@ impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         let change = match (host.list.binary_search(&id), there) {
             (Err(place), true) => {
                 host.list.insert(place, id);
-                Change::Added(id)
+                Change::Added(id, life)
             }
             (Ok(place), false) => {
                 host.list.remove(place);
-                Change::Removed(id)
+                Change::Removed(id, life)
             }
             _ => return,
         };
@@ -33,7 +34,7 @@ impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     pub(super) fn strike(&mut self, fault: Fault) {
         match fault {
             Fault::Crash(node) => self.crash(node),
-            Fault::CrashHolder => match self.inside.first() {
+            Fault::CrashHolder => match self.inside.keys().next() {
                 Some(&node) => self.crash(node),
                 None => self.push(Duration::from_millis(50), Item::Strike(fault)),
             },
@@ -65,7 +66,7 @@ impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
 
     /// A share of the nodes that are not inside, in thousandths.
     fn outsiders(&mut self, share: u16) -> Vec<usize> {
-        let inside = |i: &usize| self.inside.contains(i);
+        let inside = |i: &usize| self.inside.contains_key(i);
         let mut nodes: Vec<usize> = (0..self.hosts.len())
             .filter(|i| self.hosts[*i].up && !inside(i))
             .collect();
@@ -77,7 +78,7 @@ impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     fn stop(&mut self, node: usize) {
         let host = &mut self.hosts[node];
         self.alive -= u32::from(core::mem::replace(&mut host.up, false));
-        (host.open, host.entries) = (None, host.entries + 1);
+        host.open.clear();
         host.queue.clear();
         host.timers.clear();
         self.inside.remove(&node);
@@ -96,9 +97,10 @@ impl<A: Actor, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         }
         self.alive += 1;
         let life = self.hosts[node].life + 1;
-        let core = (self.make)(node, Life(life));
+        let core = (self.make)(self.now, node, Life(life));
         let host = &mut self.hosts[node];
         (host.core, host.life, host.up) = (core, life, true);
+        self.begin(node);
         self.tell(node, true);
     }
 

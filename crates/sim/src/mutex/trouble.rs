@@ -22,11 +22,11 @@ pub enum Trouble {
     Crashes(Vec<f64>, f64),
     /// At the given times this share of the nodes outside starts again with an empty memory.
     Restarts(Vec<f64>, f64),
-    /// This share of the nodes joins at a random time in the first `0.1` seconds; the others list it
-    /// within three to eight seconds.
+    /// This share of the nodes joins, each at a random time within so many seconds; the others list it three
+    /// to eight seconds later.
     Joins(f64, f64),
-    /// Between two times (in seconds) the nodes below this share cannot hear the others; each side
-    /// notices within three to eight seconds.
+    /// This share of the nodes, those with the lowest numbers, and the others do not hear each other between
+    /// two times (in seconds); each notices within three to eight seconds.
     Partition(f64, f64, f64),
     /// These faults.
     Script(Vec<(Duration, Fault)>),

@@ -34,6 +34,8 @@ pub enum Who {
     First,
     /// Any.
     Random,
+    /// The node nearest to the middle, and any others. Node 0 of the thesis is in the middle (D8).
+    Central,
 }
 
 /// Distribution of the time between two requests.
@@ -69,13 +71,23 @@ impl Workload {
     }
 
     /// Time and node of every request, in order of time.
-    pub(super) fn draw(&self, nodes: usize, hold: Duration, seed: u64) -> Vec<(Duration, usize)> {
+    pub(super) fn draw(
+        &self,
+        nodes: usize,
+        central: usize,
+        hold: Duration,
+        seed: u64,
+    ) -> Vec<(Duration, usize)> {
         let mut rng = Rng::seed(seed, stream::LOCK_ARRIVALS);
         let mut order: Vec<usize> = (0..nodes).collect();
         match *self {
             Workload::Burst { requesters, who } => {
-                if who == Who::Random {
+                if who != Who::First {
                     rng.shuffle(&mut order);
+                }
+                if who == Who::Central {
+                    order.retain(|&node| node != central);
+                    order.insert(0, central);
                 }
                 let chosen = order.into_iter().take(requesters);
                 chosen.map(|node| (Duration::ZERO, node)).collect()
@@ -143,7 +155,7 @@ mod tests {
             ratio: 3.0,
             spread,
         };
-        work.draw(256, HOLD, 7)
+        work.draw(256, 0, HOLD, 7)
     }
 
     /// The mean is IA:D times the time inside; Weibull 0.7 is burstier than Poisson, 2.0 less so.
