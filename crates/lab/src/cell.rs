@@ -15,6 +15,7 @@ use consort_sim::election;
 use consort_sim::membership::{
     Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
 };
+use consort_sim::mutex;
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::units::{PERIOD_TU, in_tu};
 use core::fmt::{Display, Write};
@@ -70,6 +71,8 @@ enum Work {
     Election(Box<election::Params>),
     /// A look at the lists of a group, for so long.
     Churn(Box<election::Params>, f64),
+    /// One lock among many nodes.
+    Mutex(Box<mutex::Params>),
     /// Arguments, and what a seed makes of them.
     Numbers(Vec<f64>, Numbers),
 }
@@ -101,6 +104,15 @@ impl Cell {
         Cell {
             key: format!("churn/{span}/{params:?}"),
             work: Work::Churn(Box::new(params), span),
+            runs: 1,
+        }
+    }
+
+    /// One lock among many nodes.
+    pub fn mutex(params: mutex::Params) -> Cell {
+        Cell {
+            key: format!("mutex/{params:?}"),
+            work: Work::Mutex(Box::new(params)),
             runs: 1,
         }
     }
@@ -283,6 +295,10 @@ impl Cell {
             // Loss makes rumors, and elections longer.
             Work::Election(p) => of(p.nodes, p.warmup + 60_000.0 * p.drop),
             Work::Churn(p, span) => of(p.nodes, p.warmup + span),
+            Work::Mutex(p) => {
+                let messages = p.nodes * p.workload.requests();
+                1 + (messages as f64 / 1000.0 * (1.0 + 10.0 * p.drop)) as u64
+            }
             Work::Numbers(..) => 10,
         }
     }
@@ -319,6 +335,10 @@ impl Cell {
             Work::Churn(params, span) => {
                 let churn = election::churn(params, run_seed, *span).map_err(|e| self.error(&e))?;
                 Ok(sample::of_values(sample::of_churn(&churn)))
+            }
+            Work::Mutex(params) => {
+                let report = mutex::run(params, run_seed).map_err(|e| self.error(&e))?;
+                Ok(sample::of_values(sample::of_mutex(&report)))
             }
             Work::Numbers(args, numbers) => Ok(sample::of_values(numbers(args, run_seed))),
         }

@@ -13,7 +13,9 @@ pub fn all() -> Vec<&'static Claim> {
         claims::product::CLAIMS,
     ];
     let elections = claims::election::claims();
-    groups.into_iter().flatten().chain(elections).collect()
+    let locks = claims::mutex::claims();
+    let groups = groups.into_iter().flatten();
+    groups.chain(elections).chain(locks).collect()
 }
 
 /// The claims with these ids, in order of the registry.

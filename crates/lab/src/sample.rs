@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use consort_proto::election::paper::Config;
 use consort_sim::election::{self, Churn, Outcome};
 use consort_sim::membership::{Params, Report};
+use consort_sim::mutex;
 use consort_sim::units::PERIOD_TU;
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +142,35 @@ pub(crate) fn of_churn(churn: &Churn) -> Values {
         ("c-mean".into(), churn.mean),
         ("p".into(), churn.unhealthy_unknown),
     ])
+}
+
+/// What a lock gave. Times are in seconds.
+pub(crate) fn of_mutex(report: &mutex::Report) -> Values {
+    let r = report;
+    let requests = r.requests as f64;
+    let values = [
+        ("wait", r.wait),
+        ("wait-client", r.wait_client),
+        ("wait-max", r.wait_max),
+        ("gap", r.gap),
+        ("round-trip", r.round_trip),
+        ("requests", requests),
+        ("entries", r.entries as f64),
+        ("granted", r.entries as f64 / requests),
+        ("messages", r.messages as f64),
+        ("sends", r.sends as f64),
+        ("expected", r.sends as f64 / r.sends_expected),
+        ("hops", r.hops as f64),
+        ("bytes", r.bytes as f64),
+        ("byte-hops", r.byte_hops as f64),
+        ("overlaps", r.overlaps as f64),
+        ("regressions", r.regressions as f64),
+        ("lost", r.lost as f64),
+        ("fresh-rounds", r.fresh_rounds as f64),
+        ("slow", r.slow as f64),
+        ("blocked", r.blocked as f64),
+    ];
+    values.map(|(name, x)| (name.into(), x)).into()
 }
 
 /// Some of the runs of a cell.

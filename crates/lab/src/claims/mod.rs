@@ -6,6 +6,7 @@ mod faults;
 mod flap;
 pub mod medley;
 pub mod medley_f;
+pub mod mutex;
 pub mod product;
 mod scale;
 mod suspicion;

@@ -1,0 +1,462 @@
+//! Chapter 5.1: many requests at once.
+
+use crate::budget::Budget;
+use crate::cell::{Cell, Data};
+use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::stat::Estimate;
+use consort_sim::mutex::{Params, Who, Workload};
+
+/// What the thesis's program ran (D1, D5, D6).
+pub(super) const PAPER_SIM: &str = "paper-sim: Ricart-Agrawala with full lists and N-1 releases, 256 nodes at \
+    random in a square of 2.125 sqrt(N) m, range 4 m, shortest routes, hops of 0 to 49 ms that lose 5 %, sources \
+    that send again 0 to 499 ms after a loss, one hop too many for requests and releases, 200 ms inside";
+
+/// The claims of this section.
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "mutex.fig5.1a",
+        source: "Thesis, Fig. 5.1a",
+        title: "Waits by concurrent requesters",
+        metric: "mean time from request to entry, over the number of requesters",
+        configuration: PAPER_SIM,
+        published: "W/n 2418 353 322 301 293 ms for n = 1 31 61 91 121: W 2.42 10.93 19.67 27.37 35.48 s; read \
+            as exponential, in fact hyperbolic (C7), towards (D+H)/2 (C6)",
+        rule: "W in 2.2-4.0, 9.5-13.8, 17-23, 25-32, 32-40 s; fit a + b/n with a within 10 % of the measured \
+            (D+H)/2, H from an exit to the next entry",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| MANY.map(|n| many(n, budget)).to_vec(),
+            judge: fig5_1a,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.1b",
+        source: "Thesis, Fig. 5.1b",
+        title: "Waits by few concurrent requesters",
+        metric: "mean time from request to entry, over the number of requesters",
+        configuration: PAPER_SIM,
+        published: "raw data of that date have 20 % loss (D8): 11.58, 4.29, 2.49 s for n = 2 10 30; with 5 %, of a \
+            later run, 1.78 0.62 0.40",
+        rule: "decreasing from each n to the next; knee (farthest from the chord) before n = 15; with 5 and with \
+            20 % loss",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let all = LOSSES.iter().flat_map(|&r| FEW.map(|n| few(n, r, budget)));
+                all.collect()
+            },
+            judge: fig5_1b,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.2",
+        source: "Thesis, Fig. 5.2",
+        title: "Messages by concurrent requesters",
+        metric: "sends at the source, transmissions and bytes for each requester",
+        configuration: PAPER_SIM,
+        published: "sends 1027 1114 1113 1107 1111, transmissions 5208 6991 6962 6847 6917 for n = 1 31 61 91 121; \
+            0.96-1.04 and 4.7-6.4 MB of serialised objects (D7)",
+        rule: "flat within 5 % for n of 31 and more; sends within 8 % of the published, and within 3 % of what the \
+            layout lets one expect; for n = 1 the node in the middle, as published (D8)",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| MANY.map(|n| many(n, budget)).to_vec(),
+            judge: fig5_2,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.3",
+        source: "Thesis, Fig. 5.3",
+        title: "Waits by size",
+        metric: "mean time from request to entry, ten requesters",
+        configuration: PAPER_SIM,
+        published: "2.54 2.52 3.12 3.78 5.39 9.91 17.94 s for N = 32 49 64 128 256 512 1024; said to level off, \
+            which only W/N does (D9)",
+        rule: "within 35 %; W/N decreasing, to below 26 ms; W(1024)/W(256) 2.6 to 4.2",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| SIZES.map(|n| size(n, budget)).to_vec(),
+            judge: fig5_3,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.4",
+        source: "Thesis, Fig. 5.4",
+        title: "Messages by size",
+        metric: "sends at the source for each node, ten requesters",
+        configuration: PAPER_SIM,
+        published: "34.2 35.2 37.3 38.5 42.9 50.7 64.6 for N = 32 to 1024",
+        rule: "within 10 %, increasing, less than in proportion to N",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| SIZES.map(|n| size(n, budget)).to_vec(),
+            judge: fig5_4,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.5",
+        source: "Thesis, Fig. 5.5",
+        title: "Waits by loss",
+        metric: "mean time from request to entry, 64 requesters",
+        configuration: PAPER_SIM,
+        published: "20.3 34.9 62.7 125.7 276 2031 27218 s for r = .05 .1 .15 .2 .25 .35 .45",
+        rule: "within 25 % up to r = .25; W(.2)/W(.05) 5 to 8",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| drops(budget).map(|r| drop(r, budget)).collect(),
+            judge: fig5_5,
+        }),
+    },
+    Claim {
+        id: "mutex.fig5.6",
+        source: "Thesis, Fig. 5.6",
+        title: "Messages by loss",
+        metric: "sends at the source for each request, 64 requesters",
+        configuration: PAPER_SIM,
+        published: "1113 1696 2729 4668 8576 37800 262000 for r = .05 to .45",
+        rule: "within 12 % up to r = .25; in proportion to the mean of (1-r)^-c over routes, within 3 %",
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| drops(budget).map(|r| drop(r, budget)).collect(),
+            judge: fig5_6,
+        }),
+    },
+];
+
+const MANY: [usize; 5] = [1, 31, 61, 91, 121];
+const FEW: [usize; 8] = [2, 4, 6, 8, 10, 15, 20, 30];
+const LOSSES: [f64; 2] = [0.05, 0.2];
+pub(super) const SIZES: [usize; 7] = [32, 49, 64, 128, 256, 512, 1024];
+const DROPS: [f64; 7] = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.45];
+/// Time inside, in seconds.
+const HOLD: f64 = 0.2;
+
+fn burst(requesters: usize, who: Who) -> Params {
+    Params {
+        workload: Workload::Burst { requesters, who },
+        ..Params::paper_sim()
+    }
+}
+
+fn many(requesters: usize, budget: Budget) -> Cell {
+    let who = if requesters == 1 {
+        Who::Central
+    } else {
+        Who::Random
+    };
+    let runs = if requesters == 1 { 200 } else { 20 };
+    Cell::mutex(burst(requesters, who)).runs(budget.pick(runs, 200))
+}
+
+fn few(requesters: usize, drop: f64, budget: Budget) -> Cell {
+    let params = Params {
+        drop,
+        ..burst(requesters, Who::Random)
+    };
+    Cell::mutex(params).runs(budget.pick(60, 200))
+}
+
+fn size(nodes: usize, budget: Budget) -> Cell {
+    let params = Params {
+        nodes,
+        ..burst(10, Who::Random)
+    };
+    let runs = if nodes > 256 { 20 } else { 60 };
+    Cell::mutex(params).runs(budget.pick(runs, 100))
+}
+
+/// The two largest losses take as long as all others together, and are only reported.
+fn drops(budget: Budget) -> impl Iterator<Item = f64> {
+    DROPS.into_iter().take(budget.pick(6, 7))
+}
+
+fn drop(drop: f64, budget: Budget) -> Cell {
+    let params = Params {
+        drop,
+        ..burst(64, Who::Random)
+    };
+    Cell::mutex(params).runs(budget.pick(16, 100))
+}
+
+/// A published value and the share by which ours may differ.
+pub(super) fn near(
+    out: &mut Outcome,
+    what: impl Into<String>,
+    published: f64,
+    by: f64,
+    measured: Estimate,
+) {
+    let bounds = (published * (1.0 - by), published * (1.0 + by));
+    let text = format!("{published}");
+    out.checks.push(Check::within(what, text, measured, bounds));
+}
+
+/// Least squares through (1/n, w/n): the constant.
+fn constant(waits: &[f64]) -> f64 {
+    let points = MANY.iter().zip(waits);
+    let points: Vec<(f64, f64)> = points
+        .map(|(&n, w)| (1.0 / n as f64, w / n as f64))
+        .collect();
+    let mean =
+        |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+    let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
+    let slope = mean(&|p| (p.0 - x) * (p.1 - y)) / mean(&|p| (p.0 - x) * (p.0 - x));
+    y - slope * x
+}
+
+fn fig5_1a(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("requesters", "W/n, s");
+    let cells = MANY.map(|n| many(n, data.budget));
+    let at = |name: &'static str| {
+        let cells = cells.iter().zip(MANY);
+        cells.map(move |(cell, n)| (n as f64, data.one(cell, |v| v.value(name) / n as f64)))
+    };
+    out.curve("request to entry", at("wait"));
+    out.curve("exit to entry, over n", at("gap"));
+    let bounds = [
+        (2.2, 4.0),
+        (9.5, 13.8),
+        (17.0, 23.0),
+        (25.0, 32.0),
+        (32.0, 40.0),
+    ];
+    let published = ["2.42", "10.93", "19.67", "27.37", "35.48"];
+    for (n, cell) in cells.iter().enumerate() {
+        let wait = data.one(cell, |v| v.value("wait"));
+        let what = format!("W in s, n={}", MANY[n]);
+        out.checks
+            .push(Check::within(what, published[n], wait, bounds[n]));
+    }
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let ratio = data.estimate(&cells, |v| {
+        let waits: Vec<f64> = v.iter().map(|v| v.value("wait")).collect();
+        constant(&waits) / ((HOLD + v[4].value("gap")) / 2.0)
+    });
+    let what = "a over (D+H)/2";
+    out.checks
+        .push(Check::within(what, "273 ms / 273 ms", ratio, (0.9, 1.1)));
+    out
+}
+
+fn fig5_1b(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("requesters", "W/n, s");
+    let each = |n: usize, r: f64| {
+        let cell = few(n, r, data.budget);
+        (n as f64, data.one(&cell, |v| v.value("wait") / n as f64))
+    };
+    for r in LOSSES {
+        let points: Vec<(f64, Estimate)> = FEW.map(|n| each(n, r)).to_vec();
+        out.curve(format!("r = {r}"), points.iter().copied());
+        for pair in FEW.windows(2) {
+            let cells = [few(pair[0], r, data.budget), few(pair[1], r, data.budget)];
+            let fall = data.estimate(&[&cells[0], &cells[1]], |v| {
+                let [first, next] = [0, 1].map(|i| v[i].value("wait") / pair[i] as f64);
+                next / first
+            });
+            let what = format!("W/n, r={r}, n={} over n={}", pair[1], pair[0]);
+            out.checks.push(Check::at_most(what, "", fall, 1.0));
+        }
+        let knee = knee(&points);
+        let what = format!("knee, r={r}");
+        out.checks
+            .push(Check::at_most(what, "", Estimate::exact(knee), 14.0));
+    }
+    out
+}
+
+/// Where a falling curve is farthest below the line through its ends, both axes scaled alike.
+fn knee(points: &[(f64, Estimate)]) -> f64 {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return f64::NAN;
+    };
+    let below = |p: &(f64, Estimate)| {
+        let x = (p.0 - first.0) / (last.0 - first.0);
+        let y = (p.1.value - last.1.value) / (first.1.value - last.1.value);
+        1.0 - x - y
+    };
+    let farthest = points.iter().max_by(|a, b| below(a).total_cmp(&below(b)));
+    // Nothing measured has no knee.
+    let found = farthest.filter(|p| below(p).is_finite());
+    found.map_or(f64::NAN, |p| p.0)
+}
+
+fn fig5_2(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("requesters", "for each requester");
+    let cells = MANY.map(|n| many(n, data.budget));
+    for (name, value) in [
+        ("sends", "sends"),
+        ("transmissions", "hops"),
+        ("kB sent", "bytes"),
+        ("kB transmitted", "byte-hops"),
+    ] {
+        let scale = if name.starts_with("kB") { 1e-3 } else { 1.0 };
+        let points = cells.iter().zip(MANY).map(|(cell, n)| {
+            let each = data.one(cell, |v| scale * v.value(value) / n as f64);
+            (n as f64, each)
+        });
+        out.curve(name, points);
+    }
+    let published = [1027.0, 1114.0, 1113.0, 1107.0, 1111.0];
+    for (n, cell) in cells.iter().enumerate() {
+        let each = data.one(cell, |v| v.value("sends") / MANY[n] as f64);
+        near(
+            &mut out,
+            format!("sends, n={}", MANY[n]),
+            published[n],
+            0.08,
+            each,
+        );
+        let expected = data.one(cell, |v| v.value("expected"));
+        let what = format!("sends over expected, n={}", MANY[n]);
+        out.checks
+            .push(Check::within(what, "", expected, (0.97, 1.03)));
+    }
+    let flat: Vec<&Cell> = cells[1..].iter().collect();
+    for (n, requesters) in MANY[1..].iter().enumerate() {
+        let off = data.estimate(&flat, |v| {
+            let each = v.iter().zip(&MANY[1..]);
+            let each: Vec<f64> = each.map(|(v, &n)| v.value("sends") / n as f64).collect();
+            each[n] * 4.0 / each.iter().sum::<f64>()
+        });
+        let what = format!("sends over their mean, n={requesters}");
+        out.checks.push(Check::within(what, "", off, (0.95, 1.05)));
+    }
+    out
+}
+
+fn fig5_3(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("nodes", "s");
+    let cells = SIZES.map(|n| size(n, data.budget));
+    let at = |name: &'static str| {
+        let cells = cells.iter().zip(SIZES);
+        cells.map(move |(cell, n)| (n as f64, data.one(cell, |v| v.value(name))))
+    };
+    out.curve("W", at("wait"));
+    out.curve("round trip", at("round-trip"));
+    let published = [2.54, 2.52, 3.12, 3.78, 5.39, 9.91, 17.94];
+    for (n, cell) in cells.iter().enumerate() {
+        let wait = data.one(cell, |v| v.value("wait"));
+        near(
+            &mut out,
+            format!("W in s, N={}", SIZES[n]),
+            published[n],
+            0.35,
+            wait,
+        );
+    }
+    for n in 1..SIZES.len() {
+        let fall = data.estimate(&[&cells[n], &cells[n - 1]], |v| {
+            v[0].value("wait") / v[1].value("wait") * SIZES[n - 1] as f64 / SIZES[n] as f64
+        });
+        let what = format!("W/N, N={} over N={}", SIZES[n], SIZES[n - 1]);
+        out.checks.push(Check::at_most(what, "", fall, 1.0));
+    }
+    let last = data.one(&cells[6], |v| 1000.0 * v.value("wait") / 1024.0);
+    out.checks
+        .push(Check::at_most("W/N in ms, N=1024", "17.5", last, 26.0));
+    let growth = data.estimate(&[&cells[6], &cells[4]], |v| {
+        v[0].value("wait") / v[1].value("wait")
+    });
+    out.checks
+        .push(Check::within("W(1024)/W(256)", "3.33", growth, (2.6, 4.2)));
+    out
+}
+
+fn fig5_4(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("nodes", "sends for each node");
+    let cells = SIZES.map(|n| size(n, data.budget));
+    let each =
+        |n: usize, name: &'static str| data.one(&cells[n], |v| v.value(name) / SIZES[n] as f64);
+    for (name, value) in [("sends", "sends"), ("transmissions", "hops")] {
+        let points = (0..7).map(|n| (SIZES[n] as f64, each(n, value)));
+        out.curve(name, points);
+    }
+    let published = [34.2, 35.2, 37.3, 38.5, 42.9, 50.7, 64.6];
+    for n in 0..7 {
+        let what = format!("sends per node, N={}", SIZES[n]);
+        near(&mut out, what, published[n], 0.1, each(n, "sends"));
+    }
+    sublinear(data, &mut out, &cells);
+    out
+}
+
+/// Sends for each node grow from size to size, less than the size does.
+pub(super) fn sublinear(data: &Data<'_>, out: &mut Outcome, cells: &[Cell; 7]) {
+    for n in 1..SIZES.len() {
+        let more = SIZES[n] as f64 / SIZES[n - 1] as f64;
+        let growth = data.estimate(&[&cells[n], &cells[n - 1]], |v| {
+            v[0].value("sends") / v[1].value("sends") / more
+        });
+        let what = format!("growth to N={}", SIZES[n]);
+        out.checks
+            .push(Check::within(what, "", growth, (1.0, more)));
+    }
+}
+
+fn fig5_5(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("loss of a hop", "W, s");
+    let published = [20.3, 34.9, 62.7, 125.7, 276.0];
+    let wait = |r| data.one(&drop(r, data.budget), |v| v.value("wait"));
+    out.curve("W", drops(data.budget).map(|r| (r, wait(r))));
+    for (r, published) in DROPS.into_iter().zip(published) {
+        near(&mut out, format!("W in s, r={r}"), published, 0.25, wait(r));
+    }
+    let cells = [drop(0.2, data.budget), drop(0.05, data.budget)];
+    let growth = data.estimate(&[&cells[0], &cells[1]], |v| {
+        v[0].value("wait") / v[1].value("wait")
+    });
+    out.checks
+        .push(Check::within("W(.2)/W(.05)", "6.2", growth, (5.0, 8.0)));
+    out
+}
+
+fn fig5_6(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("loss of a hop", "for each request");
+    let published = [1113.0, 1696.0, 2729.0, 4668.0, 8576.0];
+    let each = |r, name: &'static str| data.one(&drop(r, data.budget), |v| v.value(name) / 64.0);
+    for (name, value) in [("sends", "sends"), ("transmissions", "hops")] {
+        out.curve(name, drops(data.budget).map(|r| (r, each(r, value))));
+    }
+    for (r, published) in DROPS.into_iter().zip(published) {
+        near(
+            &mut out,
+            format!("sends, r={r}"),
+            published,
+            0.12,
+            each(r, "sends"),
+        );
+    }
+    for r in drops(data.budget) {
+        let expected = data.one(&drop(r, data.budget), |v| v.value("expected"));
+        let what = format!("sends over expected, r={r}");
+        out.checks
+            .push(Check::within(what, "", expected, (0.97, 1.03)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fit_finds_the_constant_of_a_hyperbola() {
+        let waits = MANY.map(|n| 0.273 * n as f64 + 2.145);
+        assert!((constant(&waits) - 0.273).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_hyperbola_has_its_knee_early_and_a_line_none() {
+        let at = |n: usize, y: f64| (n as f64, Estimate::exact(y));
+        let curve: Vec<_> = FEW.map(|n| at(n, 0.273 + 2.145 / n as f64)).to_vec();
+        assert!((4.0..=10.0).contains(&knee(&curve)), "{}", knee(&curve));
+        assert!(knee(&[at(2, f64::NAN), at(9, f64::NAN)]).is_nan());
+    }
+}
