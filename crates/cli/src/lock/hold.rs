@@ -107,8 +107,8 @@ impl Held<'_> {
     fn take(&mut self, asked: Instant, view: &RequestView) -> bool {
         let held = view.event == "granted";
         if held {
-            let until = asked + Duration::from_millis(view.valid_for_ms);
-            self.until = until.max(self.until);
+            // Later answers count: what a lock stands on may also become less.
+            self.until = asked + Duration::from_millis(view.valid_for_ms);
         }
         held && self.until > Instant::now()
     }
