@@ -17,14 +17,10 @@ const CONFIG: &str =
 
 /// Agents that know each other.
 fn group(dir: &Path, n: usize) -> Vec<Agent> {
-    let config = dir.join("config.toml");
-    std::fs::write(&config, CONFIG).unwrap();
-    let config = config.to_str().unwrap();
+    std::fs::write(dir.join("config.toml"), CONFIG).unwrap();
     let mut agents: Vec<Agent> = Vec::new();
     for i in 0..n {
-        let name = format!("agent-{i}");
-        let more = ["--config", config];
-        agents.push(Agent::start(dir, &name, agents.first(), &more));
+        agents.push(agent(dir, i, agents.first()));
     }
     until("all know each other", || {
         let counts = agents.iter().map(|a| a.info()["members"]["alive"].as_u64());
@@ -34,6 +30,15 @@ fn group(dir: &Path, n: usize) -> Vec<Agent> {
             .then_some(())
     });
     agents
+}
+
+/// Starts an agent, or starts it again.
+fn agent(dir: &Path, i: usize, join: Option<&Agent>) -> Agent {
+    let name = format!("agent-{i}");
+    let [config, state] =
+        ["config.toml", &format!("{name}.state")].map(|f| dir.join(f).display().to_string());
+    let more = ["--config", &config, "--state", &state];
+    Agent::start(dir, &name, join, &more)
 }
 
 fn lock(agent: &Agent, args: &[&str]) -> std::process::Command {
@@ -209,6 +214,21 @@ fn when_the_agent_is_killed_or_frozen_its_command_ends_before_another_has_the_lo
             agents.remove(0);
         }
     }
+}
+
+#[test]
+fn an_agent_that_starts_again_at_once_does_not_free_the_lock_of_its_former_life() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut agents = group(dir.path(), 4);
+    let (_first, ids) = holder(&agents[0], &dir.path().join("ids"), "trap '' TERM");
+    signal(&agents[0].process.0, "-KILL");
+    agents[0] = agent(dir.path(), 0, Some(&agents[1]));
+    until("the others know its new life", || {
+        (agents[1].info()["members"]["alive"] == 4).then_some(())
+    });
+    let next = output(&agents[1], &["--", "true"]);
+    assert_eq!(next.status.code(), Some(0), "{next:?}");
+    assert!(!ids.iter().any(|id| runs(id)), "still at work");
 }
 
 #[test]
