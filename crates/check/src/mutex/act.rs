@@ -89,6 +89,7 @@ impl Group {
                 state.left.oblivions -= 1;
                 self.step(state, n, false, |m, _| m.forget_done(LOCK, id(of)));
             }
+            Action::Bury(n) => self.bury(state, n),
             Action::Verdict(n, of) => {
                 state.left.verdicts -= 1;
                 let life = state.hosts[n].mutex.known_life(id(of)).unwrap_or_default();
@@ -102,6 +103,22 @@ impl Group {
                     m.on_input(cx, &Reach, Input::Member(down));
                 });
             }
+        }
+    }
+
+    /// What those that are gone said was said more than a lease ago.
+    fn bury(&self, state: &mut State, n: usize) {
+        let gone: Vec<usize> = (0..state.hosts.len())
+            .filter(|m| !state.hosts[*m].up)
+            .collect();
+        let late = |e: &Envelope| gone.contains(&e.from) && matches!(e.msg, Msg::Reply(_));
+        state.wire.retain(|e| !late(e));
+        let nodes = state.hosts.len() - gone.len();
+        Arc::make_mut(&mut state.hosts[n]).buried = gone.len();
+        for of in gone {
+            self.step(state, n, false, |m, cx| {
+                m.bury(cx, &Reach, id(of), nodes as u16);
+            });
         }
     }
 

@@ -64,6 +64,8 @@ pub struct Group {
     pub expiry: bool,
     /// Whether a node asks while an earlier request of its own is under way.
     pub queues: bool,
+    /// Whether nodes that are gone for longer than a lease count no more.
+    pub shrinks: bool,
     /// Whether nodes are served along their places in space, which are in the reverse order of their numbers.
     pub elevator: bool,
     /// Whether who starts again has read the group's clock already, from others than these.
@@ -157,6 +159,8 @@ pub enum Action {
     Learn(usize, usize),
     /// A node forgets which requests of another are over.
     ForgetDone(usize, usize),
+    /// A node counts without those that are gone for longer than a lease.
+    Bury(usize),
 }
 
 impl Group {
@@ -225,7 +229,11 @@ impl Group {
             }
             if left.verdicts > 0 {
                 let listed = self.views[n].iter();
+                let listed = listed.filter(|o| host.buried == 0 || state.hosts[**o].up);
                 out.extend(listed.map(|o| Action::Verdict(n, *o)));
+            }
+            if self.shrinks && self.may_bury(state, host) {
+                out.push(Action::Bury(n));
             }
             if left.oblivions > 0 {
                 // Entries do not live as long.
@@ -294,6 +302,18 @@ impl Group {
             let stands = own.is_none_or(|own| own.held.is_none() || own.ready && !own.grace);
             !host.up || known && stands && (!counts || host.mutex.known_life(id(n)) == Some(life))
         })
+    }
+
+    /// Whether a node has not counted without all that are gone yet, and nobody counts on what they said.
+    fn may_bury(&self, state: &State, host: &Host) -> bool {
+        let gone = state.hosts.iter().filter(|h| !h.up).count();
+        let counts = |h: &Arc<Host>| {
+            let answers = h.facts.own.iter().flat_map(|own| &own.answers);
+            let said = answers.filter(|a| a.witness.is_some() || a.consent.is_some());
+            said.into_iter().any(|a| !state.hosts[index(a.from)].up)
+        };
+        let left = &state.left;
+        left.restarts == 0 && host.buried < gone && !state.hosts.iter().any(|h| h.up && counts(h))
     }
 
     /// Whether the lease on what witness `n` said about an entry is over, or its owner is gone or asks for

@@ -86,6 +86,8 @@ pub(super) struct Host {
     pub(super) tickets: u64,
     /// Holders that were told to stop.
     pub(super) lost: Vec<Ticket>,
+    /// Of how many it knows that they are gone for long.
+    pub(super) buried: usize,
     /// Whether it knows how many nodes there are since the last came.
     pub(super) resized: bool,
     /// Of its last request in this life.
@@ -173,6 +175,7 @@ impl Host {
             hash: 0,
             tickets: 0,
             lost: Vec::new(),
+            buried: 0,
             resized: false,
             last_prio: Fence::ZERO,
         };
@@ -221,6 +224,7 @@ impl Host {
             self.tickets,
             &self.lost,
             self.resized,
+            self.buried,
         ));
     }
 

@@ -132,6 +132,8 @@ fn random_group(rng: &mut Rng) -> Group {
         expiry: true,
         queues: rng.below(2) == 0,
         elevator: rng.below(4) == 0,
+        // Who comes and who goes at once is left to the simulator.
+        shrinks: !joins && rng.below(2) == 0,
         ..Group::default()
     }
 }
@@ -141,7 +143,7 @@ fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
     let weight = |action: &Action| match action {
         Action::Deliver(_) => 8,
         Action::Acquire(_) | Action::Release(_) | Action::Restart(_) => 8,
-        Action::Mature(_) | Action::Retry(_) | Action::Resize(_) => 4,
+        Action::Mature(_) | Action::Bury(_) | Action::Retry(_) | Action::Resize(_) => 4,
         Action::Lapse(..) | Action::Expire(..) | Action::Stop(_) | Action::EndGrace(_) => 2,
         Action::Repeat(_) | Action::Cancel(_) | Action::Crash(_) => 1,
         Action::Verdict(..) | Action::Learn(..) | Action::ForgetDone(..) => 1,

@@ -1,6 +1,7 @@
 //! What model checking needs: time that passes when the model says so, what a lock is to be judged by, and
 //! states that can be told apart whatever was counted on the way.
 
+use super::census::Presence;
 use super::lock::{Entry, Lock};
 use super::msg::{Name, ReqId};
 use super::request::{Own, Peer, Phase};
@@ -190,6 +191,14 @@ impl Mutex {
     pub fn resize(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, nodes: u16) {
         self.shared.config.bound = Bound::Floor(nodes);
         self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
+    }
+
+    /// A node has been gone for longer than a lease: there may be so many without it.
+    pub fn bury(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, id: NodeId, nodes: u16) {
+        let life = self.known_life(id).unwrap_or_default();
+        let gone = Presence::Gone(Instant::ZERO);
+        self.shared.census.note(id, life, gone);
+        self.resize(cx, peers, nodes);
     }
 
     /// The time to ask newcomers is over.

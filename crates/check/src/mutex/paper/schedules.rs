@@ -116,7 +116,11 @@ fn ours(thesis: &Thesis) -> Group {
                 budget.restarts += 1;
                 group.expiry = true;
             }
-            Fault::Bound(_) => {}
+            Fault::Bound(_) => {
+                group.shrinks = true;
+                budget.lapses = 2;
+                budget.retries = 1;
+            }
         }
     }
     group
