@@ -110,7 +110,8 @@ impl Lock {
         let rivals = self
             .table
             .iter()
-            .filter(|(_, e)| !e.mode.admits(waiter.mode));
+            .filter(|(_, e)| !e.mode.admits(waiter.mode))
+            .filter(|(id, e)| !self.is_done(**id, e.life, e.ctr));
         let rivals: Vec<Name> = rivals.map(|(id, e)| e.name(*id, cx.now)).collect();
         let own = Own {
             ctr: sh.ctr,

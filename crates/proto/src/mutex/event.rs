@@ -90,7 +90,7 @@ pub enum Event {
         /// On what grounds.
         grounds: Grounds,
     },
-    /// The lease was renewed.
+    /// The lease was renewed, or is shorter than was said: a witness started again, or the group grew.
     Renewed {
         /// Which lock.
         lock: LockId,

@@ -124,7 +124,7 @@ impl Lock {
             };
             return self.lose(cx, sh, peers, why);
         }
-        if hold.valid_until > before {
+        if hold.valid_until != before {
             cx.emit(Event::Renewed {
                 lock: self.id,
                 valid_until: hold.valid_until,

@@ -287,6 +287,8 @@ impl Mutex {
             }
             Change::Down { id, life, .. } => {
                 self.shared.census.note(id, life, Presence::Gone(cx.now));
+                // Who was not known to be here counts from now on: there were more than was thought.
+                self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
             }
             _ => {}
         }

@@ -215,3 +215,22 @@ fn a_lease_longer_than_witnesses_remember_is_refused() {
         }]
     );
 }
+
+/// What is known to be over comes before nobody, though its entry has not run out: that knowledge does not
+/// last as long as a lock may be held.
+#[test]
+fn who_is_known_to_be_done_does_not_come_first() {
+    let mut c = Cluster::new(3);
+    c.acquire(1);
+    for p in c.take(|p| p.to == id(2)) {
+        c.deliver(p);
+    }
+    let now = c.now;
+    let mutex = &mut c.host(2).mutex;
+    let sh = mutex.shared.clone();
+    let known = mutex.locks.get_mut(&lock()).unwrap();
+    let (life, ctr) = (known.table[&id(1)].life, known.table[&id(1)].ctr);
+    known.finish(&sh, now, id(1), life, ctr);
+    c.acquire(2);
+    assert_eq!(c.lock_at(2).own.as_ref().unwrap().selfblock, []);
+}
