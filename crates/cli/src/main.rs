@@ -22,6 +22,7 @@ mod reproduce;
 mod resign;
 mod sim;
 mod sim_election;
+mod sim_mutex;
 mod up;
 
 use clap::{Parser, Subcommand};

@@ -30,6 +30,8 @@ enum SimCommand {
     Membership(MembershipArgs),
     /// The papers' elections over simulated member lists, or over a trace of them
     Election(crate::sim_election::ElectionArgs),
+    /// The papers' locks in a multi-hop network: waits, messages, and whether two nodes are inside at once
+    Mutex(crate::sim_mutex::MutexArgs),
     /// Random faults, then calm: checks that no invariant breaks and the group agrees again
     Chaos(ChaosArgs),
 }
@@ -198,6 +200,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
     match args.command {
         SimCommand::Membership(args) => membership(args),
         SimCommand::Election(args) => crate::sim_election::run(&args),
+        SimCommand::Mutex(args) => crate::sim_mutex::run(&args),
         SimCommand::Chaos(args) => storms(args),
     }
 }

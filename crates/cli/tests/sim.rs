@@ -228,3 +228,64 @@ fn bad_elections_are_errors_that_say_what_to_do() {
         assert!(!text.contains("panicked"), "{args}");
     }
 }
+
+#[test]
+fn locks_are_compared_and_overlaps_are_an_answer() {
+    let args =
+        "mutex --nodes 32 --requests 40 --ratio 3 --lists 0.8 --runs 4 --seed 7 --format json";
+    let args: Vec<&str> = args.split(' ').collect();
+    let first = consort(&args);
+    assert_eq!(first.status.code(), Some(1), "{}", stderr(&first));
+    assert_eq!(stdout(&first), stdout(&consort(&args)));
+    let threads = consort(&[&args[..], &["--threads", "1"]].concat());
+    assert_eq!(stdout(&first), stdout(&threads));
+    let value: serde_json::Value = serde_json::from_str(&stdout(&first)).expect("one object");
+    let rows = value["locks"].as_array().expect("rows");
+    let names: Vec<_> = rows.iter().filter_map(|r| r["lock"].as_str()).collect();
+    assert_eq!(names, ["ricart-agrawala", "camera", "camera-repaired"]);
+    let overlaps: Vec<_> = rows
+        .iter()
+        .map(|r| r["overlaps"].as_u64() > Some(0))
+        .collect();
+    assert_eq!(overlaps, [true, false, false]);
+    for row in rows {
+        assert_eq!(row["entries"], 160);
+        for key in ["wait", "wait_client", "gap", "sends", "hops", "bytes"] {
+            assert!(row[key]["mean"].is_f64(), "{key}");
+        }
+    }
+    let text = consort(&[
+        "mutex",
+        "--nodes",
+        "16",
+        "--requesters",
+        "3",
+        "--lock",
+        "camera",
+    ]);
+    assert_eq!(text.status.code(), Some(0), "{}", stderr(&text));
+    assert!(stdout(&text).contains("OVERLAPS"), "{}", stdout(&text));
+}
+
+#[test]
+fn bad_locks_are_errors_that_say_what_to_do() {
+    for (args, expected) in [
+        ("mutex --nodes 1", "between 2 and"),
+        ("mutex --drop 0.7", "between 0 and 0.6"),
+        ("mutex --drop NaN", "between 0 and"),
+        ("mutex --runs 0", "--runs"),
+        ("mutex --lock paxos", "ricart-agrawala, camera"),
+        ("mutex --nodes 8 --requesters 9", "fewer nodes"),
+        ("mutex --requests 5 --ratio 0", "above 0"),
+        ("mutex --lists 2", "between 0 and 1"),
+        ("mutex --trouble churn --share 2", "--share"),
+        ("mutex --requests 5 --gap weibull --shape 0", "--shape"),
+        ("mutex --requests 5 --requesters 5", "cannot be used"),
+    ] {
+        let output = consort(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{args}: {}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains(expected), "{args}: {text}");
+        assert!(!text.contains("panicked"), "{args}");
+    }
+}
