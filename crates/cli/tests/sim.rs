@@ -242,12 +242,14 @@ fn locks_are_compared_and_overlaps_are_an_answer() {
     let value: serde_json::Value = serde_json::from_str(&stdout(&first)).expect("one object");
     let rows = value["locks"].as_array().expect("rows");
     let names: Vec<_> = rows.iter().filter_map(|r| r["lock"].as_str()).collect();
-    assert_eq!(names, ["ricart-agrawala", "camera", "camera-repaired"]);
+    let four = ["ricart-agrawala", "camera", "camera-repaired", "witness"];
+    assert_eq!(names, four);
     let overlaps: Vec<_> = rows
         .iter()
         .map(|r| r["overlaps"].as_u64() > Some(0))
         .collect();
-    assert_eq!(overlaps, [true, false, false]);
+    assert_eq!(overlaps, [true, false, false, false]);
+    assert_eq!(rows[3]["regressions"], 0);
     for row in rows {
         assert_eq!(row["entries"], 160);
         for key in ["wait", "wait_client", "gap", "sends", "hops", "bytes"] {
