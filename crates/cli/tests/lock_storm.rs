@@ -247,7 +247,6 @@ fn no_two_write_at_a_time_while_agents_die_and_freeze() {
         ended >= secs as usize,
         "hardly any progress: {ended} in {secs} s"
     );
-    assert!(turns.iter().all(|&t| t > 0), "somebody starved: {turns:?}");
 }
 
 fn recover(host: &mut Host, now: Instant, seeds: &[String]) {

@@ -2,8 +2,8 @@
 
 use super::ablation::Ablation;
 use super::event::Refusal;
-use super::lock::Lock;
-use super::msg::{Name, Reply};
+use super::lock::{Lock, finish};
+use super::msg::{Name, Reply, ReqId};
 use super::request::{Done, Own, Resolution, Wait, Wit};
 use super::shared::Shared;
 use super::{MutexCx, Peers};
@@ -85,7 +85,7 @@ impl Lock {
             .map(|(id, addr)| (*id, Some(*addr)))
             .collect();
         let blocked = !reply.consent;
-        if self.take_wit(sh, from, reply, valid_until) && waits {
+        if self.take_wit(sh, now, from, reply, valid_until) && waits {
             self.fresh_round(cx, sh);
         }
         self.ask(cx, sh, &named);
@@ -98,9 +98,10 @@ impl Lock {
     }
 
     /// Takes what a witness says. Whether a contender that was in the way is gone without a word.
-    pub(super) fn take_wit(
+    fn take_wit(
         &mut self,
         sh: &Shared,
+        now: Instant,
         from: &Sender,
         reply: Reply,
         valid_until: Instant,
@@ -131,6 +132,8 @@ impl Lock {
             _ => None,
         };
         let same_entry = old.as_ref().is_some_and(|o| o.grant_no == reply.grant_no);
+        let forgot = old.as_ref().is_none_or(|o| o.forgotten != reply.forgotten);
+        let later = old.as_ref().is_some_and(|o| o.attempt < reply.attempt);
         let mut names = reply.names;
         let over = |d: &Done, n: &Name| d.life == n.req.life && n.req.ctr <= d.ctr;
         names.retain(|n| !self.done.get(&n.req.node).is_some_and(|d| over(d, n)));
@@ -155,13 +158,29 @@ impl Lock {
             life: from.life,
             attempt: reply.attempt,
             grant_no: reply.grant_no,
+            forgotten: reply.forgotten,
             stamp: reply.stamp,
             mature: reply.mature,
             window: reply.window,
             valid_until,
             names,
         });
-        gone.iter()
-            .any(|n| own.resolution(sh, &self.done, n) == Resolution::No)
+        gone.retain(|n| own.resolution(sh, &self.done, n) == Resolution::No);
+        if !same_entry || forgot {
+            return !gone.is_empty();
+        }
+        if later {
+            // The witness was told that they are over; its floor says which tokens they used.
+            for name in gone {
+                let ReqId { node, life, ctr } = name.req;
+                own.settle(node, life, ctr);
+                finish(&mut self.done, sh, now, node, life, ctr);
+            }
+        } else if let Some(wit) = own.asked.get_mut(&from.id).and_then(|p| p.wit.as_mut()) {
+            // Two answers to one attempt may have changed places: perhaps they only came after us.
+            wit.names.append(&mut gone);
+            wit.names.sort_unstable_by_key(Name::prio);
+        }
+        false
     }
 }

@@ -313,6 +313,7 @@ fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
     (u32::MAX, peer.consent.map(|c| c.0)).hash(state);
     if let Some(w) = &peer.wit {
         (w.life, w.attempt, w.grant_no, w.stamp, w.mature, w.window).hash(state);
+        w.forgotten.hash(state);
         hash_names(&w.names, state);
     }
 }
@@ -343,6 +344,7 @@ fn hash_own<H: Hasher>(own: &Own, state: &mut H) {
 
 fn hash_lock<H: Hasher>(lock: &Lock, state: &mut H) {
     (lock.floor, lock.heard, lock.table.len(), lock.done.len()).hash(state);
+    lock.forgotten.hash(state);
     for (id, e) in &lock.table {
         (id, e.life, e.ctr, e.prio, e.stamp).hash(state);
         (e.mode, e.attempt, e.grant_no, e.deferred).hash(state);

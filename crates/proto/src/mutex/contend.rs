@@ -289,6 +289,7 @@ impl Lock {
             return;
         }
         self.raise_floor(floor);
+        self.forgotten = self.forgotten.wrapping_add(self.table.len() as u32);
         self.table.clear();
         match self.own.as_ref().map(Own::waits) {
             Some(false) => self.lose(cx, sh, peers, Loss::Broken),

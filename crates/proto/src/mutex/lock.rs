@@ -54,6 +54,8 @@ pub(super) struct Lock {
     /// The last place in the queue that was heard of.
     pub(super) heard: Fence,
     pub(super) table: BTreeMap<NodeId, Entry>,
+    /// Requests that were forgotten without a word of their owners.
+    pub(super) forgotten: u32,
     pub(super) done: BTreeMap<NodeId, Done>,
     pub(super) own: Option<Own>,
     pub(super) queue: VecDeque<Waiter>,
@@ -91,6 +93,7 @@ impl Lock {
             floor,
             heard,
             table: BTreeMap::new(),
+            forgotten: 0,
             done: BTreeMap::new(),
             own: None,
             queue: VecDeque::new(),
@@ -115,16 +118,7 @@ impl Lock {
 
     /// Marks requests of a node up to `ctr` as finished.
     pub(super) fn finish(&mut self, sh: &Shared, now: Instant, id: NodeId, life: Life, ctr: u32) {
-        let keep = sh.config.maturity();
-        let done = self.done.entry(id).or_insert(Done {
-            life,
-            ctr,
-            keep_until: now + keep,
-        });
-        if done.life < life || done.life == life && done.ctr < ctr {
-            (done.life, done.ctr) = (life, ctr);
-        }
-        done.keep_until = now + keep;
+        finish(&mut self.done, sh, now, id, life, ctr);
     }
 
     pub(super) fn is_done(&self, id: NodeId, life: Life, ctr: u32) -> bool {
@@ -282,6 +276,28 @@ fn arm(cx: &mut MutexCx<'_>, lock: LockId, kind: TimerKind, set: &mut Instant, a
     } else {
         cx.set_timer(timer, at);
     }
+}
+
+/// Notes that requests of a node up to `ctr` are finished.
+pub(super) fn finish(
+    done: &mut BTreeMap<NodeId, Done>,
+    sh: &Shared,
+    now: Instant,
+    id: NodeId,
+    life: Life,
+    ctr: u32,
+) {
+    let keep_until = now + sh.config.maturity();
+    let latest = Done {
+        life,
+        ctr,
+        keep_until,
+    };
+    let done = done.entry(id).or_insert(latest);
+    if (done.life, done.ctr) < (life, ctr) {
+        (done.life, done.ctr) = (life, ctr);
+    }
+    done.keep_until = keep_until;
 }
 
 /// Where a node is reached: where membership says, unless it is known from elsewhere.

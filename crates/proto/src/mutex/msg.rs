@@ -104,6 +104,8 @@ pub struct Reply {
     pub attempt: u32,
     /// Tells apart entries that the sender made for this request, after it forgot one.
     pub grant_no: u32,
+    /// How many requests the sender forgot without being told that they are over.
+    pub forgotten: u32,
     /// Clock of the token recorded.
     pub stamp: u64,
     /// The greatest token that a finished request may have used.

@@ -48,6 +48,7 @@ pub(super) struct Wit {
     pub(super) life: Life,
     pub(super) attempt: u32,
     pub(super) grant_no: u32,
+    pub(super) forgotten: u32,
     pub(super) stamp: u64,
     pub(super) mature: bool,
     pub(super) window: u32,

@@ -78,6 +78,7 @@ impl Lock {
                 deferred: false,
             };
             if let Some(old) = self.table.insert(from.id, entry) {
+                self.forgotten = self.forgotten.wrapping_add(1);
                 self.raise_floor(old.may_have_used());
             }
         }
@@ -129,6 +130,7 @@ impl Lock {
             ctr: entry.ctr,
             attempt: entry.attempt,
             grant_no: entry.grant_no,
+            forgotten: self.forgotten,
             stamp: entry.stamp.seq(),
             floor: self.floor,
             consent: !entry.deferred,
@@ -222,6 +224,7 @@ impl Lock {
             return;
         };
         sh.stats.expired += 1;
+        self.forgotten = self.forgotten.wrapping_add(1);
         self.raise_floor(entry.may_have_used());
         if let Some(own) = &mut self.own {
             let in_the_way =

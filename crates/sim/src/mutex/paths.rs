@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(Routes::new(layout.clone()).hops(0, 3), Some(2));
         let mut paths = Paths::new(layout);
         assert_eq!((paths.hops(0, 3), paths.hops(3, 0)), (3, 3));
-        assert_eq!((paths.hops(2, 2), paths.central()), (0, 4));
+        assert_eq!((paths.hops(2, 2), paths.central()), (0, 1));
     }
 
     /// The thesis's 256 nodes: 6.3 hops on average, where fewest hops would be less.

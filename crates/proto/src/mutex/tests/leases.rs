@@ -149,6 +149,49 @@ fn a_contender_that_vanishes_forces_a_fresh_round() {
     assert_eq!(c.count(is_request), 2);
 }
 
+/// A contender that was released is over wherever that is heard: nobody is asked again for it.
+#[test]
+fn what_a_witness_was_told_is_over_needs_no_fresh_round() {
+    let mut c = Cluster::new(3);
+    let ticket = c.acquire(1);
+    c.deliver_all();
+    let token = c.token(1).unwrap();
+    c.acquire(2);
+    c.deliver_all();
+    c.release(1, ticket);
+    // Only node 3 hears of it, and node 1 is gone.
+    c.take(|p| p.to == id(2));
+    c.deliver_all();
+    c.pass_but(secs(5), &[id(1)]);
+    assert_eq!(c.holders(), [2]);
+    assert_eq!(c.host(2).mutex.stats().fresh_rounds, 0);
+    assert!(c.token(2).unwrap() > token);
+}
+
+/// Two answers to one attempt change places: who is named only by the later one is not over.
+#[test]
+fn answers_that_change_places_end_nobody() {
+    let mut c = Cluster::new(3);
+    c.acquire(2);
+    let asked = c.take(|p| p.to == id(3));
+    asked.iter().cloned().for_each(|p| c.deliver(p));
+    let first = c.take(|p| is_reply(&p.msg));
+    c.wire.clear();
+    c.acquire(1);
+    for p in c.take(|p| p.to == id(3)) {
+        c.deliver(p);
+    }
+    c.wire.clear();
+    asked.into_iter().for_each(|p| c.deliver(p));
+    let second = c.take(|p| p.to == id(2));
+    assert!(matches!(&second[0].msg, Msg::Reply(r) if r.names.len() == 1));
+    for p in second.into_iter().chain(first) {
+        c.deliver(p);
+    }
+    assert!(!c.lock_at(2).is_done(id(1), Life(1 << 16), 1));
+    assert_eq!(c.host(2).mutex.stats().fresh_rounds, 0);
+}
+
 /// A group that grows does not take the lock from its holder at once, but soon if newcomers are silent.
 #[test]
 fn a_holder_has_a_third_of_a_lease_to_ask_newcomers() {

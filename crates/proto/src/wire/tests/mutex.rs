@@ -109,6 +109,7 @@ fn reply() -> impl Strategy<Value = Msg> {
                     ctr,
                     attempt,
                     grant_no: window % 3,
+                    forgotten: window % 2,
                     stamp,
                     floor,
                     consent: a & 1 == 0,
