@@ -56,7 +56,7 @@ pub enum Msg {
     Request {
         /// My request.
         req: Request,
-        /// Whom it was sent to, where the answer is to name more members: see [`digest`].
+        /// Whom it was sent to, where the answer is to name more members, each by a short hash.
         asked: Option<Vec<u32>>,
     },
     /// You may.
