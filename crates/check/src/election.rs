@@ -366,7 +366,9 @@ fn step(
             Effect::Send(To::Node(to) | To::At(to, _), msg) => {
                 ghost.sends.push((to.0 as usize - 1, msg));
             }
-            Effect::Send(To::Addr(_), _) => ghost.broken = Some("no address is used"),
+            Effect::Send(To::Addr(_) | To::Neighbors, _) => {
+                ghost.broken = Some("no address is used")
+            }
             Effect::SetTimer(timer, at) => {
                 host.timers.insert(timer, at);
             }

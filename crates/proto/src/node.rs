@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{self, Coordinate, Membership, Meta};
 use crate::mutex::{self, Mutex, Peers};
-use crate::protocol::{Cx, Effect, EffectOf, Fact, Protocol, Sender, To};
+use crate::protocol::{Cx, Destination, Effect, EffectOf, Fact, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::Instant;
@@ -76,7 +76,7 @@ struct Io {
 
 #[derive(Debug)]
 struct Outgoing {
-    addr: SocketAddr,
+    dest: Destination,
     to: Option<NodeId>,
     /// Bytes of the frames.
     len: usize,
@@ -324,7 +324,7 @@ impl Node {
     }
 
     /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
-    pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(SocketAddr, usize)> {
+    pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
         let mut outgoing = self.io.outbox.pop_front()?;
         let membership = &self.membership.state;
         out.header = Header {
@@ -344,7 +344,7 @@ impl Node {
         let len = out.header.encoded_len() + outgoing.len;
         self.io.stats.datagrams_out += 1;
         self.io.stats.bytes_out += len as u64;
-        Some((outgoing.addr, len))
+        Some((outgoing.dest, len))
     }
 
     fn step_membership(
@@ -486,13 +486,18 @@ impl Node {
             ),
             To::At(id, addr) => (Some(id), Some(addr)),
             To::Addr(addr) => (None, Some(addr)),
+            To::Neighbors => (None, None),
+        };
+        let dest = match (to, addr.filter(|a| a.port() != 0)) {
+            (To::Neighbors, _) => Some(Destination::Neighbors),
+            (_, addr) => addr.map(Destination::Addr),
         };
         let len = frame.encoded_len();
-        let Some(addr) = addr.filter(|a| a.port() != 0 && len <= io.frames_max) else {
+        let Some(dest) = dest.filter(|_| len <= io.frames_max) else {
             io.stats.messages_undeliverable += 1;
             return;
         };
-        let fits = |o: &&mut Outgoing| o.addr == addr && o.len + len <= io.frames_max;
+        let fits = |o: &&mut Outgoing| o.dest == dest && o.len + len <= io.frames_max;
         if let Some(open) = io.outbox.range_mut(first..).rev().find(fits) {
             open.len += len;
             open.to = open.to.or(id);
@@ -502,7 +507,7 @@ impl Node {
         let mut frames = io.spare.pop().unwrap_or_default();
         frames.push(frame);
         io.outbox.push_back(Outgoing {
-            addr,
+            dest,
             to: id,
             len,
             frames,

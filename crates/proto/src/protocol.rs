@@ -69,6 +69,17 @@ pub enum To {
     At(NodeId, SocketAddr),
     /// An address whose owner is not known yet.
     Addr(SocketAddr),
+    /// Whoever hears it: one broadcast on every link, not passed on by any router.
+    Neighbors,
+}
+
+/// Where a datagram goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To one address.
+    Addr(SocketAddr),
+    /// To whoever hears it on any link.
+    Neighbors,
 }
 
 /// A fact the driver stores before it sends anything that the same step produced.

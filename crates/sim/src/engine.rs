@@ -11,7 +11,9 @@ use crate::world::{
 use consort_proto::election::{Candidacy, Order, Policy};
 use consort_proto::membership::Record;
 use consort_proto::wire::Datagram;
-use consort_proto::{Command, ConfigError, ElectionId, Event, Instant, membership, mutex};
+use consort_proto::{
+    Command, ConfigError, Destination, ElectionId, Event, Instant, membership, mutex,
+};
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -366,15 +368,29 @@ impl<O: Oracle> Engine<O> {
             let world = &mut self.world;
             let slot = world.pool.take();
             let datagram = &mut world.pool.packet_mut(slot).datagram;
-            let Some((addr, bytes)) = world.hosts[index].node.poll_transmit(datagram) else {
+            let Some((to, bytes)) = world.hosts[index].node.poll_transmit(datagram) else {
                 break slot;
             };
             let datagram = &self.world.pool.packet(slot).datagram;
             self.oracle.on_send(&self.world, index, datagram, bytes)?;
-            self.dispatch(index, slot, addr, bytes);
+            match to {
+                Destination::Addr(addr) => self.dispatch(index, slot, addr, bytes),
+                Destination::Neighbors => self.broadcast(index, slot, bytes),
+            }
         };
         self.world.pool.give_back(slot);
         Ok(())
+    }
+
+    /// Puts a datagram on its way to everybody in range.
+    fn broadcast(&mut self, from: usize, slot: usize, bytes: usize) {
+        let neighbours = self.world.net.layout().neighbours(from).len();
+        for n in 0..neighbours {
+            let to = self.world.net.layout().neighbours(from)[n].0 as usize;
+            let copy = self.world.pool.duplicate(slot);
+            self.dispatch(from, copy, addr_of(to), bytes);
+        }
+        self.world.pool.give_back(slot);
     }
 
     /// Puts a datagram on its way.

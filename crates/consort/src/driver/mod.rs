@@ -22,7 +22,7 @@ use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
 use consort_proto::membership::JoinState;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, ElectionId, Instant, NodeId, election, mutex};
+use consort_proto::{Command, Destination, ElectionId, Instant, NodeId, election, mutex};
 use core::net::SocketAddr;
 use core::sync::atomic::AtomicU64;
 use core::time::Duration;
@@ -424,6 +424,9 @@ impl Driver {
         while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
             self.out_bytes.clear();
             self.out.encode(&mut self.out_bytes);
+            let Destination::Addr(to) = to else {
+                continue;
+            };
             if let Err(error) = self.send(to).await {
                 self.stats.send_errors += 1;
                 tracing::trace!(%error, %to, "not sent");

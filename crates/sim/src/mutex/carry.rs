@@ -61,7 +61,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
                 Happened::Slow => self.report.slow += 1,
                 Happened::Nothing => {}
             },
-            Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
+            Effect::Send(To::Addr(_) | To::Neighbors, _) | Effect::Persist(_) => {}
         }
     }
 

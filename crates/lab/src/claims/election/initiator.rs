@@ -13,7 +13,8 @@ use consort_proto::membership::{
 };
 use consort_proto::wire::{Datagram, Frame, Header};
 use consort_proto::{
-    Command, Config, ElectionId, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
+    Command, Config, Destination, ElectionId, Identity, Incarnation, Instant, Life, Node, NodeId,
+    Rng,
 };
 use consort_sim::world::{RESTORE_CHUNK, addr_of, id_of, index_at};
 
@@ -189,6 +190,9 @@ impl Bench {
     fn sent(&mut self) -> Vec<(NodeId, Msg)> {
         let mut sent = Vec::new();
         while let Some((addr, _)) = self.node.poll_transmit(&mut self.datagram) {
+            let Destination::Addr(addr) = addr else {
+                continue;
+            };
             let Some(to) = index_at(addr, self.nodes).map(id_of) else {
                 continue;
             };

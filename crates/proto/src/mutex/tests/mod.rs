@@ -130,7 +130,7 @@ impl Cluster {
                 Effect::Send(To::Node(to) | To::At(to, _), msg) => {
                     self.wire.push_back(Packet { from, to, msg });
                 }
-                Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
+                Effect::Send(To::Addr(_) | To::Neighbors, _) | Effect::Persist(_) => {}
                 Effect::SetTimer(timer, at) => host.timers.set(timer, at),
                 Effect::CancelTimer(timer) => host.timers.cancel(timer),
                 Effect::Emit(event) => host.events.push(event),

@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use consort_proto::membership::{Departure, Event as Change, Meta, Precedence, Proximity, Record};
 use consort_proto::wire::Datagram;
 use consort_proto::{
-    Command, Config, Event, Identity, Incarnation, Instant, Life, Node, NodeId, Rng, hash_pair,
+    Command, Config, Destination, Event, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
+    hash_pair,
 };
 use consort_sim::stream;
 use consort_sim::world::{BIRTH_SECS, RESTORE_CHUNK, addr_of, id_of, index_at};
@@ -75,7 +76,7 @@ impl Ours {
                 _ => {}
             }
         }
-        while let Some((addr, _)) = self.node.poll_transmit(&mut self.outgoing) {
+        while let Some((Destination::Addr(addr), _)) = self.node.poll_transmit(&mut self.outgoing) {
             let to = index_at(addr, self.hosts).expect("addresses of hosts only");
             out.send(to, |buffer| self.outgoing.encode(buffer));
         }
