@@ -1,0 +1,1 @@
+//! The published protocols for leaders in moving networks, for the simulator only.
