@@ -64,7 +64,7 @@ impl Record {
             && self.seats.is_sorted_by(|a, b| a.election < b.election)
             && self.neighbours.is_sorted_by(|a, b| a < b)
             && !self.lists(self.id)
-            && !(self.leaving && !self.neighbours.is_empty())
+            && (!self.leaving || self.neighbours.is_empty())
     }
 
     /// Whether it names `id` as a neighbour.

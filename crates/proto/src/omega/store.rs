@@ -192,17 +192,17 @@ impl Store {
     ) {
         self.stale = false;
         let (_, reached) = self.reach(me);
-        for at in 0..self.entries.len() {
+        for (at, reached) in reached.into_iter().enumerate() {
             let entry = &mut self.entries[at];
-            let enters = reached[at] && !entry.member;
-            if entry.member && !reached[at] {
+            let enters = reached && !entry.member;
+            if entry.member && !reached {
                 entry.apart_since = now;
             }
             if enters {
                 // Not judged yet, and so not the best.
                 entry.farness = u32::MAX;
             }
-            entry.member = reached[at];
+            entry.member = reached;
             entry.dirty = entry.member && (entry.dirty || enters);
             if entry.dirty && entry.record.id != me {
                 let covered = self.is_covered(&self.entries[at], neighbours.clone());
