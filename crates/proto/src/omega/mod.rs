@@ -386,6 +386,7 @@ impl Omega {
     /// Takes a life above `said`.
     fn outlive(&mut self, cx: &mut OmegaCx<'_>, said: Life) {
         self.life = said.next(cx.rng.bits32() as u16);
+        self.seq = 0;
         cx.emit(Event::Outlived(self.life));
     }
 
