@@ -3,6 +3,7 @@
 mod components;
 mod links;
 mod spreading;
+mod standing;
 
 use super::{Chosen, Config, Event, Input, Msg, Omega, Timer, leader};
 use crate::id::{ElectionId, Incarnation, Life, NodeId};
