@@ -19,6 +19,10 @@ const TICKETS_MAX: usize = 3;
 /// How fast clocks run, in millionths: the limit that nodes count on.
 const DRIFT_PPM: u32 = 10_000;
 
+/// A datagram that has room for an answer with two names, and for the record of a member.
+const SMALL_DATAGRAM: u16 = 300;
+const SMALL_META: u16 = 32;
+
 /// Who wants which lock.
 pub(super) struct Locks {
     rng: Rng,
@@ -26,6 +30,8 @@ pub(super) struct Locks {
     policy: Arc<Policy>,
     names: usize,
     bootstrap: bool,
+    /// Datagrams are small: answers come in pieces.
+    small: bool,
     /// By host: what its process wants.
     wants: Vec<Wants>,
     tickets: u64,
@@ -63,6 +69,7 @@ impl Locks {
             policy: Arc::new(policy),
             names: 1 + rng.below(2) as usize,
             bootstrap: rng.below(2) == 0,
+            small: Rng::seed(seed, stream::LOCKS + 1000).below(2) == 0,
             wants: Vec::new(),
             tickets: 0,
             rng,
@@ -92,6 +99,10 @@ impl Locks {
     }
 
     pub(super) fn config(&self, config: &mut Config, cold: bool) {
+        if self.small {
+            config.membership.meta_max = SMALL_META;
+            config.datagram_max = SMALL_DATAGRAM;
+        }
         let m = &mut config.mutex;
         m.ttl = Duration::from_secs(3);
         m.ttl_max = m.ttl;
