@@ -20,6 +20,7 @@ pub mod chaos;
 pub mod election;
 pub mod engine;
 pub mod fault;
+pub mod lists;
 pub mod membership;
 pub mod mutex;
 pub mod net;
