@@ -23,6 +23,7 @@ pub use actor::{Actor, Birth, Change, Happened};
 pub use live::Group;
 pub use params::{Bound, Lists, Lock, Params, Transport, Witness};
 pub use report::Report;
+pub(crate) use run::sender;
 pub use run::{run, run_many};
 pub use trouble::{Fault, Trouble};
 pub use workload::{Gap, Spread, Who, Workload};

@@ -391,7 +391,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
 }
 
 /// How a node appears to others.
-pub(super) fn sender(id: NodeId, life: Life) -> Sender {
+pub(crate) fn sender(id: NodeId, life: Life) -> Sender {
     Sender {
         id,
         life,
