@@ -2,6 +2,7 @@
 
 mod election;
 mod lock;
+mod topology;
 
 pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest,
@@ -11,7 +12,9 @@ pub use lock::{
     BreakRequest, ContenderView, LockRequest, LockView, LocksView, ReadinessView, RequestView,
 };
 
-pub(crate) use election::preempt;
+pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
+
+pub(crate) use election::{preempt, way};
 
 use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness, Status, Token};
 use serde::{Deserialize, Serialize};
@@ -141,7 +144,7 @@ pub struct EventView {
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
     /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
-    /// node counts as one from now on), `tokens_from_clock`, `subscribed` (the first of every stream: nothing after
+    /// node counts as one from now on), `tokens_from_clock`, `link_up`, `link_down`, `subscribed` (the first of every stream: nothing after
     /// it is missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
@@ -154,7 +157,8 @@ pub struct EventView {
     /// The life of it that the event is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<u64>,
-    /// Id of the accuser or, with `options_differ`, of the member that differs.
+    /// Id of the accuser or, with `options_differ`, of the member that differs, or, with `link_up` and
+    /// `link_down`, of the neighbour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// `lagged`: how many events were missed. Ask for the members again.
@@ -295,6 +299,14 @@ impl From<&Event> for EventView {
             },
             Event::LockWitness => EventView::named("lock_witness"),
             Event::TokensFromClock => EventView::named("tokens_from_clock"),
+            Event::LinkUp { id } => EventView {
+                by: by(id),
+                ..EventView::named("link_up")
+            },
+            Event::LinkDown { id } => EventView {
+                by: by(id),
+                ..EventView::named("link_down")
+            },
             // A newer library may know more; its name is better than nothing.
             _ => EventView::named("unknown"),
         }

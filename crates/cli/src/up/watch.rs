@@ -392,6 +392,7 @@ mod tests {
                 stage: Stage::Confirmed,
                 degraded: false,
                 handed_over: false,
+                scope: None,
                 is_self: false,
             },
         };
