@@ -1,0 +1,3 @@
+//! Leaders of moving networks: the most central node of each connected component.
+
+pub mod paper;
