@@ -129,6 +129,11 @@ impl PaperOmega {
         }
     }
 
+    /// Which algorithm this is.
+    pub fn mode(&self) -> Mode {
+        self.config.mode
+    }
+
     /// Who leads, as far as this node can tell.
     pub fn leader(&self) -> NodeId {
         if let Some(leader) = self.elected {
