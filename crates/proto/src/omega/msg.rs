@@ -36,19 +36,19 @@ impl Hello {
 /// A record whose ids are numbers of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Packed {
-    id: u16,
-    life: Life,
-    seq: u32,
-    leaving: bool,
-    seats: Vec<Seat>,
-    neighbours: Vec<u16>,
+    pub(crate) id: u16,
+    pub(crate) life: Life,
+    pub(crate) seq: u32,
+    pub(crate) leaving: bool,
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) neighbours: Vec<u16>,
 }
 
 /// Some records. Ids are written once for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Delta {
-    ids: Vec<NodeId>,
-    records: Vec<Packed>,
+    pub(crate) ids: Vec<NodeId>,
+    pub(crate) records: Vec<Packed>,
 }
 
 impl Delta {

@@ -27,6 +27,13 @@ pub struct Version {
     pub seq: u32,
 }
 
+impl Version {
+    /// Whether its owner can outlive it.
+    pub fn is_sane(&self) -> bool {
+        self.life.0 < LIFE_END
+    }
+}
+
 /// How a node stands in one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Seat {
@@ -58,7 +65,7 @@ pub struct Record {
 impl Record {
     /// Whether lists are in order, without itself and within limits: what we would write.
     pub fn is_sane(&self) -> bool {
-        self.version.life.0 < LIFE_END
+        self.version.is_sane()
             && self.seats.len() <= SEATS_MAX
             && self.neighbours.len() <= NEIGHBOURS_MAX
             && self.seats.is_sorted_by(|a, b| a.election < b.election)

@@ -126,7 +126,7 @@ impl Omega {
             return;
         }
         let mut want = Vec::new();
-        for &(id, version) in &summary.versions {
+        for &(id, version) in summary.versions.iter().filter(|v| v.1.is_sane()) {
             match self.store.version(id) {
                 Some(held) if held > version => self.store.owe(id),
                 Some(held) if held == version => {}

@@ -18,8 +18,8 @@ type Queue = BinaryHeap<Reverse<(u64, u32, u32)>>;
 pub(super) struct State {
     /// Iid: running sums of the shares.
     sums: Vec<f64>,
-    /// BagPass: the members still to be probed in this pass.
-    pass: Vec<NodeId>,
+    /// BagPass: the members still to be probed in this pass, the next one last.
+    pub(super) pass: Vec<NodeId>,
     /// BagPass: passes completed in this super-round.
     passes: u64,
     /// Bags: the plan's counts are for the next super-round.

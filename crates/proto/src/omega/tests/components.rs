@@ -24,8 +24,10 @@ fn the_middle_of_a_line_leads_and_each_half_has_its_own_leader() {
 #[test]
 fn a_node_alone_leads_itself() {
     let mut world = World::new(1, 1, Config::default());
-    world.run(secs(3));
+    world.run(ms(200));
     assert_eq!(world.leaders(), [1]);
+    assert_eq!(world.hosts[0].events, [], "it may be another in a moment");
+    world.run(secs(3));
     let standing = world.hosts[0].omega.standing(id(0), world.now, ELECTION);
     let standing = standing.unwrap();
     assert_eq!((standing.acting, standing.size), (Some(1), 1));
@@ -114,6 +116,30 @@ fn without_limit_a_claimed_leader_stays_whoever_joins() {
         world.run(secs(5));
         assert_eq!(world.leader(next), first, "L4: {next} joined");
     }
+}
+
+#[test]
+fn news_cross_a_long_line_sooner_than_comparing_would_take() {
+    let n = 12;
+    let mut world = World::new(n, 8, Config::default());
+    let line: Vec<usize> = (0..n / 2).collect();
+    world.line(&line);
+    let line: Vec<usize> = (n / 2..n).collect();
+    world.line(&line);
+    world.run(secs(10));
+    // A change at one end of a component is told on.
+    world.input(0, Input::Campaign(ELECTION, 0, 9));
+    world.run(ms(150));
+    let seen = |world: &World, at: usize, who: usize| {
+        let known = world.hosts[at].omega.records();
+        let mut known = known.filter(|(r, member)| r.id == id(who) && member.is_some());
+        known.next().map(|(r, _)| r.seats[0].attribute)
+    };
+    assert_eq!(seen(&world, n / 2 - 1, 0), Some(9));
+    // Two components meet in the middle: each end hears of the other as soon as the link is there.
+    world.link(n / 2 - 1, n / 2, true);
+    world.run(ms(800));
+    assert_eq!(world.disagreement(), None);
 }
 
 #[test]

@@ -78,6 +78,52 @@ fn a_link_that_comes_and_goes_is_held_down_for_longer_each_time() {
 }
 
 #[test]
+fn a_link_that_was_not_gone_is_counted() {
+    let mut world = World::new(2, 1, Config::default());
+    world.line(&[0, 1]);
+    world.run(secs(3));
+    let stats = |world: &World| *world.hosts[0].omega.stats();
+    world.link(0, 1, false);
+    while stats(&world).links_down == 0 {
+        world.run(ms(10));
+    }
+    world.link(0, 1, true);
+    world.run(secs(3));
+    assert_eq!(stats(&world).links_false_down, 1);
+    world.link(0, 1, false);
+    world.run(secs(20));
+    world.link(0, 1, true);
+    world.run(secs(3));
+    assert_eq!(
+        (stats(&world).links_down, stats(&world).links_false_down),
+        (2, 1)
+    );
+}
+
+#[test]
+fn where_nothing_changes_hellos_come_more_rarely_and_links_stay() {
+    let config = Config {
+        hello_stretch: 4,
+        ..Config::default()
+    };
+    let mut world = World::new(2, 1, config);
+    world.line(&[0, 1]);
+    world.run(secs(120));
+    let hellos = |world: &World| world.hosts[0].omega.stats().hellos;
+    let before = hellos(&world);
+    world.run(secs(60));
+    let rare = hellos(&world) - before;
+    assert!((30..=41).contains(&rare), "{rare}");
+    // Something happens: soon again.
+    world.input(1, Input::Campaign(ELECTION, 1, 0));
+    world.run(secs(3));
+    let before = hellos(&world);
+    world.run(secs(10));
+    assert!(hellos(&world) - before >= 20);
+    assert_eq!(world.hosts[0].omega.stats().links_down, 0);
+}
+
+#[test]
 fn a_bad_link_is_given_up_and_let_in_again_when_it_is_good() {
     let config = Config {
         hello_misses: 30,

@@ -1,10 +1,12 @@
 //! A few nodes in a small world of links that can be cut, one way or both.
 
 mod components;
+mod handlers;
 mod links;
 mod spreading;
+mod standing;
 
-use super::{Chosen, Config, Event, Input, Msg, Omega, Timer, leader};
+use super::{Chosen, Config, Delta, Event, Input, Msg, Omega, Record, Timer, leader};
 use crate::id::{ElectionId, Incarnation, Life, NodeId};
 use crate::protocol::{Cx, Effect, Protocol, Sender, To};
 use crate::rng::Rng;
@@ -63,7 +65,34 @@ pub(super) fn id(index: usize) -> NodeId {
     NodeId(index as u64 + 1)
 }
 
+fn sender(index: usize, life: Life) -> Sender {
+    Sender {
+        id: id(index),
+        life,
+        incarnation: Incarnation(0),
+        addr: SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
+
 impl World {
+    /// `to` hears `msg`, which `from` need not have sent.
+    pub(super) fn hear_msg(&mut self, to: usize, from: Sender, msg: Msg) {
+        self.step(to, |o, cx| o.on_msg(cx, (), from, msg));
+    }
+
+    /// `to` hears records from `from`.
+    pub(super) fn hear(&mut self, to: usize, from: usize, records: &[Record]) {
+        let from = sender(from, self.hosts[from].omega.life());
+        for delta in Delta::pack(records, 1150) {
+            self.hear_msg(to, from, Msg::Delta(delta));
+        }
+    }
+
     pub(super) fn new(n: usize, seed: u64, config: Config) -> World {
         let config = Config {
             enabled: true,
@@ -144,17 +173,7 @@ impl World {
             effects: &mut effects,
         };
         f(&mut host.omega, &mut cx);
-        let sender = Sender {
-            id: id(index),
-            life: host.omega.life(),
-            incarnation: Incarnation(0),
-            addr: SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        };
+        let sender = sender(index, host.omega.life());
         for effect in effects {
             match effect {
                 Effect::Send(to, msg) => {
@@ -185,7 +204,8 @@ impl World {
         for _ in 0..copies {
             let lost = self.rng.chance(self.loss);
             let delay = self.rng.below64(self.delay.as_micros() as u64 + 1);
-            if self.hears[to][from] && !lost && to != from {
+            let hears = self.hears.get(to).is_some_and(|h| h[from]);
+            if hears && !lost && to != from {
                 let at = self.now + Duration::from_micros(delay);
                 let msg = msg.clone();
                 self.packets.push(Packet {

@@ -2,6 +2,7 @@
 
 mod election;
 mod mutex;
+mod omega;
 
 use super::*;
 use crate::command::Command;
@@ -130,6 +131,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         msg().prop_map(Frame::Membership),
         election::msg().prop_map(Frame::Election),
         mutex::msg().prop_map(Frame::Mutex),
+        omega::msg().prop_map(Frame::Omega),
     ]
 }
 
@@ -147,6 +149,7 @@ fn node() -> Node {
     };
     let mut config = Config::default();
     (config.mutex.bootstrap, config.mutex.walks) = (true, true);
+    config.omega.enabled = true;
     let mut node = Node::new(config, identity, 7, Instant::ZERO).unwrap();
     node.handle_command(Instant::ZERO, Command::Restore(vec![record(2)]));
     for order in election::orders() {
@@ -249,6 +252,9 @@ proptest! {
             while node.poll_event().is_some() {}
             while node.poll_fact().is_some() {}
             prop_assert!(node.membership().table().get(NodeId(1)).is_none(), "I3");
+            let own = node.omega().own_record(NodeId(1)).unwrap();
+            prop_assert!(own.neighbours.iter().all(|&n| n == NodeId(2)), "S2: nobody writes for others");
+            prop_assert!(own.version.life >= Life(10) && own.version.life == node.omega().life());
         }
     }
 }
