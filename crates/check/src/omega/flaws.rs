@@ -31,10 +31,13 @@ flaws! {
     E21 = 10, "E21", "TA: what had to wait was not passed on";
     E22 = 11, "E22", "TA: a restarted node is its former self";
     ONE_WAY = 12, "one-way", "a node that is heard but does not hear is taken for a neighbour";
-    LOST = 13, "lost", "something was lost on its way";
-    PRUNED = 14, "pruned", "a node was silent because of a twin";
-    WITHHELD = 15, "withheld", "a node was silent because of its coin";
-    TOLD = 16, "told", "a node was told of itself";
+    BACK = 13, "S3", "a version went back";
+    TWOFOLD = 14, "S1", "one version says different things";
+    STRANGER = 15, "S5", "the leader is not in the component";
+    LOST = 16, "lost", "something was lost on its way";
+    PRUNED = 17, "pruned", "a node was silent because of a twin";
+    WITHHELD = 18, "withheld", "a node was silent because of its coin";
+    TOLD = 19, "told", "a node was told of itself";
 }
 
 impl Flaws {
@@ -50,6 +53,9 @@ impl Flaws {
             | Flaws::E20.0
             | Flaws::E21.0,
     );
+
+    /// What must not be at any time, however it ends.
+    pub const ALWAYS: Flaws = Flaws(Flaws::BACK.0 | Flaws::TWOFOLD.0 | Flaws::STRANGER.0);
 
     /// Whether all of `other` are among them.
     pub const fn has(self, other: Flaws) -> bool {

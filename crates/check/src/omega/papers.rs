@@ -39,6 +39,17 @@ impl Core for PaperOmega {
         PaperOmega::component(self)
     }
 
+    /// Its own clock; those of others are raised by anybody in CEL.
+    fn versions(&self, me: NodeId) -> Vec<(NodeId, (u64, u32))> {
+        let own = known(self).get(&me).map_or(0, |view| view.clk);
+        vec![(me, (0, own))]
+    }
+
+    /// Views of one clock differ all the time.
+    fn contradicts(&self, _: &PaperOmega) -> bool {
+        false
+    }
+
     fn fingerprint(&self, hasher: &mut DefaultHasher) {
         self.hash(hasher);
     }

@@ -5,7 +5,7 @@ use super::flaws::Flaws;
 use super::scene::{Scene, members};
 use super::world::{Core, World, id, ids};
 use alloc::collections::BTreeSet;
-use consort_proto::omega::{Config, Event, Input, Msg, Omega};
+use consort_proto::omega::{Config, Event, Input, Msg, Omega, Record};
 use consort_proto::{ElectionId, Life, NodeId};
 use core::hash::Hash;
 use core::time::Duration;
@@ -56,6 +56,20 @@ impl Core for Omega {
         Omega::component(self).collect()
     }
 
+    fn versions(&self, _: NodeId) -> Vec<(NodeId, (u64, u32))> {
+        let version = |r: &Record| (r.id, (r.version.life.0, r.version.seq));
+        self.records().map(|(record, _)| version(record)).collect()
+    }
+
+    fn contradicts(&self, other: &Omega) -> bool {
+        let mut theirs = other.records().map(|(record, _)| record).peekable();
+        self.records().any(|(mine, _)| {
+            while theirs.next_if(|r| r.id < mine.id).is_some() {}
+            let same = theirs.next_if(|r| r.id == mine.id);
+            same.is_some_and(|r| r.version == mine.version && r != mine)
+        })
+    }
+
     fn fingerprint(&self, hasher: &mut DefaultHasher) {
         format!("{self:?}").hash(hasher);
     }
@@ -64,8 +78,8 @@ impl Core for Omega {
         Flaws::NONE
     }
 
-    fn blame_at_rest(_: &World<Omega>) -> Flaws {
-        Flaws::NONE
+    fn blame_at_rest(world: &World<Omega>) -> Flaws {
+        world.flaws.and(Flaws::ALWAYS)
     }
 
     /// G1 to G4: everybody sees what is there, holds the same records of it, and follows the same one of it,

@@ -94,6 +94,10 @@ pub(super) const STEPS_MAX: u32 = 100_000;
 /// Looks at a world at rest.
 pub fn judge<C: Core>(world: &World<C>) -> Outcome {
     match C::verdict(world) {
+        Ok(()) if world.flaws.any(Flaws::ALWAYS) => Outcome::Wrong(
+            "all is well in the end".into(),
+            world.flaws.and(Flaws::ALWAYS),
+        ),
         Ok(()) => Outcome::Right,
         Err(what) => Outcome::Wrong(what, C::blame_at_rest(world)),
     }

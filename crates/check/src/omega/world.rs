@@ -26,6 +26,10 @@ pub trait Core:
     fn leader(&self) -> Option<NodeId>;
     /// Whom it takes for its component.
     fn component(&self) -> BTreeSet<NodeId>;
+    /// The versions of what it holds, by owner, in order; none may go back in one life (S3, S4).
+    fn versions(&self, me: NodeId) -> Vec<(NodeId, (u64, u32))>;
+    /// Whether two nodes hold different things of the same version (S1).
+    fn contradicts(&self, other: &Self) -> bool;
     /// Tells states apart.
     fn fingerprint(&self, hasher: &mut DefaultHasher);
     /// What an event shows that should not be: see [`super::Flaws`].
@@ -168,7 +172,9 @@ impl<C: Core> World<C> {
             rng: &mut node.rng,
             effects: &mut effects,
         };
+        let before = node.core.versions(id(at));
         f(&mut node.core, &mut cx);
+        self.check(at, &before);
         for effect in effects {
             match effect {
                 Effect::Send(To::Neighbors, msg) => {
@@ -189,6 +195,29 @@ impl<C: Core> World<C> {
                     self.flaws |= self.nodes[at].core.blame(at, &event, &self.scene);
                 }
             }
+        }
+    }
+
+    /// What holds after every step.
+    fn check(&mut self, at: usize, before: &[(NodeId, (u64, u32))]) {
+        let core = &self.nodes[at].core;
+        let after = core.versions(id(at));
+        let back = |(owner, version): &(NodeId, (u64, u32))| {
+            let now = after.binary_search_by_key(owner, |v| v.0);
+            now.is_ok_and(|now| after[now].1 < *version)
+        };
+        if before.iter().any(back) {
+            self.flaws |= super::Flaws::BACK;
+        }
+        let others = members(self.scene.up & !(1 << at));
+        let mut others = others.filter_map(|n| self.nodes.get(n));
+        if others.any(|other| core.contradicts(&other.core)) {
+            self.flaws |= super::Flaws::TWOFOLD;
+        }
+        let component = core.component();
+        let leader = core.leader();
+        if leader.is_some_and(|leader| !component.contains(&leader)) {
+            self.flaws |= super::Flaws::STRANGER;
         }
     }
 
