@@ -33,11 +33,12 @@ flaws! {
     ONE_WAY = 12, "one-way", "a node that is heard but does not hear is taken for a neighbour";
     BACK = 13, "S3", "a version went back";
     TWOFOLD = 14, "S1", "one version says different things";
-    STRANGER = 15, "S5", "the leader is not in the component";
-    LOST = 16, "lost", "something was lost on its way";
-    PRUNED = 17, "pruned", "a node was silent because of a twin";
-    WITHHELD = 18, "withheld", "a node was silent because of its coin";
-    TOLD = 19, "told", "a node was told of itself";
+    PARTED = 15, "S6", "who knows the same sees different components";
+    STRANGER = 16, "S5", "the leader is not in the component";
+    LOST = 17, "lost", "something was lost on its way";
+    PRUNED = 18, "pruned", "a node was silent because of a twin";
+    WITHHELD = 19, "withheld", "a node was silent because of its coin";
+    TOLD = 20, "told", "a node was told of itself";
 }
 
 impl Flaws {
@@ -55,7 +56,8 @@ impl Flaws {
     );
 
     /// What must not be at any time, however it ends.
-    pub const ALWAYS: Flaws = Flaws(Flaws::BACK.0 | Flaws::TWOFOLD.0 | Flaws::STRANGER.0);
+    pub const ALWAYS: Flaws =
+        Flaws(Flaws::BACK.0 | Flaws::TWOFOLD.0 | Flaws::PARTED.0 | Flaws::STRANGER.0);
 
     /// Whether all of `other` are among them.
     pub const fn has(self, other: Flaws) -> bool {

@@ -50,6 +50,11 @@ impl Core for PaperOmega {
         false
     }
 
+    /// Looked at in the end, as E9.
+    fn parts(&self, _: &PaperOmega) -> bool {
+        false
+    }
+
     fn fingerprint(&self, hasher: &mut DefaultHasher) {
         self.hash(hasher);
     }

@@ -70,6 +70,17 @@ impl Core for Omega {
         })
     }
 
+    fn parts(&self, other: &Omega) -> bool {
+        let sees = |node: &Omega, one: NodeId| Omega::component(node).any(|id| id == one);
+        let same = self.records().map(|r| r.0).eq(other.records().map(|r| r.0));
+        // Lives are unique here, and so tell whose record is whose.
+        let theirs = other
+            .records()
+            .find(|(r, _)| r.version.life == other.life());
+        same && theirs.is_some_and(|(r, _)| sees(self, r.id))
+            && !Omega::component(self).eq(Omega::component(other))
+    }
+
     fn fingerprint(&self, hasher: &mut DefaultHasher) {
         format!("{self:?}").hash(hasher);
     }

@@ -30,6 +30,8 @@ pub trait Core:
     fn versions(&self, me: NodeId) -> Vec<(NodeId, (u64, u32))>;
     /// Whether two nodes hold different things of the same version (S1).
     fn contradicts(&self, other: &Self) -> bool;
+    /// Whether two nodes hold the same, and one sees the other, but they see different components (S6).
+    fn parts(&self, other: &Self) -> bool;
     /// Tells states apart.
     fn fingerprint(&self, hasher: &mut DefaultHasher);
     /// What an event shows that should not be: see [`super::Flaws`].
@@ -210,9 +212,13 @@ impl<C: Core> World<C> {
             self.flaws |= super::Flaws::BACK;
         }
         let others = members(self.scene.up & !(1 << at));
-        let mut others = others.filter_map(|n| self.nodes.get(n));
-        if others.any(|other| core.contradicts(&other.core)) {
-            self.flaws |= super::Flaws::TWOFOLD;
+        for other in others.filter_map(|n| self.nodes.get(n)) {
+            if core.contradicts(&other.core) {
+                self.flaws |= super::Flaws::TWOFOLD;
+            }
+            if core.parts(&other.core) || other.core.parts(core) {
+                self.flaws |= super::Flaws::PARTED;
+            }
         }
         let component = core.component();
         let leader = core.leader();
