@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod election;
 pub mod mutex;
+pub mod omega;
 
 use stateright::{Checker, Expectation, Model};
 

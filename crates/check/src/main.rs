@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use consort_check::mutex::{self, Outcome, Walk, Watch, paper};
+use consort_check::omega::{self, Searched};
 use consort_check::{election, verdicts};
 use consort_proto::mutex::paper::Mode;
 use stateright::{Checker, Model};
@@ -27,7 +28,10 @@ struct Args {
     /// Print the steps of what is found
     #[arg(long, global = true)]
     steps: bool,
-    /// How many random walks to take
+    /// How many steps deep to look at the leaders of moving networks that ship
+    #[arg(long, global = true, default_value_t = 7)]
+    reach: usize,
+    /// How many random walks to take, or schedules to play
     #[arg(long, global = true, default_value_t = 100_000)]
     walks: u64,
     /// The first seed of the walks
@@ -49,11 +53,19 @@ enum What {
     Walks,
     /// The locks of the papers beside the one that ships
     Papers,
+    /// Leaders of moving networks: the papers', whose flaws must be found, and those that ship
+    Leaders,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let all = [What::Elections, What::Locks, What::Walks, What::Papers];
+    let all = [
+        What::Elections,
+        What::Locks,
+        What::Walks,
+        What::Papers,
+        What::Leaders,
+    ];
     let what = args.what.map_or(all.to_vec(), |what| vec![what]);
     let mut good = true;
     for what in what {
@@ -62,6 +74,7 @@ fn main() -> ExitCode {
             What::Locks => locks(&args),
             What::Walks => walks(&args),
             What::Papers => papers(&args),
+            What::Leaders => leaders(&args),
         };
     }
     if good {
@@ -208,4 +221,98 @@ fn cell(outcome: &Outcome) -> String {
         None if outcome.complete => format!("safe ({states})"),
         None => format!("safe (first {states})"),
     }
+}
+
+fn leaders(args: &Args) -> bool {
+    let mut good = true;
+    for mode in [
+        consort_proto::omega::paper::Mode::Cel,
+        consort_proto::omega::paper::Mode::TaCloseness,
+    ] {
+        for (name, group) in omega::small(mode) {
+            let title = format!("{mode}-{name}");
+            if wanted(args, &title) {
+                let wants = group.wants.clone();
+                let searched = group.search(args.states, None, args.threads);
+                good &= tell_searched(args, &title, &wants, &searched);
+            }
+        }
+    }
+    for case in omega::cases().iter().filter(|c| wanted(args, c.name)) {
+        let found = case.hunt(args.seed, args.walks, args.threads);
+        good &= found.is_good();
+        let mark = if found.is_good() { "   " } else { "NO " };
+        println!("{mark} {:<22} {}: {}", case.name, case.about, found.hunted);
+        for (flaw, name, about) in omega::Flaws::ALL {
+            let (alone, all) = found.hunted.counts(*flaw);
+            if all > 0 {
+                println!("        {name:<8} {all:>7}, alone {alone:>7}: {about}");
+            }
+        }
+        for (flaws, seed) in found.wanted {
+            match seed {
+                Some(seed) => println!("        {flaws} by itself in seed {seed}"),
+                None => println!("        {flaws} by itself is not found"),
+            }
+            if let Some(seed) = seed.filter(|_| args.steps) {
+                println!("          {}", case.explain(seed, flaws));
+            }
+        }
+    }
+    for (name, group) in omega::small_product() {
+        let title = format!("product-{name}");
+        if wanted(args, &title) {
+            let searched = group.search(usize::MAX, Some(args.reach), args.threads);
+            good &= tell_searched(args, &title, &[], &searched);
+        }
+    }
+    for (name, hysteresis, repair) in [
+        ("product-0", 0, true),
+        ("product-20", 20, true),
+        ("product-unrepaired", 20, false),
+    ] {
+        if wanted(args, name) {
+            let hunted =
+                omega::strain(hysteresis, repair, args.seed, args.walks).hunt(args.threads);
+            let meets = (hunted.wrong() == 0) == repair;
+            good &= meets;
+            let mark = if meets { "   " } else { "NO " };
+            println!("{mark} {name:<22} everything at once: {hunted}");
+            if let Some(seed) = hunted.first.values().next() {
+                println!("        seed {seed}");
+            }
+        }
+    }
+    good
+}
+
+fn tell_searched(args: &Args, name: &str, wants: &[omega::Flaws], searched: &Searched) -> bool {
+    let Searched { states, depth, .. } = searched;
+    let missing = |flaw: &&omega::Flaws| !searched.found.iter().any(|(f, _)| f == *flaw);
+    let missing: Vec<String> = wants
+        .iter()
+        .filter(missing)
+        .map(|f| f.to_string())
+        .collect();
+    let good = missing.is_empty() && searched.unknown.is_none();
+    let mark = if good { "   " } else { "NO " };
+    let all = if searched.complete {
+        "all"
+    } else {
+        "the first"
+    };
+    let found: Vec<String> = searched.found.iter().map(|(f, _)| f.to_string()).collect();
+    let found = match (found.is_empty(), &searched.unknown) {
+        (_, Some(way)) => format!("wrong after {way}"),
+        (true, None) => "nothing unknown".to_string(),
+        (false, None) => format!("{} found", found.join(", ")),
+    };
+    println!("{mark} {name:<22} {all} {states} states, depth {depth}: {found}");
+    if !missing.is_empty() {
+        println!("        {} not found", missing.join(", "));
+    }
+    for (flaw, way) in searched.found.iter().filter(|_| args.steps) {
+        println!("        {flaw}: {way}");
+    }
+    good
 }
