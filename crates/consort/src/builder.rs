@@ -7,8 +7,11 @@ use crate::error::{CampaignError, StartError};
 use crate::event::Events;
 use crate::handle::Node;
 use crate::state::{Remembered, StateDir, StateError};
+use crate::topology::{Radio, Topology};
+use consort_proto::election::Mode as ElectionMode;
 use consort_proto::membership::{self, Campaign, Meta};
 use consort_proto::mutex::{self, Bound};
+use consort_proto::omega;
 use consort_proto::{Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -17,6 +20,7 @@ use std::collections::hash_map::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::net::UdpSocket;
 
 /// Settings of a node to be started; see [`Node::builder`].
 #[derive(Clone, Debug)]
@@ -32,6 +36,7 @@ pub struct Builder {
     state_dir: Option<PathBuf>,
     events_max: usize,
     elections: Vec<(Arc<str>, ElectionOptions)>,
+    topology: Option<Topology>,
 }
 
 impl Default for Builder {
@@ -47,6 +52,7 @@ impl Default for Builder {
             state_dir: None,
             events_max: 1024,
             elections: Vec::new(),
+            topology: None,
         }
     }
 }
@@ -159,6 +165,19 @@ impl Builder {
         self
     }
 
+    /// Looks for neighbours, there. Default: nowhere; then nobody knows who hears whom, and elections by
+    /// component cannot be stood in.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
+        self
+    }
+
+    /// All settings of the topology; [`topology`](Self::topology) decides whether it is on.
+    pub fn links(mut self, config: omega::Config) -> Self {
+        self.config.omega = config;
+        self
+    }
+
     /// All protocol settings, the group's name included.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
@@ -203,6 +222,7 @@ impl Builder {
     /// Starts as [`Builder::start`] does, with a subscription that misses nothing: a later
     /// [`Node::subscribe`] may come after the first events.
     pub async fn start_subscribed(mut self) -> Result<(Node, Events), StartError> {
+        self.config.omega.enabled = self.topology.is_some();
         self.config.check()?;
         self.meta
             .check(usize::from(self.config.membership.meta_max))?;
@@ -212,8 +232,23 @@ impl Builder {
             seeds.push(address::resolve(seed, self.bind).await?);
         }
         let (socket, bound) = address::listen(self.bind)?;
+        let radio = match &self.topology {
+            Some(topology) => Some(tune_in(topology, &self.config.group, &socket, bound).await?),
+            None => None,
+        };
         let seed = seeds.first().map(|s| s.addr);
-        let addr = address::advertised(self.advertise, bound, seed)?;
+        let addr = match radio.as_ref().and_then(Radio::own_ip) {
+            // Neighbours reach it there, and it may have no way to anybody else.
+            Some(ip)
+                if self.advertise.is_none() && seed.is_none() && bound.ip().is_unspecified() =>
+            {
+                SocketAddr::new(ip, bound.port())
+            }
+            _ => {
+                let peer = radio.as_ref().and_then(|r| r.peers().first().copied());
+                address::advertised(self.advertise, bound, seed.or(peer))?
+            }
+        };
 
         let (state, remembered) = match self.state_dir {
             None => (None, None),
@@ -262,6 +297,7 @@ impl Builder {
         Ok(driver::spawn(Start {
             node,
             socket,
+            radio,
             bound,
             state,
             clock,
@@ -277,6 +313,7 @@ impl Builder {
     fn check_elections(&self) -> Result<(), StartError> {
         let meta_max = self.config.membership.meta_max;
         let mut meta = self.meta.clone();
+        let mut by_component = 0;
         for (n, (name, options)) in self.elections.iter().enumerate() {
             let max = self.config.election.elections_max;
             let fault = |source| StartError::Election {
@@ -290,6 +327,17 @@ impl Builder {
             if n >= usize::from(max) {
                 return Err(fault(CampaignError::TooMany { max }));
             }
+            if options.needs_topology() && self.topology.is_none() {
+                return Err(fault(CampaignError::NoTopology));
+            }
+            if options.policy.mode == ElectionMode::Component {
+                by_component += 1;
+                let max = u16::from(self.config.omega.elections_max);
+                if by_component > max {
+                    return Err(fault(CampaignError::TooMany { max }));
+                }
+                continue;
+            }
             meta.campaigns.push(Campaign {
                 election: ElectionId::of(name),
                 class: options.candidacy.class,
@@ -302,6 +350,34 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// Finds out where neighbours are to be looked for, and begins to listen there.
+async fn tune_in(
+    topology: &Topology,
+    group: &str,
+    socket: &UdpSocket,
+    bound: SocketAddr,
+) -> Result<Radio, StartError> {
+    if topology.is_nowhere() {
+        return Err(StartError::Nowhere);
+    }
+    if topology.names_in_vain() {
+        return Err(StartError::Interfaces);
+    }
+    let mut peers = Vec::new();
+    for peer in &topology.peers {
+        let peer = address::resolve(peer, bound).await;
+        let addr = peer.map_err(StartError::Peer)?.addr;
+        if addr != bound && !peers.contains(&addr) {
+            peers.push(addr);
+        }
+    }
+    let radio = Radio::open(topology, peers, group, socket);
+    radio.map_err(|source| StartError::Bind {
+        addr: bound,
+        source,
+    })
 }
 
 /// Stores a fact, off the runtime's own threads; without a directory nothing is stored.

@@ -61,6 +61,15 @@ pub enum StartError {
     /// See there.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Name interfaces or peers.
+    #[error("there is nowhere to look for neighbours; name interfaces (or all) or peers")]
+    Nowhere,
+    /// Use all interfaces, or peers.
+    #[error("interfaces can be named on Linux only; use all interfaces, or peers")]
+    Interfaces,
+    /// Correct the peer.
+    #[error("peer {0}")]
+    Peer(#[source] ResolveError),
     /// Correct the settings of the election it names.
     #[error("election `{election}`: {source}")]
     Election {
@@ -188,6 +197,12 @@ pub enum CampaignError {
         /// The limit.
         max: u16,
     },
+    /// Start the node with a [`Topology`](crate::Topology).
+    #[error(
+        "this node does not know its neighbours, which elections by component or centrality need; \
+         turn topology on"
+    )]
+    NoTopology,
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -206,6 +221,11 @@ pub enum ResignError {
         /// Who was to lead.
         to: NodeId,
     },
+    /// Resign without naming one.
+    #[error(
+        "a component is led by the node in the middle of it: no successor can be named; resign without one"
+    )]
+    ByComponent,
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),

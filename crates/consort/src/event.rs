@@ -1,5 +1,6 @@
 //! What a node tells its application, with the member it is about.
 
+use crate::driver::Clock;
 use crate::election::{self, ElectionName, Leader};
 use crate::lock::{LockName, Loss};
 use crate::member::{self, Member};
@@ -13,7 +14,7 @@ pub use consort_proto::membership::{Arrival, Departure};
 /// A change, in the order it became true at this node.
 ///
 /// `member` is the state right after the change; `life` tells which life of it the event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A member is there.
@@ -127,13 +128,15 @@ impl Event {
     pub(crate) fn from_core(
         event: consort_proto::Event,
         node: &consort_proto::Node,
-        now: Instant,
+        clock: Clock,
         named: impl Fn(ElectionId) -> ElectionName,
     ) -> Option<Event> {
         match event {
-            consort_proto::Event::Membership(event) => Some(Event::of_membership(event, node, now)),
+            consort_proto::Event::Membership(event) => {
+                Some(Event::of_membership(event, node, clock.now()))
+            }
             consort_proto::Event::Election(event) => {
-                Event::of_election(event, node, now, named(event.election()))
+                Event::of_election(event, node, clock, named(event.election()))
             }
             // Passed on by the task to whom it concerns.
             consort_proto::Event::Lock(_) => None,
@@ -145,19 +148,19 @@ impl Event {
     fn of_election(
         event: consort_proto::election::Event,
         node: &consort_proto::Node,
-        now: Instant,
+        clock: Clock,
         election: ElectionName,
     ) -> Option<Event> {
         use consort_proto::election::Event as Core;
         Some(match event {
             Core::Changed { claim, .. } => {
-                let standing = node.standing(now, election.id)?;
+                let standing = node.standing(clock.now(), election.id)?;
                 let told = Standing {
                     claim: Some(claim),
                     has_leader: true,
                     ..standing
                 };
-                let leader = election::leader(node, &told)?;
+                let leader = election::leader(node, &told, clock)?;
                 Event::LeaderChanged { election, leader }
             }
             Core::Vacant { .. } => Event::LeaderVacant { election },

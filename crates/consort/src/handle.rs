@@ -9,6 +9,7 @@ use crate::event::{Event, Events};
 use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
 use crate::stats::Stats;
+use crate::topology::TopologyStatus;
 use consort_proto::membership::Meta;
 use consort_proto::{Command, NodeId, mutex};
 use core::net::SocketAddr;
@@ -115,6 +116,12 @@ impl Node {
     pub async fn election_status(&self, name: &str) -> Result<Option<ElectionStatus>, Stopped> {
         self.ask(|reply| Order::ElectionStatus(name.into(), reply))
             .await
+    }
+
+    /// Who hears whom, as this node sees it; `None` when it was started without a
+    /// [`Topology`](crate::Topology).
+    pub async fn topology(&self) -> Result<Option<TopologyStatus>, Stopped> {
+        self.ask(Order::Topology).await
     }
 
     /// The lock called `name`, to be asked for: see [`Lock`].

@@ -28,6 +28,10 @@
 //!
 //! Members can exclude each other by locks, semaphores and shared locks: see [`Node::lock`]. A
 //! [`LockGuard`] tells until when a lock is held, and has a [`LockToken`] for the resource to check.
+//!
+//! Nodes can look for neighbours on the links that they have, without being told of any: see [`Topology`].
+//! They come to know who hears whom, and every connected component can have a leader in the middle of it:
+//! see [`ElectionMode::Component`].
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
@@ -44,16 +48,20 @@ mod lock;
 mod member;
 mod state;
 mod stats;
+mod topology;
 
 pub use address::DEFAULT_PORT;
 pub use builder::Builder;
 pub use consort_fence::Token as LockToken;
-pub use consort_proto::election::{ParseTokenError, Preempt, Quorum, Stage, Token};
+pub use consort_proto::election::{
+    Mode as ElectionMode, ParseTokenError, Preempt, Quorum, RankBy, Stage, Token,
+};
 pub use consort_proto::membership::{Meta, MetaError};
 pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
+pub use consort_proto::omega::LinkState;
 pub use consort_proto::{
     Config, ConfigError, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile, Term,
-    membership, mutex,
+    membership, mutex, omega,
 };
 pub use election::{
     Candidate, Churn, Election, ElectionName, ElectionNameError, ElectionOptions, ElectionStatus,
@@ -72,3 +80,6 @@ pub use lock::{
 pub use member::{Member, Status};
 pub use state::StateError;
 pub use stats::{DriverStats, Stats};
+pub use topology::{
+    Component, ComponentMember, DEFAULT_BEACON_PORT, Neighbour, Scope, Topology, TopologyStatus,
+};

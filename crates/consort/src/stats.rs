@@ -23,6 +23,10 @@ pub struct DriverStats {
     pub receive_errors: u64,
     /// Datagrams that could not be sent. Like loss on the way, this is never fatal.
     pub send_errors: u64,
+    /// Datagrams sent to whoever hears them: one for every interface and every peer.
+    pub broadcasts_sent: u64,
+    /// How often an interface could not be used to look for neighbours, counted every few seconds.
+    pub interface_errors: u64,
     /// Facts that could not be stored.
     pub store_errors: u64,
 }

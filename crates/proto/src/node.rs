@@ -185,20 +185,37 @@ impl Node {
 
     /// How an election stands at this node.
     pub fn standing(&self, now: Instant, election: ElectionId) -> Option<Standing> {
-        let membership = &self.membership.state;
-        if let Some(standing) = self.omega.state.standing(self.io.me, now, election) {
-            return Some(Standing::by_component(
-                self.io.me, now, membership, &standing,
-            ));
+        let (me, membership) = (self.io.me, &self.membership.state);
+        if self.is_by_component(election) {
+            let standing = self.omega.state.standing(me, now, election)?;
+            return Some(Standing::by_component(me, now, membership, &standing));
         }
-        self.election
-            .state
-            .standing(self.io.me, now, membership, election)
+        self.election.state.standing(me, now, membership, election)
+    }
+
+    /// The elections of which this node knows something, in order of id.
+    pub fn elections(&self) -> Vec<ElectionId> {
+        let mut known = self.omega.state.known();
+        known.extend(self.election.state.elections());
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
+    /// Whether an election is held by component: here or, as far as this node knows, elsewhere.
+    pub fn is_by_component(&self, election: ElectionId) -> bool {
+        let omega = &self.omega.state;
+        let elsewhere = || {
+            self.election.state.claim(election).is_none()
+                && !self.election.state.stands(election)
+                && omega.leader(election).is_some()
+        };
+        omega.holds(election) || elsewhere()
     }
 
     /// All candidates of an election as this node lists them, the best first.
     pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
-        if self.omega.state.holds(election) {
+        if self.is_by_component(election) {
             return self.omega.state.candidates(election);
         }
         let membership = &self.membership.state;
@@ -324,6 +341,7 @@ impl Node {
                 Input::Leave
             }
             Command::Election(order) => {
+                self.change_mode(now, order);
                 if let Some(input) = self.by_component(order) {
                     self.step_omega(now, |o, cx| o.on_input(cx, (), input));
                     return self.flush(now);
@@ -467,6 +485,24 @@ impl Node {
         );
     }
 
+    /// A node takes part in an election one way or the other: opening it the other way ends the first.
+    fn change_mode(&mut self, now: Instant, order: election::Order) {
+        use election::{Mode, Order};
+        let Order::Open(id, policy) = order else {
+            return;
+        };
+        match policy.mode {
+            Mode::Group if self.omega.state.holds(id) => {
+                self.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Close(id)));
+            }
+            Mode::Component if self.election.state.stands(id) => {
+                let input = election::Input::Order(Order::Withdraw(id));
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+            }
+            _ => {}
+        }
+    }
+
     /// What an order means to elections by component; `None` when it is about another election.
     fn by_component(&self, order: election::Order) -> Option<omega::Input> {
         use election::{Mode, Order};
@@ -512,6 +548,9 @@ impl Node {
             } else if self.omega.state.life() < self.membership.state.life() {
                 let input = omega::Input::Life(self.membership.state.life());
                 self.step_omega(now, |o, cx| o.on_input(cx, (), input));
+            } else if self.election.state.centrality() != self.omega.state.centrality() {
+                let input = election::Input::Centrality(self.omega.state.centrality());
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
             } else if self.mutex.state.life() != self.membership.state.life() {
                 let input = mutex::Input::Life(self.membership.state.life());
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));

@@ -1,9 +1,9 @@
 //! Orders about elections.
 
 use super::Driver;
-use crate::election::{self as shown, Board, ElectionName, ElectionOptions, ElectionStatus};
+use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus};
 use crate::error::{CampaignError, ElectionError, ResignError};
-use consort_proto::election::{CLASS_NEVER, Order};
+use consort_proto::election::{CLASS_NEVER, Mode, Order};
 use consort_proto::{Command, ElectionId, NodeId};
 use std::sync::Arc;
 
@@ -41,17 +41,30 @@ impl Driver {
         if self.node.membership().meta().observer {
             return Err(CampaignError::Observer);
         }
+        if options.needs_topology() && self.radio.is_none() {
+            return Err(CampaignError::NoTopology);
+        }
         let max = self.elections_max;
         let id = ElectionId::of(name);
         self.watch(name)
             .map_err(|_| CampaignError::TooMany { max })?;
+        let open = Order::Open(id, options.policy);
+        if options.policy.mode == Mode::Component {
+            self.command(Command::Election(open)).await;
+            if !self.node.omega().holds(id) {
+                let max = self.node.omega().config().elections_max.into();
+                return Err(CampaignError::TooMany { max });
+            }
+            let campaign = Order::Campaign(id, options.candidacy);
+            self.command(Command::Election(campaign)).await;
+            return Ok(());
+        }
         // Before it can hold an election: no term of an earlier life comes again.
         if let Some(term) = self.state.as_ref().and_then(|s| s.term(id)) {
             self.command(Command::Election(Order::RestoreTerm(id, term)))
                 .await;
         }
-        self.command(Command::Election(Order::Open(id, options.policy)))
-            .await;
+        self.command(Command::Election(open)).await;
         if self.node.standing(self.clock.now(), id).is_none() {
             return Err(CampaignError::TooMany { max });
         }
@@ -78,6 +91,9 @@ impl Driver {
         if !claim.is_some_and(|c| c.names(me, life)) {
             return Err(ResignError::NotLeading);
         }
+        if to.is_some() && self.node.is_by_component(id) {
+            return Err(ResignError::ByComponent);
+        }
         if let Some(to) = to {
             let candidates = self.node.candidates(now, id);
             if to == me
@@ -95,12 +111,12 @@ impl Driver {
     pub(super) fn election_status(&self, election: ElectionName) -> Option<ElectionStatus> {
         let board = self.boards.iter().find(|b| b.id() == election.id);
         let acting = board.and_then(Board::acting);
-        ElectionStatus::new(&self.node, self.clock.now(), election, acting)
+        ElectionStatus::new(&self.node, self.clock, election, acting)
     }
 
     /// All elections known, in order of id.
     pub(super) fn elections(&self) -> Vec<ElectionStatus> {
-        let ids = shown::known(&self.node).into_iter();
+        let ids = self.node.elections().into_iter();
         let named = ids.map(|id| named(&self.boards, id));
         named
             .filter_map(|name| self.election_status(name))

@@ -20,6 +20,7 @@ use crate::lock::End;
 use crate::member::{self, Member, Status};
 use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
+use crate::topology::{Radio, TopologyStatus};
 use consort_proto::membership::JoinState;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Destination, ElectionId, Instant, NodeId, election, mutex};
@@ -80,6 +81,7 @@ pub(crate) enum Order {
     ),
     ElectionStatus(Arc<str>, oneshot::Sender<Option<ElectionStatus>>),
     Elections(oneshot::Sender<Vec<ElectionStatus>>),
+    Topology(oneshot::Sender<Option<TopologyStatus>>),
     Lock(LockOrder),
 }
 
@@ -118,6 +120,7 @@ impl Clock {
 pub(crate) struct Start {
     pub(crate) node: consort_proto::Node,
     pub(crate) socket: UdpSocket,
+    pub(crate) radio: Option<Radio>,
     pub(crate) bound: SocketAddr,
     pub(crate) state: Option<Arc<StateDir>>,
     pub(crate) clock: Clock,
@@ -151,6 +154,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let driver = Driver {
         node: start.node,
         socket: start.socket,
+        radio: start.radio,
         state: start.state,
         clock: start.clock,
         events,
@@ -181,6 +185,8 @@ struct Waiting {
 struct Driver {
     node: consort_proto::Node,
     socket: UdpSocket,
+    /// How it reaches neighbours, when it knows of any.
+    radio: Option<Radio>,
     state: Option<Arc<StateDir>>,
     clock: Clock,
     events: broadcast::Sender<Event>,
@@ -245,6 +251,7 @@ impl Driver {
                 Some(end) = ends.recv() => self.end(end).await,
                 () = sleep_until(self.next_wake()) => self.turn().await,
                 _ = self.socket.readable() => self.turn().await,
+                () = hears(self.radio.as_ref()) => self.turn().await,
             }
         }
         // Guards that were dropped with the last handle; after a stop nothing is said any more.
@@ -263,7 +270,9 @@ impl Driver {
         let core = self.clock.when(due);
         let waiting = self.waiting.iter().map(|w| w.until);
         let refresh = self.boards.iter().filter_map(Board::refresh_at);
+        let tend = self.radio.as_ref().map(Radio::look_at);
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
+        let rest = rest.chain(tend);
         rest.fold(core, Ord::min)
     }
 
@@ -276,6 +285,7 @@ impl Driver {
                 Err(_) => self.stats.receive_errors += 1,
             }
         }
+        self.listen_around().await;
         let now = self.clock.now();
         if self.node.poll_timeout().is_some_and(|at| at <= now) {
             self.node.handle_timeout(now);
@@ -285,6 +295,23 @@ impl Driver {
         self.refresh_boards();
         self.give_up_waiting();
         self.answer_looks();
+    }
+
+    /// Reads broadcasts, and looks for interfaces now and then.
+    async fn listen_around(&mut self) {
+        for _ in 0..READS_PER_TURN {
+            let Some(radio) = &self.radio else { return };
+            match radio.try_recv_from(&mut self.in_bytes) {
+                Ok((len, from)) => self.receive(len, from).await,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => self.stats.receive_errors += 1,
+            }
+        }
+        if let Some(radio) = &mut self.radio
+            && radio.look_at() <= tokio::time::Instant::now()
+        {
+            radio.tend(&self.socket);
+        }
     }
 
     /// Now and then, and when it changed, stores where members listen: hints for the next start.
@@ -336,7 +363,10 @@ impl Driver {
             Order::Stats(reply) => {
                 let _ = reply.send(Stats {
                     core: self.node.stats(),
-                    driver: self.stats,
+                    driver: DriverStats {
+                        interface_errors: self.radio.as_ref().map_or(0, |r| r.errors),
+                        ..self.stats
+                    },
                 });
             }
             Order::Carry(command, reply) => {
@@ -390,6 +420,10 @@ impl Driver {
             Order::Elections(reply) => {
                 let _ = reply.send(self.elections());
             }
+            Order::Topology(reply) => {
+                let status = |radio| TopologyStatus::new(&self.node, radio, self.clock.now());
+                let _ = reply.send(self.radio.as_ref().map(status));
+            }
             Order::Lock(order) => self.obey_lock(order).await,
         }
     }
@@ -408,10 +442,9 @@ impl Driver {
         self.refresh_boards();
         while let Some(event) = self.node.poll_event() {
             let named = |id| elections::named(&self.boards, id);
-            let now = self.clock.now();
             let event = match event {
                 consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
-                event => Event::from_core(event, &self.node, now, named),
+                event => Event::from_core(event, &self.node, self.clock, named),
             };
             let Some(event) = event else {
                 continue;
@@ -424,15 +457,35 @@ impl Driver {
         while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
             self.out_bytes.clear();
             self.out.encode(&mut self.out_bytes);
-            let Destination::Addr(to) = to else {
-                continue;
-            };
-            if let Err(error) = self.send(to).await {
-                self.stats.send_errors += 1;
-                tracing::trace!(%error, %to, "not sent");
+            match to {
+                Destination::Addr(to) => {
+                    let sent = self.send(to).await;
+                    self.note_sent(to, sent);
+                }
+                Destination::Neighbors => self.broadcast().await,
             }
         }
         self.answer_waiting();
+    }
+
+    /// Says something to whoever hears it.
+    async fn broadcast(&mut self) {
+        let targets = self.radio.as_ref().map_or_else(Vec::new, Radio::targets);
+        for target in targets {
+            self.stats.broadcasts_sent += 1;
+            let sent = match target.aim(&self.socket) {
+                Ok(()) => self.send(target.addr).await,
+                Err(error) => Err(error),
+            };
+            self.note_sent(target.addr, sent);
+        }
+    }
+
+    fn note_sent(&mut self, to: SocketAddr, sent: io::Result<()>) {
+        if let Err(error) = sent {
+            self.stats.send_errors += 1;
+            tracing::trace!(%error, %to, "not sent");
+        }
     }
 
     async fn send(&self, to: SocketAddr) -> io::Result<()> {
@@ -482,6 +535,14 @@ impl Driver {
                 .reply
                 .send(if all_silent { Err(silent) } else { Ok(()) });
         }
+    }
+}
+
+/// Waits until something is said around; forever when nobody listens.
+async fn hears(radio: Option<&Radio>) {
+    match radio {
+        Some(radio) => radio.readable().await,
+        None => core::future::pending().await,
     }
 }
 

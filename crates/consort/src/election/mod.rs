@@ -12,7 +12,7 @@ pub use status::{Candidate, Churn, ElectionStatus, Leader};
 
 pub(crate) use name::check;
 pub(crate) use seat::{Board, Seat};
-pub(crate) use status::{known, leader};
+pub(crate) use status::leader;
 
 use crate::driver::Order;
 use crate::error::{CampaignError, ResignError, Stopped};
@@ -131,6 +131,14 @@ impl Election {
     }
 }
 
+/// Whether nothing changed but the component.
+pub(crate) fn is_same(a: &Option<Leader>, b: &Option<Leader>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.is_same(b),
+        _ => a.is_none() && b.is_none(),
+    }
+}
+
 /// Follows who leads; see [`Election::observe`]. One that is slow sees the latest, and misses what came
 /// and went in between.
 #[derive(Debug)]
@@ -146,7 +154,11 @@ impl Leaders {
         loop {
             self.seat.changed().await.map_err(|_| Stopped)?;
             let leader = self.seat.borrow_and_update().leader.clone();
-            if self.told.as_ref() != Some(&leader) {
+            if !self
+                .told
+                .as_ref()
+                .is_some_and(|told| is_same(told, &leader))
+            {
                 self.told = Some(leader.clone());
                 return Ok(leader);
             }

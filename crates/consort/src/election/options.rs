@@ -1,6 +1,6 @@
 //! How a node stands in an election, and how it holds one.
 
-use consort_proto::election::{Candidacy, Policy, Preempt};
+use consort_proto::election::{Candidacy, Mode, Policy, Preempt, RankBy};
 
 /// How a node stands in an election. The defaults suit a group of equals.
 ///
@@ -36,6 +36,27 @@ impl ElectionOptions {
     pub fn attribute(mut self, attribute: u32) -> Self {
         self.candidacy.attribute = attribute;
         self
+    }
+
+    /// Among whom a leader is chosen: the group, or every connected component of it. Members have to use the
+    /// same. Default [`Mode::Group`]; by component, of the other options only [`class`](Self::class) and
+    /// [`attribute`](Self::attribute) count, and the latter only between equally central nodes.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.policy.mode = mode;
+        self
+    }
+
+    /// What decides among equals in class: [`attribute`](Self::attribute), or how central each is in its
+    /// component, in 16 levels. A node tells another level when it has been so for 5 s, at most every 10 s.
+    /// Default [`RankBy::Attribute`].
+    pub fn rank_by(mut self, by: RankBy) -> Self {
+        self.candidacy.rank_by = by;
+        self
+    }
+
+    /// Whether a node has to know its neighbours for it.
+    pub(crate) fn needs_topology(&self) -> bool {
+        self.policy.mode == Mode::Component || self.candidacy.rank_by == RankBy::Centrality
     }
 
     /// Name the best candidate so far at once and correct it later: sooner, at the price of more

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+/// Least time between two looks for the sake of the time alone.
+const REFRESH_MIN: Duration = Duration::from_millis(10);
+
 /// An election as its handles see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seat {
     pub(crate) leader: Option<Leader>,
     pub(crate) acting: Option<Acting>,
@@ -79,18 +82,18 @@ impl Board {
         };
         let now = Instant::now();
         let least = node.membership().suspicion_min();
-        self.refresh_at = standing.acting.map(|_| now + least / 8);
-        let acting = standing.acting.map(|token| Acting {
-            token,
-            until: clock.when(standing.valid_until),
-        });
+        let until = clock.when(standing.valid_until);
+        let soon = (least / 8).min(until.saturating_duration_since(now) / 2);
+        self.refresh_at = standing.acting.map(|_| now + soon.max(REFRESH_MIN));
+        let acting = standing.acting.map(|token| Acting { token, until });
         let seat = Seat {
-            leader: status::leader(node, &standing),
+            leader: status::leader(node, &standing, clock),
             acting: acting.filter(Acting::is_valid),
         };
         self.seat.send_if_modified(|held| {
             let token = |seat: &Seat| seat.acting.map(|a| a.token);
-            let changed = token(held) != token(&seat) || held.leader != seat.leader;
+            let same = super::is_same(&held.leader, &seat.leader);
+            let changed = token(held) != token(&seat) || !same;
             *held = seat;
             changed
         });

@@ -1,14 +1,16 @@
 //! How an election stands, as an application sees it.
 
 use super::name::ElectionName;
+use crate::driver::Clock;
+use crate::topology::{self, Scope};
 use consort_proto::election::{Claim, Remarks, Stage, Standing, Token};
 use consort_proto::membership::Membership;
-use consort_proto::{ElectionId, Instant, Life, NodeId};
+use consort_proto::{Life, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
 
 /// Who leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Leader {
     /// Who.
     pub id: NodeId,
@@ -26,6 +28,9 @@ pub struct Leader {
     pub degraded: bool,
     /// The leader before chose it.
     pub handed_over: bool,
+    /// For whom it was chosen, in an election by component; `None` is the whole group. A token orders the
+    /// leaders of one component at most: between components, and while they merge, it tells nothing.
+    pub scope: Option<Scope>,
     /// Whether it is the node that was asked. It may not act yet; see
     /// [`Election::leadership`](super::Election::leadership).
     pub is_self: bool,
@@ -116,6 +121,23 @@ pub struct ElectionStatus {
     pub churn: Churn,
     /// Candidates, the best first.
     pub candidates: Vec<Candidate>,
+    /// For whom a leader is chosen, in an election by component; `None` is the whole group.
+    pub scope: Option<Scope>,
+}
+
+impl Leader {
+    /// Whether both are the same leadership, whatever the component is like.
+    pub(crate) fn is_same(&self, other: &Leader) -> bool {
+        let scope = None;
+        let other = Leader {
+            scope,
+            ..other.clone()
+        };
+        Leader {
+            scope,
+            ..self.clone()
+        } == other
+    }
 }
 
 impl ElectionStatus {
@@ -123,11 +145,11 @@ impl ElectionStatus {
     /// token the node may act, and for how long.
     pub(crate) fn new(
         node: &consort_proto::Node,
-        now: Instant,
+        clock: Clock,
         election: ElectionName,
         acting: Option<(Token, Duration)>,
     ) -> Option<ElectionStatus> {
-        let id = election.id;
+        let (id, now) = (election.id, clock.now());
         let standing = node.standing(now, id)?;
         let membership = node.membership();
         let name = |id| match membership.table().get(id) {
@@ -145,7 +167,8 @@ impl ElectionStatus {
         });
         Some(ElectionStatus {
             election,
-            leader: leader(node, &standing),
+            leader: leader(node, &standing, clock),
+            scope: scope(&standing, clock),
             acting: acting.map(|a| a.0),
             valid_for: acting.map_or(Duration::ZERO, |a| a.1),
             campaigns: standing.campaigns,
@@ -162,8 +185,17 @@ fn grace(membership: &Membership) -> Duration {
     membership.suspicion_min() / 4
 }
 
+fn scope(standing: &Standing, clock: Clock) -> Option<Scope> {
+    let scope = standing.scope.as_ref()?;
+    Some(topology::scope(scope, standing.known, clock))
+}
+
 /// Who leads, as `node` sees it.
-pub(crate) fn leader(node: &consort_proto::Node, standing: &Standing) -> Option<Leader> {
+pub(crate) fn leader(
+    node: &consort_proto::Node,
+    standing: &Standing,
+    clock: Clock,
+) -> Option<Leader> {
     let claim: Claim = standing.claim.filter(|_| standing.has_leader)?;
     let own = node.membership();
     let is_self = claim.leader == node.id();
@@ -182,11 +214,7 @@ pub(crate) fn leader(node: &consort_proto::Node, standing: &Standing) -> Option<
         stage: claim.key.stage,
         degraded: claim.is_degraded(),
         handed_over: claim.remarks.has(Remarks::HANDED_OVER),
+        scope: scope(standing, clock),
         is_self,
     })
-}
-
-/// All elections that `node` holds an outcome of, or stands in.
-pub(crate) fn known(node: &consort_proto::Node) -> Vec<ElectionId> {
-    node.election().elections().collect()
 }

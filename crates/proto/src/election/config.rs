@@ -113,6 +113,17 @@ pub struct Policy {
     pub preempt: Preempt,
 }
 
+/// What candidates of one class are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RankBy {
+    /// By what each was given as its attribute.
+    #[default]
+    Attribute,
+    /// By how near each is to the other nodes of its component: the attribute that this node announces
+    /// is its [`centrality`](crate::omega::Omega::centrality).
+    Centrality,
+}
+
 /// How this node stands in an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Candidacy {
@@ -121,4 +132,7 @@ pub struct Candidacy {
     /// The smallest wins among equals in class. Coarse values (16 levels or fewer) keep leaders from
     /// changing with every small drift.
     pub attribute: u32,
+    /// Where the attribute comes from. Default: as given. In elections by component nothing else counts
+    /// before the middle, so there it means nothing.
+    pub rank_by: RankBy,
 }

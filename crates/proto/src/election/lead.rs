@@ -258,10 +258,12 @@ impl Race {
     }
 
     /// Stands in the election from now on.
-    pub(super) fn campaign(&mut self, cx: &mut ElectionCx<'_>, candidacy: Candidacy) {
+    /// `level` is how central it is, should that be what it stands by.
+    pub(super) fn campaign(&mut self, cx: &mut ElectionCx<'_>, candidacy: Candidacy, level: u32) {
         self.returning = false;
         if self.candidacy != Some(candidacy) {
             self.candidacy = Some(candidacy);
+            self.start_level(cx.now, level);
             cx.emit(Report::Campaigns);
         }
     }

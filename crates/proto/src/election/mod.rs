@@ -20,6 +20,7 @@ mod config;
 mod estimate;
 mod event;
 mod lead;
+mod level;
 mod msg;
 pub mod paper;
 mod race;
@@ -33,7 +34,7 @@ mod view;
 
 pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
 pub use component::Scope;
-pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
+pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum, RankBy};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
@@ -43,6 +44,7 @@ pub use view::View;
 use crate::churn::Beta;
 use crate::id::{ElectionId, NodeId, Term};
 use crate::membership::{self, Campaign, JoinState, Membership};
+use crate::omega::CENTRALITY_WORST;
 use crate::protocol::{Cx, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -82,6 +84,8 @@ pub enum Input {
     Member(membership::Event),
     /// Membership announced how this node stands.
     Stands,
+    /// How central this node is: see [`crate::omega::Omega::centrality`].
+    Centrality(u8),
     /// This node is about to leave its group.
     Leave,
 }
@@ -114,6 +118,8 @@ enum TimerKind {
     Sample,
     /// This node has been here for long enough.
     Settle,
+    /// How central this node is.
+    Level,
 }
 
 /// Counts since start.
@@ -180,6 +186,8 @@ pub struct Election {
     digest: u32,
     /// Where to go on telling claims.
     cursor: usize,
+    /// How central this node is, as the topology layer says.
+    centrality: u8,
     stats: Stats,
 }
 
@@ -194,6 +202,7 @@ impl Election {
             races: Vec::new(),
             digest: 0,
             cursor: 0,
+            centrality: CENTRALITY_WORST,
             stats: Stats::default(),
         }
     }
@@ -211,6 +220,16 @@ impl Election {
     /// The claim held.
     pub fn claim(&self, election: ElectionId) -> Option<&Claim> {
         self.race(election).and_then(|r| r.claim.as_ref())
+    }
+
+    /// Whether this node stands in an election, or will when somebody else leads.
+    pub(crate) fn stands(&self, election: ElectionId) -> bool {
+        self.race(election).is_some_and(|r| r.candidacy.is_some())
+    }
+
+    /// How central this node is, as elections know.
+    pub(crate) fn centrality(&self) -> u8 {
+        self.centrality
     }
 
     /// By which token this node leads and may act.
@@ -268,18 +287,19 @@ impl Election {
     /// The elections this node stands in, for membership to announce.
     pub(crate) fn campaigns(&self, now: Instant, membership: &Membership) -> Vec<Campaign> {
         let settled = now >= self.settles_at(membership);
-        let standing = |r: &Race| r.candidacy.filter(|_| !r.returning).map(|c| (r.id, c));
-        let campaign = |(election, candidacy): (ElectionId, Candidacy)| Campaign {
-            election,
-            class: candidacy.class,
-            attribute: candidacy.attribute,
-            settled,
+        let campaign = |race: &Race| {
+            let candidacy = race.candidacy.filter(|_| !race.returning)?;
+            Some(Campaign {
+                election: race.id,
+                class: candidacy.class,
+                attribute: match candidacy.rank_by {
+                    RankBy::Attribute => candidacy.attribute,
+                    RankBy::Centrality => race.level.told(),
+                },
+                settled,
+            })
         };
-        self.races
-            .iter()
-            .filter_map(standing)
-            .map(campaign)
-            .collect()
+        self.races.iter().filter_map(campaign).collect()
     }
 
     /// What rides on pings and acks.
@@ -370,8 +390,9 @@ impl Election {
                 });
             }
             Order::Campaign(election, candidacy) => {
+                let level = u32::from(self.centrality);
                 self.with_race(cx, view, election, |race, cx, _, _| {
-                    race.campaign(cx, candidacy);
+                    race.campaign(cx, candidacy, level);
                 });
             }
             Order::Withdraw(election) => {
@@ -480,14 +501,15 @@ impl Election {
 #[cfg(feature = "_check")]
 impl core::hash::Hash for Election {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (&self.races, self.started, self.cursor).hash(state);
+        (&self.races, self.started, self.cursor, self.centrality).hash(state);
     }
 }
 
 #[cfg(feature = "_check")]
 impl PartialEq for Election {
     fn eq(&self, other: &Election) -> bool {
-        (&self.races, self.started, self.cursor) == (&other.races, other.started, other.cursor)
+        let state = |e: &Election| (e.started, e.cursor, e.centrality);
+        self.races == other.races && state(self) == state(other)
     }
 }
 
@@ -512,6 +534,10 @@ impl Protocol for Election {
             // A suspect still leads, and still is a candidate.
             Input::Member(membership::Event::Suspected { .. }) => {}
             Input::Member(_) | Input::Stands => self.each_race(cx, view, Race::review),
+            Input::Centrality(level) => {
+                self.centrality = level;
+                self.each_race(cx, view, |race, cx, _| race.note_level(cx, level.into()));
+            }
             Input::Leave => self.each_race(cx, view, |race, cx, env| {
                 race.end_run(cx);
                 race.resign(cx, env);
@@ -548,6 +574,7 @@ impl Protocol for Election {
                 // In a group that has grown meanwhile it takes longer.
                 TimerKind::Settle if cx.now < settles_at => cx.set_timer(timer, settles_at),
                 TimerKind::Settle => cx.emit(Report::Campaigns),
+                TimerKind::Level => race.on_level(cx),
             }
         });
     }

@@ -6,6 +6,7 @@ use super::config::{Candidacy, Policy, Preempt};
 use super::estimate::Estimate;
 use super::event::{Event, Report};
 use super::lead::Lead;
+use super::level::Level;
 use super::msg::Msg;
 use super::run::Run;
 use super::view::{Env, Fate};
@@ -26,6 +27,8 @@ pub(super) struct Race {
     pub(super) policy: Option<Policy>,
     /// How this node stands in it.
     pub(super) candidacy: Option<Candidacy>,
+    /// How central it says it is, when that is what it stands by.
+    pub(super) level: Level,
     /// It stands again as soon as somebody else leads.
     pub(super) returning: bool,
     /// By which this process led and gave up.
@@ -60,6 +63,7 @@ impl Race {
             id,
             policy: None,
             candidacy: None,
+            level: Level::default(),
             returning: false,
             resigned: None,
             opened_at: now,

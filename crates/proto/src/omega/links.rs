@@ -106,6 +106,11 @@ impl Link {
         }
     }
 
+    /// Hellos in a row by which the other end had other records.
+    pub fn mismatches(&self) -> u8 {
+        self.mismatches
+    }
+
     /// How long it was down before it came up just now.
     pub(super) fn was_down_for(&self, now: Instant) -> Duration {
         let last = self.downs[FLAPS - 1];

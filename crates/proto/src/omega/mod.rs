@@ -63,6 +63,9 @@ const STABLE: Duration = Duration::from_secs(30);
 const GOODBYES: u8 = 3;
 const GOODBYE_EVERY: Duration = Duration::from_millis(50);
 
+/// The centrality of a node that is far from all others, or alone.
+pub const CENTRALITY_WORST: u8 = 15;
+
 /// Most neighbours named in a hello.
 const HEARD_MAX: usize = 100;
 
@@ -81,6 +84,8 @@ pub enum Input {
     Withdraw(ElectionId),
     /// Stop leading; stand again when another claims the lead.
     Resign(ElectionId),
+    /// Take no part in it any more.
+    Close(ElectionId),
     /// Say goodbye.
     Leave,
 }
@@ -160,6 +165,8 @@ pub struct Omega {
     judged_at: Option<Instant>,
     /// Records changed since the last look at who is in the middle.
     unjudged: bool,
+    /// How far this node is from the middle, when last judged.
+    centrality: u8,
     /// When records of the component changed last.
     changed_at: Instant,
     summary_at: Option<Instant>,
@@ -192,6 +199,7 @@ impl Omega {
             links_at: None,
             judged_at: None,
             unjudged: false,
+            centrality: CENTRALITY_WORST,
             changed_at: Instant::ZERO,
             summary_at: None,
             overheard_at: None,
@@ -245,6 +253,13 @@ impl Omega {
     /// The component as a graph, with its nodes in order of id.
     pub fn graph(&self, me: NodeId) -> (Vec<NodeId>, Graph) {
         self.store.graph(me)
+    }
+
+    /// How near this node is to the others of its component, in 16 levels: 0 is next to all of them,
+    /// [`CENTRALITY_WORST`] far from most, or alone. With n nodes at a mean distance of d it is
+    /// 16 (1 - 1/d), rounded down.
+    pub fn centrality(&self) -> u8 {
+        self.centrality
     }
 
     /// This node's record, as neighbours are told.
@@ -548,6 +563,7 @@ impl Protocol for Omega {
             }
             Input::Withdraw(election) => self.campaign(election, None),
             Input::Resign(election) => self.resign(election),
+            Input::Close(election) => self.close(cx, election),
             Input::Leave => return self.leave(cx),
         }
         self.conclude(cx);

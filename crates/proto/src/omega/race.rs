@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::judge::{Chosen, greatest_claim};
 use super::record::{SEATS_MAX, Seat};
-use super::{Omega, OmegaCx, Timer};
+use super::{CENTRALITY_WORST, Omega, OmegaCx, Timer};
 use crate::election::Entry;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::time::Instant;
@@ -97,15 +97,32 @@ impl Omega {
         self.races.iter().map(|r| r.election)
     }
 
-    /// How an election stands.
+    /// All elections by component of which something is known: this node takes part in them, or another
+    /// of its component does. In order of id.
+    pub fn known(&self) -> Vec<ElectionId> {
+        let seats = self.store.members().flat_map(|e| &e.record.seats);
+        let mut known: Vec<ElectionId> =
+            seats.map(|s| s.election).chain(self.elections()).collect();
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
+    /// How an election stands. Of one that this node takes no part in it tells who leads, while somebody
+    /// does, and how long the component has been as it is.
     pub fn standing(&self, me: NodeId, now: Instant, election: ElectionId) -> Option<Standing> {
-        let race = self.races.iter().find(|r| r.election == election)?;
+        let race = self.races.iter().find(|r| r.election == election);
+        let leader = match race {
+            Some(race) => race.leader,
+            None => Some(self.leader(election)?),
+        };
+        let since = race.map_or(self.changed_at, |r| r.since);
         Some(Standing {
-            leader: race.leader,
-            since: race.since,
-            settled: now.since(race.since) >= self.config.settle,
-            acting: race.acting,
-            campaigns: race.candidacy.is_some(),
+            leader,
+            since,
+            settled: now.since(since) >= self.config.settle,
+            acting: race.and_then(|r| r.acting),
+            campaigns: race.is_some_and(|r| r.candidacy.is_some()),
             component: self.component().next().unwrap_or(me),
             digest: self.digest(),
             size: self.component_size().max(1),
@@ -168,12 +185,30 @@ impl Omega {
         }
     }
 
+    pub(super) fn close(&mut self, cx: &mut OmegaCx<'_>, election: ElectionId) {
+        if let Some(race) = self.race_mut(election) {
+            race.tell_acting(cx, false);
+        }
+        self.races.retain(|r| r.election != election);
+    }
+
     /// Looks who is in the middle, and who leads.
     pub(super) fn judge(&mut self, cx: &mut OmegaCx<'_>) {
         self.unjudged = false;
         self.judged_at = Some(cx.now);
         self.store.judge(cx.me);
+        self.centrality = self.level(cx.me);
         self.follow(cx);
+    }
+
+    fn level(&self, me: NodeId) -> u8 {
+        let others = self.component_size().saturating_sub(1) as u64;
+        let farness = self.store.get(me).map_or(0, |e| u64::from(e.farness));
+        // Closeness is others / farness, at most 1.
+        match farness {
+            0 => CENTRALITY_WORST,
+            _ => (16 * farness.saturating_sub(others) / farness).min(CENTRALITY_WORST.into()) as u8,
+        }
     }
 
     /// Brings every election up to date with the records: who leads, what this node claims, what the

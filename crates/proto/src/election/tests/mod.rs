@@ -4,7 +4,9 @@
 mod answering;
 mod electing;
 mod leading;
+mod modes;
 mod order;
+mod ranking;
 
 use super::*;
 use crate::id::{Incarnation, Life};

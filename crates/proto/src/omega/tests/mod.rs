@@ -4,6 +4,7 @@ mod components;
 mod handlers;
 mod links;
 mod spreading;
+mod standing;
 
 use super::{Chosen, Config, Delta, Event, Input, Msg, Omega, Record, Timer, leader};
 use crate::id::{ElectionId, Incarnation, Life, NodeId};

@@ -1,0 +1,215 @@
+//! The network around a node, as it sees it.
+
+use crate::driver::Clock;
+use crate::topology::Radio;
+use consort_proto::membership::Phase;
+use consort_proto::omega::{self, LinkState};
+use consort_proto::{Instant, NodeId, election};
+use core::net::SocketAddr;
+use core::time::Duration;
+
+/// For whom a leader was chosen in an election by component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scope {
+    /// The smallest id in the component: tells components apart.
+    pub component: NodeId,
+    /// How many nodes are in it, the asked one included.
+    pub size: usize,
+    /// The share of the group's members that are in it, of those that the asked node counts: 1 when all are,
+    /// little in a small part of a partition.
+    pub share: f64,
+    /// Hash of what its nodes say of their links: nodes with the same choose the same leader.
+    pub digest: u64,
+    /// Since when it has this leader.
+    pub since: std::time::Instant,
+    /// Whether that has been so for long enough to be told.
+    pub settled: bool,
+}
+
+/// The scope of an election by component among `known` members.
+pub(crate) fn scope(scope: &election::Scope, known: usize, clock: Clock) -> Scope {
+    Scope {
+        component: scope.component,
+        size: scope.size,
+        // Nodes that hear each other may be slow to hear of each other as members.
+        share: scope.size as f64 / known.max(scope.size) as f64,
+        digest: scope.digest,
+        since: clock.when(scope.since).into_std(),
+        settled: scope.settled,
+    }
+}
+
+/// A node that hears this one, or that this one hears, or that did so of late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Who.
+    pub id: NodeId,
+    /// Its announced name; empty while its record is not known.
+    pub name: String,
+    /// Where it was heard from last.
+    pub addr: SocketAddr,
+    /// How well the link works.
+    pub state: LinkState,
+    /// For how long it has been in that state.
+    pub state_for: Duration,
+    /// Share of its latest hellos that arrived, in percent.
+    pub quality_percent: u32,
+    /// How long ago it was heard last.
+    pub heard_ago: Duration,
+    /// How much longer the link is held down, because it came and went too often.
+    pub held_for: Option<Duration>,
+    /// Hellos in a row by which it had other records than this node. A few are normal while things change.
+    pub mismatches: u8,
+}
+
+/// A node of the component.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComponentMember {
+    /// Who.
+    pub id: NodeId,
+    /// Its announced name; empty while its record is not known.
+    pub name: String,
+    /// Sum of its distances to all others, in hops; `None` for a moment after it came.
+    pub farness: Option<u32>,
+    /// One by the mean distance to the others: 1 is next to all of them, 0 alone.
+    pub closeness: f64,
+    /// Whom it hears and is heard by, in order of id.
+    pub neighbours: Vec<NodeId>,
+}
+
+/// The nodes that can be reached from this one, over any number of links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component {
+    /// The smallest id in it.
+    pub id: NodeId,
+    /// Hash of what its nodes say of their links.
+    pub digest: u64,
+    /// Its nodes, the asked one included, in order of id.
+    pub members: Vec<ComponentMember>,
+}
+
+impl Component {
+    /// Every link once, the smaller id first.
+    pub fn links(&self) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
+        self.members.iter().flat_map(|m| {
+            let later = m.neighbours.iter().filter(move |&&n| n > m.id);
+            later.map(move |&n| (m.id, n))
+        })
+    }
+}
+
+/// Who hears whom, as a node sees it; see [`Node::topology`](crate::Node::topology).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopologyStatus {
+    /// The asked node.
+    pub id: NodeId,
+    /// Interfaces in use.
+    pub interfaces: Vec<String>,
+    /// Peers that hellos are sent to one by one.
+    pub peers: Vec<SocketAddr>,
+    /// Neighbours, and those that were of late, in order of id.
+    pub neighbours: Vec<Neighbour>,
+    /// All nodes within reach.
+    pub component: Component,
+    /// Members of the group that are out of reach, with their names, in order of id.
+    pub apart: Vec<(NodeId, String)>,
+    /// Records that are kept of nodes out of reach, members or not.
+    pub records_apart: usize,
+    /// Links in what this node says of itself that it does not have, or the other way round. Other than 0 for a
+    /// moment, it is a mistake in this program.
+    pub phantoms: usize,
+    /// How central the asked node is: 0 is next to all others, 15 far from most.
+    pub centrality: u8,
+    /// Counts since start.
+    pub stats: omega::Stats,
+}
+
+impl TopologyStatus {
+    pub(crate) fn new(node: &consort_proto::Node, radio: &Radio, now: Instant) -> TopologyStatus {
+        let (me, omega) = (node.id(), node.omega());
+        let members = node.membership();
+        let name = |id: NodeId| match members.table().get(id) {
+            Some(member) => member.meta.name.clone(),
+            None if id == me => members.meta().name.clone(),
+            None => String::new(),
+        };
+        let neighbours = omega.links().map(|link| Neighbour {
+            id: link.id,
+            name: name(link.id),
+            addr: link.addr,
+            state: link.state,
+            state_for: now.since(link.since),
+            quality_percent: link.quality(),
+            heard_ago: now.since(link.heard_at),
+            held_for: link.held_until(now).map(|until| until.since(now)),
+            mismatches: link.mismatches(),
+        });
+        let two_way: Vec<NodeId> = (omega.links().filter(|l| l.state == LinkState::TwoWay))
+            .map(|l| l.id)
+            .collect();
+        let said = omega.own_record(me).map_or(&[][..], |r| &r.neighbours);
+        let differs = |a: &[NodeId], b: &[NodeId]| a.iter().filter(|n| !b.contains(n)).count();
+        let component = component(node, name);
+        let here = |id| {
+            component
+                .members
+                .binary_search_by_key(&id, |m| m.id)
+                .is_ok()
+        };
+        let table = members.table();
+        let live = table.iter().filter(|m| m.phase != Phase::Down);
+        let apart = live.filter(|m| !here(m.id));
+        let apart = apart.map(|m| (m.id, m.meta.name.clone())).collect();
+        TopologyStatus {
+            id: me,
+            interfaces: radio.interfaces().map(str::to_owned).collect(),
+            peers: radio.peers().to_vec(),
+            neighbours: neighbours.collect(),
+            apart,
+            records_apart: omega
+                .records()
+                .filter(|(_, farness)| farness.is_none())
+                .count(),
+            phantoms: differs(&two_way, said) + differs(said, &two_way),
+            centrality: omega.centrality(),
+            stats: *omega.stats(),
+            component,
+        }
+    }
+}
+
+fn component(node: &consort_proto::Node, name: impl Fn(NodeId) -> String) -> Component {
+    let omega = node.omega();
+    let (ids, graph) = omega.graph(node.id());
+    let others = ids.len().saturating_sub(1);
+    let far = omega
+        .records()
+        .filter_map(|(r, farness)| Some((r.id, farness?)));
+    let far: Vec<(NodeId, u32)> = far.collect();
+    let members = ids.iter().enumerate().map(|(n, &id)| {
+        let at = far.binary_search_by_key(&id, |f| f.0).ok();
+        let farness = at.map(|at| far[at].1).filter(|&f| f < u32::MAX);
+        let closeness = match farness {
+            Some(farness) if farness > 0 => others as f64 / f64::from(farness),
+            _ => 0.0,
+        };
+        let mut neighbours: Vec<NodeId> = graph
+            .neighbours(n)
+            .iter()
+            .map(|&at| ids[at as usize])
+            .collect();
+        neighbours.sort_unstable();
+        ComponentMember {
+            id,
+            name: name(id),
+            farness,
+            closeness: closeness.min(1.0),
+            neighbours,
+        }
+    });
+    Component {
+        id: ids.first().copied().unwrap_or(node.id()),
+        digest: omega.digest(),
+        members: members.collect(),
+    }
+}

@@ -1,0 +1,59 @@
+//! How a node stands: how central it is, and elections that it only watches or takes no part in any more.
+
+use super::*;
+use crate::omega::CENTRALITY_WORST;
+
+fn levels(world: &World) -> Vec<u8> {
+    world.hosts.iter().map(|h| h.omega.centrality()).collect()
+}
+
+#[test]
+fn centrality_has_sixteen_levels_and_who_is_alone_has_the_worst() {
+    let mut world = World::new(5, 1, Config::default());
+    world.run(secs(3));
+    assert_eq!(levels(&world), [CENTRALITY_WORST; 5]);
+    world.line(&[0, 1, 2, 3, 4]);
+    world.run(secs(5));
+    // Sums of distances 10, 7, 6, 7, 10 to four others: 16 (1 - 4/10) is 9.6, and so on.
+    assert_eq!(levels(&world), [9, 6, 5, 6, 9]);
+    for other in [0, 1, 3, 4] {
+        world.link(2, other, true);
+    }
+    world.run(secs(5));
+    assert_eq!(levels(&world)[2], 0, "next to everybody");
+}
+
+#[test]
+fn who_takes_no_part_knows_the_leader_all_the_same() {
+    let mut world = World::new(3, 2, Config::default());
+    world.line(&[0, 1, 2]);
+    world.input(0, Input::Close(ELECTION));
+    world.run(secs(5));
+    let watcher = &world.hosts[0].omega;
+    assert!(!watcher.holds(ELECTION));
+    assert_eq!(watcher.known(), [ELECTION]);
+    let standing = watcher.standing(id(0), world.now, ELECTION).unwrap();
+    assert_eq!(standing.leader.map(|l| l.id), Some(id(1)));
+    assert!(standing.settled && !standing.campaigns && standing.acting.is_none());
+    assert_eq!(standing.size, 3);
+    assert_eq!(watcher.standing(id(0), world.now, ElectionId(8)), None);
+}
+
+#[test]
+fn who_closes_an_election_leads_no_more_and_says_so_at_once() {
+    let mut world = World::new(3, 3, Config::default());
+    world.line(&[0, 1, 2]);
+    world.run(secs(5));
+    assert_eq!(world.leaders(), [2, 2, 2]);
+    world.hosts[1].events.clear();
+    world.input(1, Input::Close(ELECTION));
+    let stopped = Event::Stopped {
+        election: ELECTION,
+        term: 1,
+    };
+    assert_eq!(world.hosts[1].events, [stopped]);
+    assert_eq!(world.hosts[1].omega.own_record(id(1)).unwrap().seats, []);
+    world.run(secs(3));
+    // Equally far from the others; the greater id decides.
+    assert_eq!(world.leaders(), [3, 3, 3]);
+}
