@@ -10,6 +10,8 @@ pub struct Config {
     pub half_life: Duration,
     /// Most nodes of which evidence is kept. Default 1024.
     pub subjects_max: u16,
+    /// Whether pings carry what this node knows of one other member: some 30 bytes. Default yes.
+    pub share: bool,
     /// How many failures a node counts with before anything is known of it (a0). Default 1.
     pub prior_failures: u8,
 }
@@ -19,6 +21,7 @@ impl Default for Config {
         Config {
             half_life: Duration::from_secs(7 * 86_400),
             subjects_max: 1024,
+            share: true,
             prior_failures: 1,
         }
     }

@@ -130,6 +130,8 @@ pub struct Ledger {
     deaf_until: Instant,
     /// What others last said of this node.
     about_me: Vec<(NodeId, u8)>,
+    /// The rank that follows.
+    own_bucket: u8,
     cursor: usize,
     /// Failures per millisecond of those that are known well, in the middle.
     fleet: f64,
@@ -157,6 +159,7 @@ impl Ledger {
             heard_at: now,
             deaf_until: now,
             about_me: Vec::new(),
+            own_bucket: 4,
             cursor: 0,
             fleet: 1.0 / WEEK_MS,
             fleet_step: 0,
@@ -221,6 +224,7 @@ impl Ledger {
                     self.about_me.push((reporter, bucket));
                 }
             }
+            self.rank_self();
             return;
         }
         let most = self.exposure_max_ms();
@@ -240,9 +244,16 @@ impl Ledger {
         self.rank(report.id);
     }
 
+    /// Takes what this node knew in an earlier life.
+    pub fn restore(&mut self, now: Instant, reports: &[Report]) {
+        for report in reports {
+            self.import(now, self.me, report, Life(u64::MAX));
+        }
+    }
+
     /// The next report to tell others, in turn.
     pub fn next_report(&mut self, now: Instant) -> Option<Report> {
-        if self.subjects.is_empty() {
+        if self.subjects.is_empty() || !self.config.share {
             return None;
         }
         self.cursor = (self.cursor + 1) % self.subjects.len();
@@ -271,13 +282,7 @@ impl Ledger {
     /// The rank of a node, 0 the best. Of this node itself: the lower median of what others say.
     pub fn bucket(&self, id: NodeId) -> u8 {
         if id == self.me {
-            let mut said: Vec<u8> = self.about_me.iter().map(|r| r.1).collect();
-            said.sort_unstable();
-            let prior = self.bucket_of(self.rate(0, 0));
-            return match said.len() {
-                0 => prior,
-                n => said[(n - 1) / 2],
-            };
+            return self.own_bucket;
         }
         let prior = || self.bucket_of(self.rate(0, 0));
         self.find(id).map_or_else(prior, |s| s.bucket)
@@ -432,6 +437,7 @@ impl Ledger {
         if step != self.fleet_step {
             self.fleet_step = step;
             self.fleet = self.fleet_rate();
+            self.rank_self();
         }
         if self.pending.is_empty() {
             return;
@@ -490,6 +496,15 @@ impl Ledger {
     fn bucket_of(&self, rate: f64) -> u8 {
         let level = 4.0 + libm::floor(libm::log2(rate * WEEK_MS));
         level.clamp(0.0, f64::from(BUCKETS - 1)) as u8
+    }
+
+    fn rank_self(&mut self) {
+        let mut said: Vec<u8> = self.about_me.iter().map(|r| r.1).collect();
+        said.sort_unstable();
+        self.own_bucket = match said.len() {
+            0 => self.bucket_of(self.rate(0, 0)),
+            n => said[(n - 1) / 2],
+        };
     }
 
     /// Moves a node to the rank of its rate, if that is clearly another.

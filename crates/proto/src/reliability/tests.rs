@@ -328,3 +328,133 @@ fn tables_are_bounded_and_those_who_are_gone_go_first() {
     assert_eq!(ids(&l), vec![2, 4, 9]);
     assert_eq!(l.next_report(at(1)).unwrap().id, NodeId(4));
 }
+
+mod node {
+    //! Evidence in whole nodes: what is heard, told and announced.
+
+    use super::*;
+    use crate::command::Command;
+    use crate::config::Config as NodeConfig;
+    use crate::election::{Candidacy, Order, Policy, RankBy};
+    use crate::id::ElectionId;
+    use crate::membership::{Meta, Precedence, Record};
+    use crate::node::{Identity, Node};
+    use crate::wire::{Datagram, Frame, Header};
+    use alloc::sync::Arc;
+    use core::net::SocketAddr;
+
+    const E: ElectionId = ElectionId(5);
+
+    fn addr(id: u64) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, id as u8], 7000))
+    }
+
+    fn node() -> Node {
+        let identity = Identity {
+            id: ME,
+            life: Life(7),
+            addr: addr(1),
+            meta: Meta::default(),
+        };
+        let mut node = Node::new(NodeConfig::default(), identity, 1, Instant::ZERO).unwrap();
+        let record = |id: u64| Record {
+            id: NodeId(id),
+            precedence: Precedence::alive(Life(3), Incarnation(0)),
+            accuser: NodeId(id),
+            addr: addr(id),
+            meta: Arc::default(),
+            coordinate: None,
+            nap_ms: 0,
+            current: true,
+        };
+        let known = (2..6).map(record).collect();
+        node.handle_command(Instant::ZERO, Command::Restore(known));
+        node
+    }
+
+    fn hear(node: &mut Node, from: u64, now: Instant, frames: Vec<Frame>) {
+        let header = Header {
+            group: NodeConfig::default().group_tag(),
+            id: NodeId(from),
+            life: Life(3),
+            ..Header::default()
+        };
+        let mut datagram = Datagram { header, frames };
+        node.handle_datagram(now, addr(from), &mut datagram);
+    }
+
+    #[test]
+    fn members_are_observed_told_of_and_remembered() {
+        let mut node = node();
+        let mut told = Vec::new();
+        let mut out = Datagram::default();
+        for t in 0..=300 {
+            for from in 2..6 {
+                hear(&mut node, from, at(t), Vec::new());
+            }
+            node.handle_timeout(at(t));
+            while node.poll_transmit(&mut out).is_some() {
+                let pings = out
+                    .frames
+                    .iter()
+                    .filter(|f| crate::node::is_ping(f))
+                    .count();
+                let mut reports = 0;
+                for frame in &out.frames {
+                    if let Frame::Reliability(report) = frame {
+                        reports += 1;
+                        told.push(report.id.0);
+                    }
+                }
+                assert!(reports <= pings, "pings carry one each");
+            }
+        }
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told, [2, 3, 4, 5]);
+        let seen = node.reliability().reliability(at(300), NodeId(3)).unwrap();
+        assert!(seen.exposure >= Duration::from_secs(299), "{seen:?}");
+        // Its next life knows it again.
+        let mut next = self::node();
+        let stored = node.reliability().reports(at(300));
+        next.handle_command(at(0), Command::RestoreReliability(stored.clone()));
+        assert_eq!(next.reliability().reports(at(0)), stored);
+    }
+
+    #[test]
+    fn what_others_say_of_a_candidate_is_what_it_announces() {
+        let mut node = node();
+        let order = |order| Command::Election(order);
+        node.handle_command(at(0), order(Order::Open(E, Policy::default())));
+        let reliable = Candidacy {
+            rank_by: RankBy::Reliability,
+            ..Candidacy::default()
+        };
+        node.handle_command(at(0), order(Order::Campaign(E, reliable)));
+        let announced = |node: &Node| node.membership().meta().campaign(E).unwrap().attribute;
+        let prior = announced(&node);
+        assert_eq!(prior, 4, "one failure a week, until something is known");
+        let bad = Report {
+            id: ME,
+            counted: down(7, 0),
+            failures: 50 * ONE,
+            exposure_ms: 3_600_000,
+        };
+        // A life that this node never had is nobody's business.
+        let ahead = Report {
+            counted: down(8, 0),
+            ..bad
+        };
+        hear(&mut node, 2, at(1), vec![Frame::Reliability(ahead)]);
+        assert_eq!(node.reliability().bucket(ME), 4);
+        for from in 2..5 {
+            hear(&mut node, from, at(1), vec![Frame::Reliability(bad)]);
+        }
+        for t in 2..20 {
+            hear(&mut node, 2, at(t), Vec::new());
+            node.handle_timeout(at(t));
+        }
+        assert_eq!(announced(&node), u32::from(node.reliability().bucket(ME)));
+        assert!(announced(&node) >= prior + 4);
+    }
+}
