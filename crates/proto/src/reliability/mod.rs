@@ -166,6 +166,11 @@ impl Ledger {
         }
     }
 
+    /// Settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Takes evidence. `members` is how many nodes are known.
     pub fn learn(&mut self, now: Instant, members: usize, evidence: Evidence) {
         let deaf = now.since(self.heard_at) > self.period * 2;
