@@ -48,9 +48,36 @@ pub struct MemberView {
     pub refutations: u32,
     /// Who accuses it, `null` when nobody does.
     pub accuser: Option<String>,
+    /// How rarely it fails.
+    #[serde(default)]
+    pub reliability: ReliabilityView,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
+}
+
+/// How rarely a member fails. Of itself a node knows the rank only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReliabilityView {
+    /// Rank from 0, the best, to 15.
+    pub bucket: u8,
+    /// Failures expected in a week of running, in thousandths.
+    pub per_week_milli: u64,
+    /// Failures seen, in thousandths; old ones count less.
+    pub failures_milli: u64,
+    /// For how many seconds it was seen to run; old ones count less.
+    pub observed_s: u64,
+}
+
+impl From<consort::Reliability> for ReliabilityView {
+    fn from(reliability: consort::Reliability) -> ReliabilityView {
+        ReliabilityView {
+            bucket: reliability.bucket,
+            per_week_milli: reliability.per_week_milli,
+            failures_milli: reliability.failures_milli,
+            observed_s: reliability.observed.as_secs(),
+        }
+    }
 }
 
 impl From<&Member> for MemberView {
@@ -68,6 +95,7 @@ impl From<&Member> for MemberView {
             suspicions: member.suspicions,
             refutations: member.refutations,
             accuser: member.accuser.map(|id| id.to_string()),
+            reliability: member.reliability.into(),
             is_self: member.is_self,
         }
     }

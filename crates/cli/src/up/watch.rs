@@ -321,6 +321,7 @@ mod tests {
             suspicions: 0,
             refutations: 0,
             accuser: None,
+            reliability: consort::Reliability::default(),
             is_self: false,
         }
     }
