@@ -229,7 +229,7 @@ pub struct CampaignRequest {
     /// `group` or `component`. Default `group`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// `attribute` or `centrality`. Default `attribute`.
+    /// `attribute`, `centrality` or `reliability`. Default `attribute`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<String>,
     /// With `margin`: least difference of the attribute. Default 1.
@@ -252,7 +252,7 @@ pub struct ResignRequest {
     pub to: Option<String>,
 }
 
-/// Reads `group` or `component`, and `attribute` or `centrality`.
+/// Reads `group` or `component`, and `attribute`, `centrality` or `reliability`.
 pub(crate) fn way(
     mode: Option<&str>,
     score: Option<&str>,
@@ -264,14 +264,17 @@ pub(crate) fn way(
     };
     let rank_by = match score {
         None | Some("attribute") => RankBy::Attribute,
-        Some("centrality") if mode == ElectionMode::Component => {
+        Some("centrality" | "reliability") if mode == ElectionMode::Component => {
             return Err(
                 "a component is led by the middle of it anyway: leave out score".to_owned(),
             );
         }
         Some("centrality") => RankBy::Centrality,
+        Some("reliability") => RankBy::Reliability,
         Some(other) => {
-            return Err(format!("score = `{other}`: write attribute or centrality"));
+            return Err(format!(
+                "score = `{other}`: write attribute, centrality or reliability"
+            ));
         }
     };
     Ok((mode, rank_by))

@@ -55,7 +55,8 @@ pub struct RawElection {
     /// `group`: one leader for all. `component`: one in the middle of every connected component. Default
     /// `group`.
     pub mode: Option<String>,
-    /// `attribute` as given, or `centrality` of this node in its component. Default `attribute`.
+    /// `attribute` as given, `centrality` of this node in its component, or `reliability` as others see
+    /// it. Default `attribute`.
     pub score: Option<String>,
 }
 
@@ -91,8 +92,8 @@ impl RawElection {
         let attribute = self.attribute(tags)?;
         let (mode, rank_by) = way(self.mode.as_deref(), self.score.as_deref())?;
         let given = self.attribute.is_some() || self.attribute_tag.is_some();
-        if rank_by == RankBy::Centrality && given {
-            return Err("score = centrality and an attribute exclude each other".to_owned());
+        if rank_by != RankBy::Attribute && given {
+            return Err("such a score and an attribute exclude each other".to_owned());
         }
         let of_groups = [self.health, self.stream, self.replace_unhealthy];
         if mode == ElectionMode::Component

@@ -494,7 +494,7 @@ mod tests {
             ),
             (
                 "[[election]]\nname = 'x'\nscore = 'best'",
-                ["`x`", "attribute or centrality"],
+                ["`x`", "attribute, centrality or reliability"],
             ),
             (
                 "[[election]]\nname = 'x'\nscore = 'centrality'\nattribute = 3",

@@ -67,8 +67,9 @@ pub(crate) struct Args {
     /// --topology or --peer
     #[arg(long, value_parser = ["group", "component"], default_value = "group")]
     mode: String,
-    /// What decides among equals in class: the attribute, or the agent's centrality in its component
-    #[arg(long, value_parser = ["attribute", "centrality"], default_value = "attribute")]
+    /// What decides among equals in class: the attribute, the agent's centrality in its component, or how
+    /// rarely it fails, as other members see it
+    #[arg(long, value_parser = ["attribute", "centrality", "reliability"], default_value = "attribute")]
     score: String,
     /// How long the command may take to stop; others wait no longer than the default [default: a
     /// quarter of the least time in which members declare one down: 1s with 3 to 6 members that probe
