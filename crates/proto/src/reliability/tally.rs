@@ -65,7 +65,7 @@ impl Tally {
 }
 
 fn fade(value: u64) -> u64 {
-    (u128::from(value) * u128::from(FACTOR) >> 32) as u64
+    ((u128::from(value) * u128::from(FACTOR)) >> 32) as u64
 }
 
 #[cfg(test)]
