@@ -4,8 +4,8 @@ mod common;
 
 use common::{PERIOD, agree, eventually, local};
 use consort::{
-    Builder, CampaignError, ElectionMode, ElectionOptions, Event, Leader, LinkState, Node, NodeId,
-    Preempt, RankBy, ResignError, StartError, Topology, omega,
+    Builder, CampaignError, ElectionMode, ElectionOptions, Event, Events, Leader, LinkState, Node,
+    NodeId, Preempt, RankBy, ResignError, StartError, Topology, omega,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -152,13 +152,25 @@ async fn a_member_that_does_not_stand_knows_the_leader_and_a_leader_resigns() {
     let status = nodes[0].election_status("hub").await.unwrap().unwrap();
     assert!(!status.campaigns && status.scope.is_some());
     assert_eq!(nodes[0].elections().await.unwrap().len(), 1);
+    // Who watches an election hears of its leaders.
+    let mut events = nodes[0].subscribe();
+    let watched = nodes[0].election("hub").await.unwrap();
+    let next_leader = async |events: &mut Events| loop {
+        if let Event::LeaderChanged { election, leader } = events.next().await.unwrap() {
+            assert_eq!(election.to_string(), "hub");
+            return leader.id;
+        }
+    };
+    assert_eq!(next_leader(&mut events).await, NodeId(2));
+    assert!(!watched.is_leader());
 
     let hub = nodes[1].election("hub").await.unwrap();
     hub.lead().await.unwrap();
     let named = hub.resign(Some(NodeId(3))).await.unwrap_err();
     assert_eq!(named, ResignError::ByComponent);
     hub.resign(None).await.unwrap();
-    all_follow(&nodes, "hub", NodeId(3)).await;
+    // Until that one has said so; then the middle stands again.
+    assert_eq!(next_leader(&mut events).await, NodeId(3));
 }
 
 #[tokio::test]

@@ -166,6 +166,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         in_bytes: vec![0; DATAGRAM_MAX],
         stored: (0, tokio::time::Instant::now()),
         boards: Vec::new(),
+        followed: (0, 0),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
         locks: Locks::default(),
@@ -200,6 +201,8 @@ struct Driver {
     stored: (u64, tokio::time::Instant),
     /// Elections whose names are known here.
     boards: Vec<Board>,
+    /// The component, and how many elections were watched, when it was last looked which of them it holds.
+    followed: (u64, usize),
     meta_max: u16,
     elections_max: u16,
     locks: Locks,
@@ -292,6 +295,7 @@ impl Driver {
             self.carry_out().await;
             self.store_members().await;
         }
+        self.follow_components().await;
         self.refresh_boards();
         self.give_up_waiting();
         self.answer_looks();
