@@ -10,7 +10,7 @@ use consort::{
 use core::net::SocketAddr;
 use core::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Addresses on loopback that were free a moment ago.
 fn free(n: usize) -> Vec<SocketAddr> {
@@ -208,7 +208,7 @@ async fn an_election_of_the_group_can_be_won_by_the_middle() {
         .attribute(3)
         .preempt(Preempt::Strict { hold });
     let nodes = row(3, "gateway", options).await;
-    // Levels are told after five seconds; until then they are as good as each other.
+    // Alone at the start, they say so, and are as good as each other for the next ten seconds.
     all_follow(&nodes, "gateway", NodeId(2)).await;
     eventually(PATIENCE, "all say how central they are", async || {
         let status = nodes[0].election_status("gateway").await.unwrap().unwrap();
