@@ -3,7 +3,7 @@
 use super::Driver;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus};
 use crate::error::{CampaignError, ElectionError, ResignError};
-use consort_proto::election::{CLASS_NEVER, Mode, Order};
+use consort_proto::election::{CLASS_NEVER, Mode, Order, Policy};
 use consort_proto::{Command, ElectionId, NodeId};
 use std::sync::Arc;
 
@@ -30,6 +30,27 @@ impl Driver {
     pub(super) fn refresh_boards(&mut self) {
         for board in &mut self.boards {
             board.refresh(&self.node, self.clock);
+        }
+    }
+
+    /// Takes part, without standing, in elections that are watched here and held by component around: then
+    /// changes of their leaders are events.
+    pub(super) async fn follow_components(&mut self) {
+        let now = (self.node.omega().digest(), self.boards.len());
+        if self.radio.is_none() || now == self.followed {
+            return;
+        }
+        self.followed = now;
+        let ids: Vec<ElectionId> = self.boards.iter().map(Board::id).collect();
+        for id in ids {
+            if self.node.is_by_component(id) && !self.node.omega().holds(id) {
+                let policy = Policy {
+                    mode: Mode::Component,
+                    ..Policy::default()
+                };
+                self.command(Command::Election(Order::Open(id, policy)))
+                    .await;
+            }
         }
     }
 

@@ -167,6 +167,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         stored: (0, tokio::time::Instant::now()),
         evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
+        followed: (0, 0),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
         locks: Locks::default(),
@@ -203,6 +204,8 @@ struct Driver {
     evidence_stored: tokio::time::Instant,
     /// Elections whose names are known here.
     boards: Vec<Board>,
+    /// The component, and how many elections were watched, when it was last looked which of them it holds.
+    followed: (u64, usize),
     meta_max: u16,
     elections_max: u16,
     locks: Locks,
@@ -306,6 +309,7 @@ impl Driver {
             self.store_members().await;
             self.store_reliability().await;
         }
+        self.follow_components().await;
         self.refresh_boards();
         self.give_up_waiting();
         self.answer_looks();

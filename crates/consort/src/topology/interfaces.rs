@@ -94,6 +94,7 @@ fn with_all_hosts(table: &str) -> Vec<Interface> {
     table.lines().filter_map(row).collect()
 }
 
+#[cfg(any(target_os = "linux", test))]
 const OF_LINK: u32 = 0x20;
 const OF_WORLD: u32 = 0;
 const TENTATIVE: u32 = 0x40;
