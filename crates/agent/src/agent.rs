@@ -67,6 +67,9 @@ impl Agent {
         if let Some(id) = config.id {
             builder = builder.id(id);
         }
+        if let Some(topology) = config.topology {
+            builder = builder.topology(topology);
+        }
         if let Some(dir) = config.state {
             builder = builder.state_dir(dir);
         }

@@ -60,6 +60,9 @@ impl From<CampaignError> for ApiError {
     fn from(error: CampaignError) -> ApiError {
         match error {
             CampaignError::Stopped(stopped) => stopped.into(),
+            CampaignError::NoTopology => {
+                ApiError::new(StatusCode::CONFLICT, "no_topology", error.to_string())
+            }
             other => ApiError::new(StatusCode::CONFLICT, "not_candidate", other.to_string()),
         }
     }
@@ -70,6 +73,7 @@ impl From<ResignError> for ApiError {
         let code = match error {
             ResignError::Stopped(stopped) => return stopped.into(),
             ResignError::NotLeading => "not_leading",
+            ResignError::ByComponent => "by_component",
             _ => "no_candidate",
         };
         ApiError::new(StatusCode::CONFLICT, code, error.to_string())

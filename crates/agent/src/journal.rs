@@ -86,6 +86,8 @@ fn log(event: &Event) {
                  state directories and clocks"
             );
         }
+        Event::LinkUp { id } => tracing::info!("node {id} and this one hear each other"),
+        Event::LinkDown { id } => tracing::warn!("node {id} and this one hear each other no more"),
         other => tracing::info!("{other:?}"),
     }
 }

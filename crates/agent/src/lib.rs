@@ -19,6 +19,7 @@
 //! | `GET /v1/locks/NAME/REQUEST` | how a request that holds a lock stands: [`api::RequestView`] |
 //! | `DELETE /v1/locks/NAME/REQUEST` | releases; who closes the stream without it may still be at work, so the lease runs out |
 //! | `POST /v1/locks/NAME/break` | takes it from whoever holds it: safe only where tokens are checked |
+//! | `GET /v1/topology` | who hears whom, and who is in the middle: [`api::TopologyView`] |
 //! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
 //! | `GET /v1/stats` | counters |
 //! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
@@ -43,7 +44,7 @@ mod routes;
 pub use agent::{Agent, AgentError};
 pub use config::{
     Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawLocks,
-    RawMembership, parse_bound,
+    RawMembership, RawTopology, parse_bound,
 };
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

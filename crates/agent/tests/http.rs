@@ -1,6 +1,7 @@
 //! The HTTP interface of real agents, spoken to in plain HTTP.
 
-use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership};
+use consort_agent::api::EventView;
+use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership, RawTopology};
 use core::time::Duration;
 use serde_json::Value;
 use std::time::Instant;
@@ -370,4 +371,98 @@ async fn elections_are_held_handed_over_and_left() {
     .await;
     a.kill().await;
     b.kill().await;
+}
+
+/// Two agents that name each other as neighbours, on addresses that were free a moment ago.
+async fn neighbours() -> [Agent; 2] {
+    let open = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addrs = [open(), open()].map(|s| s.local_addr().unwrap().to_string());
+    let raw = |n: usize| RawConfig {
+        id: Some(format!("{}", n + 1)),
+        bind: Some(addrs[n].clone()),
+        topology: RawTopology {
+            peers: vec![addrs[1 - n].clone()],
+            hello_period: Some(Duration::from_millis(50)),
+            ..RawTopology::default()
+        },
+        ..config(["a", "b"][n])
+    };
+    [start(raw(0)).await, start(raw(1)).await]
+}
+
+#[tokio::test]
+async fn who_hears_whom_is_told_and_links_are_events() {
+    let plain = start(config("plain")).await;
+    for got in [
+        get(&plain, "/v1/topology").await,
+        post(
+            &plain,
+            "/v1/elections/hub/campaign",
+            r#"{"mode":"component"}"#,
+        )
+        .await,
+    ] {
+        assert_eq!(
+            (got.0, &got.1["code"]),
+            (409, &"no_topology".into()),
+            "{}",
+            got.1
+        );
+    }
+    plain.kill().await;
+
+    let [mut a, b] = neighbours().await;
+    let mut events = a.events();
+    let campaign = r#"{"mode":"component","score":"centrality"}"#;
+    let (status, error) = post(&a, "/v1/elections/hub/campaign", campaign).await;
+    assert_eq!(status, 400, "{error}");
+    for agent in [&a, &b] {
+        let (status, view) = post(
+            agent,
+            "/v1/elections/hub/campaign",
+            r#"{"mode":"component"}"#,
+        )
+        .await;
+        assert_eq!(
+            (status, &view["role"]),
+            (200, &"candidate".into()),
+            "{view}"
+        );
+    }
+    let start = Instant::now();
+    let view = loop {
+        let (_, view) = get(&a, "/v1/elections/hub").await;
+        if view["leader"]["stage"] == "confirmed" && view["scope"]["size"] == 2 {
+            break view;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{view}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(view["leader"]["name"], "b", "the greater id of two");
+    assert_eq!(view["leader"]["scope"]["component"], "0000000000000001");
+    let (status, view) = get(&a, "/v1/topology").await;
+    assert_eq!(status, 200);
+    assert_eq!(view["neighbours"][0]["state"], "two_way", "{view}");
+    assert_eq!(view["links"].as_array().unwrap().len(), 1);
+    assert_eq!(view["members"][1]["leads"][0], "hub");
+    assert!(view["stats"]["hellos"].as_u64().unwrap() > 0);
+    let (status, error) = post(&b, "/v1/elections/hub/resign", r#"{"to":"a"}"#).await;
+    assert_eq!(
+        (status, &error["code"]),
+        (409, &"by_component".into()),
+        "{error}"
+    );
+
+    b.leave().await.unwrap();
+    let mut links = Vec::new();
+    while links.len() < 2 {
+        let event = tokio::time::timeout(Duration::from_secs(10), events.next());
+        let event = EventView::from(&event.await.expect("a link ends").unwrap());
+        if event.event.starts_with("link") {
+            links.push((event.event, event.by.unwrap()));
+        }
+    }
+    let of_b = |event: &str| (event.to_owned(), "0000000000000002".to_owned());
+    assert_eq!(links, [of_b("link_up"), of_b("link_down")]);
+    a.kill().await;
 }

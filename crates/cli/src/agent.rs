@@ -4,7 +4,8 @@ use crate::Answer;
 use crate::output;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawLocks, RawMembership, journal,
+    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawLocks, RawMembership,
+    RawTopology, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
@@ -51,6 +52,20 @@ pub(crate) struct Args {
     /// Stand in this election; repeat for more ([[election]] in a file tells more)
     #[arg(long, value_name = "NAME")]
     campaign: Vec<String>,
+    /// Find neighbours by multicast on this interface, or on all that can; repeat for more. They become
+    /// members without --join
+    #[arg(
+        long,
+        value_name = "IFACE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "all"
+    )]
+    topology: Vec<String>,
+    /// A neighbour by its address, host:port, where there is no multicast; it has to name this node too.
+    /// Repeat for more
+    #[arg(long = "peer", value_name = "ADDR")]
+    peers: Vec<String>,
     /// Watch elections and stand in none
     #[arg(long)]
     observer: bool,
@@ -69,6 +84,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   consort agent --name kitchen --campaign gateway
+  consort agent --name shed --topology=wlan0
   consort agent --name attic --join 192.168.1.20 --state /var/lib/consort
   consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
 
@@ -110,6 +126,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             ttl: args.lock_ttl,
             bootstrap: args.bootstrap.then_some(true),
             ..RawLocks::default()
+        },
+        topology: RawTopology {
+            interfaces: args.topology,
+            peers: args.peers,
+            ..RawTopology::default()
         },
         membership: RawMembership {
             probe_period: args.period,

@@ -104,6 +104,8 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         ("tokens_from_clock", _) => {
             "that tokens of locks still grow rests on state directories and clocks".to_owned()
         }
+        ("link_up", _) => format!("{by} and this node hear each other"),
+        ("link_down", _) => format!("{by} and this node hear each other no more"),
         ("subscribed", _) => "following the events of this node".to_owned(),
         ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
         (other, _) => safe(other),

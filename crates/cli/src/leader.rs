@@ -3,13 +3,15 @@
 use crate::Answer;
 use crate::client::{AgentAddr, block_on, election_path};
 use crate::output::{self, Format, safe};
+use crate::topology;
 use consort_agent::api::{ElectionView, LeaderView};
 use std::io::{self, Write};
 
 /// Show who leads an election, as an agent sees it
 ///
 /// Exit code 1 when nobody does. Any member can be asked, also one that does not stand. The token grows
-/// with every later leader; compare it as text.
+/// with every later leader; compare it as text. In an election by component there is one leader for every
+/// connected component, and tokens of two components cannot be compared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election
@@ -60,6 +62,16 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
         (true, None) => "leads, and may not act yet".to_owned(),
         (false, _) => view.role.clone(),
     };
+    let scope = match &view.scope {
+        None => "the group".to_owned(),
+        Some(scope) => {
+            let settled = if scope.settled { "" } else { ", not settled" };
+            let nodes = if scope.size == 1 { "node" } else { "nodes" };
+            let (size, share) = (scope.size, scope.share_percent);
+            let span = topology::span(scope.since_ms);
+            format!("a component of {size} {nodes}, {share} % of the members, for {span}{settled}")
+        }
+    };
     let candidates = view.candidates.iter().map(|c| match c.name.as_str() {
         "" => c.id.clone(),
         name => name.to_owned(),
@@ -74,6 +86,7 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
         ("token", leader.token.clone()),
         ("term", leader.term.to_string()),
         ("stage", remarks.join(", ")),
+        ("leads", scope),
         ("candidates", candidates.collect::<Vec<_>>().join(" ")),
         ("this node", this),
     ]

@@ -23,6 +23,7 @@ mod resign;
 mod sim;
 mod sim_election;
 mod sim_mutex;
+mod topology;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +36,7 @@ Examples:
   consort members                            who is there, as the agent on this machine sees it
   consort leader leader                      who leads the election called leader
   consort agent --join 192.168.1.20          one node that joins a group on the network
+  consort agent --topology                   one that finds its neighbours by itself
   consort elect cron -- ./job                stand in an election, run ./job while leading
   consort lock nightly -- ./backup           run ./backup while nobody else holds the lock
   consort members --format json | jq .       for scripts
@@ -71,6 +73,7 @@ enum Command {
     Lock(lock::Args),
     Locks(locks::Args),
     Churn(churn::Args),
+    Topology(topology::Args),
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
     #[command(name = guarded::watchdog::NAME, hide = true)]
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Lock(args) => lock::run(&args),
         Command::Locks(args) => locks::run(&args),
         Command::Churn(args) => churn::run(&args),
+        Command::Topology(args) => topology::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Watchdog(args) => guarded::watchdog::run(&args),

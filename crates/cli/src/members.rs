@@ -15,11 +15,20 @@ pub(crate) struct Args {
     /// How to print: a table, or a JSON array of objects
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Show how rarely each member fails, the most reliable first
+    #[arg(long)]
+    reliability: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
-    let members: Vec<MemberView> = block_on(async { Ok(args.agent.get("/v1/members").await?) })?;
+    let mut members: Vec<MemberView> =
+        block_on(async { Ok(args.agent.get("/v1/members").await?) })?;
+    if args.reliability {
+        let rank = |m: &MemberView| (m.reliability.bucket, m.reliability.per_week_milli);
+        members.sort_by_key(rank);
+    }
     output::line(&match args.format {
+        Format::Text if args.reliability => output::reliability_table(&members),
         Format::Text => output::members_table(&members),
         Format::Json => serde_json::to_string_pretty(&members)?,
     })?;

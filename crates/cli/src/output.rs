@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use consort_agent::api::MemberView;
+use core::time::Duration;
 use std::io::{self, Write};
 
 /// How to print.
@@ -95,6 +96,30 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
         })
         .collect();
     let head = ["NAME", "STATUS", "ADDRESS", "ID", "RTT", "HEALTH", "TAGS"];
+    table(head, &rows)
+}
+
+/// How rarely members fail, in the order given.
+pub(crate) fn reliability_table(members: &[MemberView]) -> String {
+    let milli = |value: u64| format!("{}.{:02}", value / 1000, value % 1000 / 10);
+    let rows: Vec<[String; 6]> = members
+        .iter()
+        .map(|m| {
+            let r = &m.reliability;
+            // Of itself a node knows what others say only.
+            let known = |text: String| if m.is_self { "-".to_owned() } else { text };
+            let observed = humantime::format_duration(Duration::from_secs(r.observed_s));
+            [
+                safe(if m.name.is_empty() { "-" } else { &m.name }),
+                safe(&m.status),
+                r.bucket.to_string(),
+                known(milli(r.per_week_milli)),
+                known(milli(r.failures_milli)),
+                known(observed.to_string()),
+            ]
+        })
+        .collect();
+    let head = ["NAME", "STATUS", "RANK", "PER WEEK", "FAILURES", "OBSERVED"];
     table(head, &rows)
 }
 

@@ -4,7 +4,7 @@ use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_proto::membership::TargetPolicy;
-use consort_sim::chaos::{ChaosParams, chaos};
+use consort_sim::chaos::{ChaosParams, Tally, chaos};
 use consort_sim::membership::{
     Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many,
 };
@@ -128,6 +128,9 @@ struct ChaosArgs {
     /// Take locks too, in groups of up to 9 whose clocks drift
     #[arg(long, conflicts_with = "elections")]
     locks: bool,
+    /// The papers' locks meet the same storms; how often two are inside at once is counted
+    #[arg(long, requires = "locks")]
+    baselines: bool,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -445,11 +448,13 @@ fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
     };
     let params = ChaosParams {
         storm: core::time::Duration::from_secs(args.storm),
+        baselines: args.baselines,
         ..base
     };
     let pool = pool(args.threads)?;
     let mut out = std::io::stdout().lock();
     let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));
+    let mut tallies: Vec<(Tally, u64)> = Vec::new();
     // In chunks, so that a broken seed ends the work soon and the first one is always the same.
     let mut from = seeds.start;
     while from < seeds.end {
@@ -463,6 +468,16 @@ fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
                 Ok(report) => {
                     done += 1;
                     slowest = slowest.max((report.converged_after, seed));
+                    for (n, tally) in report.tallies.iter().enumerate() {
+                        let broken = u64::from(tally.overlaps > 0);
+                        match tallies.get_mut(n) {
+                            Some((sum, storms)) => {
+                                sum.add(tally);
+                                *storms += broken;
+                            }
+                            None => tallies.push((tally.clone(), broken)),
+                        }
+                    }
                     if args.verbose {
                         writeln!(
                             out,
@@ -484,5 +499,18 @@ fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
         "{done} seeds, 0 violations; slowest agreement {:?} after the last fault (seed {})",
         slowest.0, slowest.1
     )?;
+    for (sum, storms) in tallies {
+        let Tally {
+            lock,
+            entries,
+            overlaps,
+            regressions,
+        } = sum;
+        writeln!(
+            out,
+            "{lock}: {entries} entries, {overlaps} while another was inside (in {storms} storms), \
+             {regressions} with a token that did not grow"
+        )?;
+    }
     Ok(Answer::Yes)
 }

@@ -6,8 +6,10 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_proto::mutex;
 use consort_proto::mutex::paper::{Config, Mode, SlowPath};
+use consort_sim::membership::Profile;
 use consort_sim::mutex::{
-    Gap, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who, Witness, Workload, run_many,
+    Gap, Group, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who, Witness, Workload,
+    run_many,
 };
 use consort_sim::report::Summary;
 use core::time::Duration;
@@ -86,6 +88,13 @@ pub(crate) struct MutexArgs {
     /// Share of the other nodes that a node lists
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     lists: Option<f64>,
+    /// Lists are those of real nodes that run membership in the same places and meet the same troubles, with
+    /// these settings
+    #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "lists")]
+    live: Option<ProfileKind>,
+    /// Those nodes know nobody but four seeds when the requests begin
+    #[arg(long, requires = "live")]
+    forming: bool,
     /// What goes wrong
     #[arg(long, value_enum, default_value_t = TroubleKind::None)]
     trouble: TroubleKind,
@@ -158,6 +167,14 @@ enum SlowPathKind {
     Tree,
     /// Answers that name members
     Expand,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ProfileKind {
+    /// The papers' membership
+    Paper,
+    /// The product's
+    Product,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -303,7 +320,17 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
         transport,
         phantom_hop: args.phantom_hop,
         hold: Duration::from_millis(args.hold),
-        lists: args.lists.map_or(Lists::Full, Lists::Share),
+        lists: match (args.live, args.lists) {
+            (Some(profile), _) => Lists::Live(Group {
+                profile: match profile {
+                    ProfileKind::Paper => Profile::Paper,
+                    ProfileKind::Product => Profile::Product,
+                },
+                forming: args.forming,
+            }),
+            (None, Some(share)) => Lists::Share(share),
+            (None, None) => Lists::Full,
+        },
         trouble: match args.trouble {
             TroubleKind::None => Trouble::None,
             TroubleKind::FalsePositives => Trouble::FalsePositives(share),
@@ -314,8 +341,8 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
             TroubleKind::Partition => Trouble::Partition(share, 20.0, 50.0),
         },
         limit: match args.trouble {
-            // Some locks wait for good.
-            TroubleKind::None => Duration::from_secs(args.limit),
+            // Some locks wait for good, and live groups go on for good.
+            TroubleKind::None if args.live.is_none() => Duration::from_secs(args.limit),
             _ => Duration::from_secs(args.limit.min(3_600)),
         },
         ..Params::default()

@@ -12,6 +12,7 @@ use consort_proto::election::Mode as ElectionMode;
 use consort_proto::membership::{self, Campaign, Meta};
 use consort_proto::mutex::{self, Bound};
 use consort_proto::omega;
+use consort_proto::reliability::Report;
 use consort_proto::{Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -132,6 +133,13 @@ impl Builder {
     /// All settings of membership.
     pub fn membership(mut self, config: membership::Config) -> Self {
         self.config.membership = config;
+        self
+    }
+
+    /// How long until evidence of failures counts half: some twenty times as long as nodes usually run
+    /// between two failures. Default 7 days.
+    pub fn reliability_half_life(mut self, half_life: Duration) -> Self {
+        self.config.reliability.half_life = half_life;
         self
     }
 
@@ -403,6 +411,15 @@ pub(crate) async fn store_members(
 ) -> Result<(), StateError> {
     let state = Arc::clone(state);
     blocking(move || state.store_members(&addrs)).await
+}
+
+/// Stores what is known of members' failures, off the runtime's own threads.
+pub(crate) async fn store_reliability(
+    state: &Arc<StateDir>,
+    reports: Vec<Report>,
+) -> Result<(), StateError> {
+    let state = Arc::clone(state);
+    blocking(move || state.store_reliability(&reports)).await
 }
 
 async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {

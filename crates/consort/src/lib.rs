@@ -77,7 +77,7 @@ pub use lock::{
     Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
     Readiness,
 };
-pub use member::{Member, Status};
+pub use member::{Member, Reliability, Status};
 pub use state::StateError;
 pub use stats::{DriverStats, Stats};
 pub use topology::{

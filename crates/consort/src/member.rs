@@ -64,8 +64,42 @@ pub struct Member {
     pub refutations: u32,
     /// Who accuses it, while it is suspect or failed.
     pub accuser: Option<NodeId>,
+    /// How rarely it fails, by what this node and others have seen. Of itself a node knows the rank only.
+    pub reliability: Reliability,
     /// Whether this is the node that was asked.
     pub is_self: bool,
+}
+
+/// How rarely a member fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reliability {
+    /// Rank from 0, the best, to 15: each is twice the rate of the one before, 4 is up to two in a week.
+    pub bucket: u8,
+    /// Failures expected in a week of running, in thousandths.
+    pub per_week_milli: u64,
+    /// Failures seen, in thousandths; old ones count less.
+    pub failures_milli: u64,
+    /// For how long it was seen to run; old times count less.
+    pub observed: Duration,
+}
+
+impl Reliability {
+    fn of(node: &consort_proto::Node, now: Instant, id: NodeId) -> Reliability {
+        let ledger = node.reliability();
+        let bucket = ledger.bucket(id);
+        match ledger.reliability(now, id) {
+            Some(known) => Reliability {
+                bucket,
+                per_week_milli: (known.per_week * 1e3).round() as u64,
+                failures_milli: (known.failures * 1e3).round() as u64,
+                observed: known.exposure,
+            },
+            None => Reliability {
+                bucket,
+                ..Reliability::default()
+            },
+        }
+    }
 }
 
 impl Member {
@@ -106,6 +140,7 @@ impl Member {
             suspicions: member.suspicion_count,
             refutations: member.refutation_count,
             accuser: Some(member.accuser).filter(|&by| by != member.id),
+            reliability: Reliability::of(node, now, member.id),
             is_self: false,
         }
     }
@@ -128,6 +163,10 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         suspicions: 0,
         refutations: 0,
         accuser: None,
+        reliability: Reliability {
+            bucket: node.reliability().bucket(node.id()),
+            ..Reliability::default()
+        },
         is_self: true,
     }
 }

@@ -6,7 +6,8 @@
 //! record of this node's identity. Terms and the clock of tokens are kept the same way in files of their own.
 //! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
-use consort_proto::{ElectionId, Life, NodeId, Term, hash_bytes};
+use consort_proto::reliability::{Counted, Report};
+use consort_proto::{ElectionId, Incarnation, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -23,6 +24,9 @@ const TERMS_MAX: usize = 1024;
 
 /// Addresses kept: enough that one of them is likely to answer.
 const MEMBERS_MAX: usize = 16;
+
+/// Members of whose failures is stored.
+const REPORTS_MAX: usize = 4096;
 
 /// What is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +183,20 @@ impl StateDir {
         self.replace("members", &lines.collect::<String>())
     }
 
+    /// What was known of members' failures when it was last stored. What cannot be read is skipped: it is
+    /// evidence, and others have theirs.
+    pub(crate) fn reliability(&self) -> Vec<Report> {
+        let text = fs::read_to_string(self.dir.join("reliability")).unwrap_or_default();
+        let reports = text.lines().filter_map(parse_report);
+        reports.take(REPORTS_MAX).collect()
+    }
+
+    /// Replaces what is known of members' failures.
+    pub(crate) fn store_reliability(&self, reports: &[Report]) -> Result<(), StateError> {
+        let lines = reports.iter().take(REPORTS_MAX).map(format_report);
+        self.replace("reliability", &lines.collect::<String>())
+    }
+
     /// Replaces what is remembered. When this returns, it is on the disk.
     pub(crate) fn store(&self, remembered: Remembered) -> Result<(), StateError> {
         self.replace("state", &format(remembered))
@@ -266,6 +284,33 @@ fn parse(bytes: &[u8]) -> Option<Remembered> {
     };
     // The one way to write it: what differs in any byte is damaged.
     (format(remembered) == text).then_some(remembered)
+}
+
+fn format_report(report: &Report) -> String {
+    let Report {
+        id,
+        counted,
+        failures,
+        exposure_ms,
+    } = report;
+    let (life, incarnation) = (counted.life.0, counted.incarnation.0);
+    format!("{id} {life} {incarnation} {failures} {exposure_ms}\n")
+}
+
+fn parse_report(line: &str) -> Option<Report> {
+    let mut words = line.split_whitespace();
+    let id = words.next()?.parse().ok()?;
+    let mut number = || words.next()?.parse::<u64>().ok();
+    let report = Report {
+        id,
+        counted: Counted {
+            life: Life(number()?),
+            incarnation: Incarnation(number()?.try_into().ok()?),
+        },
+        failures: number()?,
+        exposure_ms: number()?,
+    };
+    words.next().is_none().then_some(report)
 }
 
 #[cfg(test)]
@@ -372,5 +417,28 @@ mod tests {
             assert!(matches!(opened, Err(StateError::Damaged { .. })));
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
+    }
+
+    #[test]
+    fn evidence_about_failures_comes_back_and_rubbish_in_it_is_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap().0;
+        assert_eq!(state.reliability(), []);
+        let report = |id| Report {
+            id: NodeId(id),
+            counted: Counted {
+                life: Life(77),
+                incarnation: Incarnation(2),
+            },
+            failures: 3 << 15,
+            exposure_ms: 1_000_000,
+        };
+        state.store_reliability(&[report(1), report(2)]).unwrap();
+        assert_eq!(state.reliability(), [report(1), report(2)]);
+        let path = dir.path().join("reliability");
+        let text = fs::read_to_string(&path).unwrap();
+        let damaged = format!("x\n{text}3 1 2\n4 1 99999999999 1 1\n5 1 1 1 1 1\n");
+        fs::write(&path, damaged).unwrap();
+        assert_eq!(state.reliability(), [report(1), report(2)]);
     }
 }

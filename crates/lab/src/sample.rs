@@ -168,6 +168,7 @@ pub(crate) fn of_mutex(report: &mutex::Report) -> Values {
         ("lost", r.lost as f64),
         ("fresh-rounds", r.fresh_rounds as f64),
         ("slow", r.slow as f64),
+        ("listed", r.listed),
         ("blocked", r.blocked as f64),
     ];
     values.map(|(name, x)| (name.into(), x)).into()

@@ -8,8 +8,9 @@ use consort_proto::omega::{Config, Delta, Graph, Input, Msg, Omega, Record, Vers
 use consort_proto::{
     Cx, Effect, EffectOf, ElectionId, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender,
 };
-use std::hint::black_box;
-use std::time::{Duration, Instant as Clock};
+use core::hint::black_box;
+use core::time::Duration;
+use std::time::Instant as Clock;
 
 /// Mean number of neighbours.
 const DEGREE: f64 = 10.0;
@@ -19,7 +20,7 @@ const ELECTION: ElectionId = ElectionId(1);
 /// Nodes spread over a square, linked when they are near: the largest component of about `n` of them.
 fn records(n: usize) -> Vec<Record> {
     let mut rng = Rng::seed(7, n as u64);
-    let range = (DEGREE / (n as f64 * std::f64::consts::PI)).sqrt();
+    let range = (DEGREE / (n as f64 * core::f64::consts::PI)).sqrt();
     let mut points: Vec<(f64, f64)> = (0..n).map(|_| (rng.unit(), rng.unit())).collect();
     let near = |a: &(f64, f64), b: &(f64, f64)| {
         let (dx, dy) = (a.0 - b.0, a.1 - b.1);

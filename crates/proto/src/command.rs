@@ -3,6 +3,7 @@
 use crate::election::Order;
 use crate::membership::{Meta, Proximity, Record};
 use crate::mutex;
+use crate::reliability::Report;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -14,6 +15,8 @@ pub enum Command {
     Join(Vec<SocketAddr>),
     /// Take a stored member list for a start. Members that are gone will be found out.
     Restore(Vec<Record>),
+    /// What was stored of others' failures.
+    RestoreReliability(Vec<Report>),
     /// Say goodbye; `Event::Departed` follows when enough members know.
     Leave,
     /// Announce another name or other tags. Check them first with [`Meta::check`]; what does not

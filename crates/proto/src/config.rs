@@ -6,6 +6,7 @@ use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
 use crate::mutex::{self, Bound};
 use crate::omega;
+use crate::reliability;
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
 use core::fmt;
@@ -30,6 +31,8 @@ pub struct Config {
     pub mutex: mutex::Config,
     /// Who hears whom, and who is in the middle.
     pub omega: omega::Config,
+    /// Who fails how often.
+    pub reliability: reliability::Config,
 }
 
 impl Default for Config {
@@ -42,6 +45,7 @@ impl Default for Config {
             election: election::Config::default(),
             mutex: mutex::Config::default(),
             omega: omega::Config::default(),
+            reliability: reliability::Config::default(),
         }
     }
 }
@@ -211,6 +215,9 @@ pub enum ConfigError {
     /// Nothing can be known with none of them.
     #[error("omega: messages_max, records_max, links_max and elections_max must be at least 1")]
     TopologyLimits,
+    /// Evidence that is gone at once tells nothing.
+    #[error("reliability.half_life must be between 1 minute and 10 years, subjects_max at least 1")]
+    Reliability,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -222,6 +229,7 @@ impl Config {
         self.check_election()?;
         self.check_mutex()?;
         self.check_omega()?;
+        self.check_reliability()?;
         let m = &self.membership;
         let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
         let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
@@ -294,6 +302,15 @@ impl Config {
             return Err(ConfigError::LockLimits);
         }
         Ok(())
+    }
+
+    fn check_reliability(&self) -> Result<(), ConfigError> {
+        let r = &self.reliability;
+        let spans = Duration::from_secs(60)..=Duration::from_secs(3650 * 86_400);
+        match spans.contains(&r.half_life) && r.subjects_max > 0 {
+            true => Ok(()),
+            false => Err(ConfigError::Reliability),
+        }
     }
 
     fn check_omega(&self) -> Result<(), ConfigError> {

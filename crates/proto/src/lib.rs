@@ -22,6 +22,7 @@ pub mod mutex;
 mod node;
 pub mod omega;
 mod protocol;
+pub mod reliability;
 mod rng;
 mod stats;
 mod time;

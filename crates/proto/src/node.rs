@@ -12,6 +12,7 @@ use crate::membership::{self, Coordinate, Membership, Meta};
 use crate::mutex::{self, Mutex, Peers};
 use crate::omega::{self, Omega};
 use crate::protocol::{Cx, Destination, Effect, EffectOf, Fact, Protocol, Sender, To};
+use crate::reliability::{Counted, Evidence, Ledger};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::Instant;
@@ -42,6 +43,7 @@ pub struct Node {
     election: Layer<Election>,
     mutex: Layer<Mutex>,
     omega: Layer<Omega>,
+    reliability: Ledger,
     io: Io,
 }
 
@@ -111,9 +113,12 @@ impl Node {
             meta,
         } = identity;
         let (group, frames_max) = (config.group_tag(), config.frames_max());
+        let members = Membership::new(config.membership, frames_max, life, addr, meta);
+        let (period, patience) = (members.config().probe_period, members.suspicion_min());
         let mut node = Node {
+            reliability: Ledger::new(config.reliability, id, period, patience, now),
             membership: Layer {
-                state: Membership::new(config.membership, frames_max, life, addr, meta),
+                state: members,
                 rng: membership::stream(seed, id),
                 effects: Vec::new(),
             },
@@ -181,6 +186,11 @@ impl Node {
     /// Who hears whom, as this node sees it.
     pub fn omega(&self) -> &Omega {
         &self.omega.state
+    }
+
+    /// Who fails how often, as this node sees it.
+    pub fn reliability(&self) -> &Ledger {
+        &self.reliability
     }
 
     /// How an election stands at this node.
@@ -275,6 +285,9 @@ impl Node {
         }
         self.io.stats.datagrams_in += 1;
         self.step_membership(now, |m, cx| m.on_sender(cx, from));
+        if !from.leaving {
+            self.learn(now, Evidence::Heard(from.id, from.life));
+        }
         for frame in datagram.frames.drain(..) {
             match frame {
                 Frame::Membership(msg) => {
@@ -290,6 +303,15 @@ impl Node {
                 }
                 Frame::Omega(msg) => {
                     self.step_omega(now, |o, cx| o.on_msg(cx, (), from, msg));
+                }
+                Frame::Reliability(report) => {
+                    let table = self.membership.state.table();
+                    let known = match table.get(report.id) {
+                        Some(member) => member.precedence.life,
+                        None if report.id == self.io.me => self.membership.state.life(),
+                        None => continue,
+                    };
+                    self.reliability.import(now, from.id, &report, known);
                 }
             }
         }
@@ -353,6 +375,10 @@ impl Node {
             Command::Lock(order) => {
                 let order = mutex::Input::Order(order);
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, order));
+                return self.flush(now);
+            }
+            Command::RestoreReliability(reports) => {
+                self.reliability.restore(now, &reports);
                 return self.flush(now);
             }
             Command::SetMeta(meta) => Input::SetMeta(meta),
@@ -525,6 +551,7 @@ impl Node {
     fn relay(&mut self, now: Instant) {
         loop {
             if let Some(change) = self.io.changes.pop_front() {
+                self.learn_change(now, change);
                 let input = election::Input::Member(change);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
                 let input = mutex::Input::Member(change);
@@ -548,8 +575,8 @@ impl Node {
             } else if self.omega.state.life() < self.membership.state.life() {
                 let input = omega::Input::Life(self.membership.state.life());
                 self.step_omega(now, |o, cx| o.on_input(cx, (), input));
-            } else if self.election.state.centrality() != self.omega.state.centrality() {
-                let input = election::Input::Centrality(self.omega.state.centrality());
+            } else if self.election.state.levels() != self.levels() {
+                let input = election::Input::Levels(self.levels());
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
             } else if self.mutex.state.life() != self.membership.state.life() {
                 let input = mutex::Input::Life(self.membership.state.life());
@@ -558,6 +585,44 @@ impl Node {
                 return;
             }
         }
+    }
+
+    /// What this node is measured by in elections.
+    fn levels(&self) -> election::Levels {
+        election::Levels {
+            centrality: self.omega.state.centrality(),
+            reliability: self.reliability.bucket(self.io.me),
+        }
+    }
+
+    fn learn(&mut self, now: Instant, evidence: Evidence) {
+        let members = self.membership.state.table().live() + 1;
+        self.reliability.learn(now, members, evidence);
+    }
+
+    /// What a change of the member list says about failures.
+    fn learn_change(&mut self, now: Instant, change: membership::Event) {
+        use membership::{Arrival, Departure, Event};
+        let evidence = match change {
+            Event::Up { id, how, .. } => match how {
+                Arrival::Joined => return,
+                Arrival::Refuted => Evidence::Refuted(id),
+                Arrival::Returned => Evidence::Returned(id),
+            },
+            Event::Down {
+                id,
+                life,
+                why: Departure::Failed,
+                ..
+            } => {
+                let member = self.membership.state.table().get(id);
+                let incarnation = member.map(|m| m.precedence.incarnation).unwrap_or_default();
+                Evidence::Down(id, Counted { life, incarnation })
+            }
+            Event::Down { id, life, .. } => Evidence::Left(id, life),
+            _ => return,
+        };
+        self.learn(now, evidence);
     }
 
     /// Ends a step: packs its frames into datagrams and fills these up.
@@ -576,6 +641,7 @@ impl Node {
             membership,
             election,
             mutex,
+            reliability,
             io,
             ..
         } = self;
@@ -583,7 +649,7 @@ impl Node {
         let clock = mutex.state.beacon().map(Frame::Mutex);
         for outgoing in io.outbox.range_mut(first..) {
             // The order of priority: what a layer sends itself, then which claims this node holds and the
-            // clock of its locks, then rumors of membership.
+            // clock of its locks, then rumors of membership, then what is known of one member's failures.
             if outgoing.frames.iter().any(is_ping_or_ack) {
                 for beacon in [&claims, &clock].into_iter().flatten() {
                     if outgoing.len + beacon.encoded_len() <= io.frames_max {
@@ -601,6 +667,15 @@ impl Node {
                 *len += frame.encoded_len();
                 frames.push(frame);
             });
+            if frames.iter().any(is_ping)
+                && let Some(report) = reliability.next_report(now)
+            {
+                let frame = Frame::Reliability(report);
+                if *len + frame.encoded_len() <= io.frames_max {
+                    *len += frame.encoded_len();
+                    frames.push(frame);
+                }
+            }
         }
     }
 
@@ -641,6 +716,10 @@ impl Node {
             frames,
         });
     }
+}
+
+pub(crate) fn is_ping(frame: &Frame) -> bool {
+    matches!(frame, Frame::Membership(membership::Msg::Ping { .. }))
 }
 
 fn is_ping_or_ack(frame: &Frame) -> bool {

@@ -179,10 +179,10 @@ impl<O: Oracle> Engine<O> {
         self.world.trace.push(now, host, what);
         self.world.disturbed_at = now;
         self.oracle.on_fault(&self.world, &fault)?;
+        fault.strike_net(&mut self.world.net);
         match fault {
             Fault::Crash(index) => {
                 self.world.drop_backlog(index);
-                self.world.net.routes().set_alive(index, false);
                 self.set_state(index, HostState::Crashed);
             }
             Fault::Pause(index) => {
@@ -193,12 +193,12 @@ impl<O: Oracle> Engine<O> {
             Fault::Resume(index) => self.resume(index),
             Fault::Restart { host, keep } => self.restart(host, keep)?,
             Fault::Leave(index) => self.command(index, Command::Leave)?,
-            Fault::Partition(groups) => self.world.net.partition(groups),
-            Fault::Deafen(index) => self.world.net.set_deaf(index, true),
-            Fault::Mute(index) => self.world.net.set_mute(index, true),
-            Fault::Lossy { host, loss } => self.world.net.set_host_loss(host, loss),
-            Fault::Heal => self.world.net.heal(),
-            Fault::Conditions(conditions) => self.world.net.set_conditions(conditions),
+            Fault::Partition(_)
+            | Fault::Deafen(_)
+            | Fault::Mute(_)
+            | Fault::Lossy { .. }
+            | Fault::Heal
+            | Fault::Conditions(_) => {}
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Faults: what may happen to hosts and to the network, by script or at random.
 
-use crate::net::Conditions;
+use crate::net::{Conditions, Net};
 
 /// One fault, or the end of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +65,21 @@ impl Fault {
             Fault::Heal => 8,
             Fault::Conditions(_) => 9,
             Fault::Lossy { .. } => 10,
+        }
+    }
+
+    /// What it does to a network.
+    pub(crate) fn strike_net(&self, net: &mut Net) {
+        match self {
+            Fault::Crash(host) => net.routes().set_alive(*host, false),
+            Fault::Restart { host, .. } => net.routes().set_alive(*host, true),
+            Fault::Partition(groups) => net.partition(groups.clone()),
+            Fault::Deafen(host) => net.set_deaf(*host, true),
+            Fault::Mute(host) => net.set_mute(*host, true),
+            Fault::Lossy { host, loss } => net.set_host_loss(*host, *loss),
+            Fault::Heal => net.heal(),
+            Fault::Conditions(conditions) => net.set_conditions(*conditions),
+            Fault::Pause(_) | Fault::Resume(_) | Fault::Leave(_) => {}
         }
     }
 

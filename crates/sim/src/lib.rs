@@ -20,6 +20,7 @@ pub mod chaos;
 pub mod election;
 pub mod engine;
 pub mod fault;
+pub mod lists;
 pub mod membership;
 pub mod mutex;
 pub mod net;
@@ -64,6 +65,8 @@ pub mod stream {
     pub const DRIFT: u64 = 113;
     /// Who wants which lock.
     pub const LOCKS: u64 = 114;
+    /// What the papers' locks do beside them.
+    pub const BASELINES: u64 = 115;
     /// Who starts an election, and which place a hash gets.
     pub const ELECTION: u64 = 108;
     /// Whom an election asks.

@@ -1,6 +1,6 @@
 //! A fixed set of chaos seeds, and seeds that once failed.
 
-use consort_sim::chaos::{ChaosParams, chaos};
+use consort_sim::chaos::{ChaosParams, Tally, chaos};
 use rayon::prelude::*;
 
 fn all_hold(seeds: impl IntoParallelIterator<Item = u64>) {
@@ -39,6 +39,33 @@ fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
             panic!("{violation}");
         }
     });
+}
+
+/// The papers' locks in the same storms: all of them let two in. The storm is the same with and without them.
+#[test]
+fn storms_break_the_papers_locks() {
+    let with = ChaosParams {
+        baselines: true,
+        ..ChaosParams::locks()
+    };
+    let reports: Vec<_> = (0..40_u64)
+        .into_par_iter()
+        .map(|seed| {
+            let report = chaos(seed, &with).unwrap();
+            let alone = chaos(seed, &ChaosParams::locks()).unwrap();
+            assert_eq!(report.trace_hash, alone.trace_hash, "seed {seed}");
+            report
+        })
+        .collect();
+    for (n, name) in ["ricart-agrawala", "camera", "camera-repaired", "witness"]
+        .into_iter()
+        .enumerate()
+    {
+        let of = |f: fn(&Tally) -> u64| reports.iter().map(|r| f(&r.tallies[n])).sum::<u64>();
+        assert_eq!(reports[0].tallies[n].lock, name);
+        assert!(of(|t| t.entries) > 400, "{name}: {}", of(|t| t.entries));
+        assert_eq!(of(|t| t.overlaps) > 0, name != "witness", "{name}");
+    }
 }
 
 /// Two to nine nodes with clocks that drift, at every bound: no two hold a lock, tokens grow, and nobody

@@ -270,6 +270,32 @@ fn the_oracles_find_planted_bugs() {
     assert_eq!(with_bug(floorless), Err("I2".into()));
 }
 
+/// A process that forgets what it asked for: the oracle is shown an earlier moment of the same process.
+#[test]
+fn the_oracle_finds_places_that_fall_and_requests_that_change() {
+    let (mut late, _) = group(3, Bound::Floor(3), true);
+    for round in 1..5 {
+        late.command(1, acquire(round)).unwrap();
+        late.run_for(Duration::from_secs(1)).unwrap();
+        late.command(1, release(round)).unwrap();
+    }
+    late.command(0, acquire(1)).unwrap();
+    let (mut early, _) = group(3, Bound::Floor(3), true);
+    early.command(0, acquire(1)).unwrap();
+    let after_late = |early: &World| {
+        let mut oracle = oracle::Locks::default();
+        oracle.after_step(late.world(), 0).unwrap();
+        oracle.after_step(early, 0).map_err(|v| v.invariant)
+    };
+    assert_eq!(after_late(late.world()), Ok(()));
+    // The same request in another place.
+    assert_eq!(after_late(early.world()), Err("I9"));
+    // The next one, in front of the one before.
+    early.command(0, release(1)).unwrap();
+    early.command(0, acquire(2)).unwrap();
+    assert_eq!(after_late(early.world()), Err("I7"));
+}
+
 /// I5 rests on the clocks' rates: far outside of what nodes count on, a witness may forget first.
 #[test]
 fn clocks_that_drift_too_far_are_found_out() {

@@ -1,9 +1,10 @@
 //! The papers' locks in the thesis's network.
 
 use consort_proto::mutex::paper::{Config, Mode};
+use consort_sim::membership::Profile;
 use consort_sim::mutex::{
-    Bound, Fault, Gap, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who, Workload, run,
-    run_many,
+    Bound, Fault, Gap, Group, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who,
+    Workload, run, run_many,
 };
 use core::time::Duration;
 
@@ -158,6 +159,57 @@ fn false_suspicions_break_every_mode() {
     }
 }
 
+fn live(profile: Profile, forming: bool) -> Lists {
+    Lists::Live(Group { profile, forming })
+}
+
+/// Where nothing is lost and nobody fails, real nodes list everybody, always.
+#[test]
+fn the_lists_of_an_untroubled_live_group_are_full() {
+    let of = |lists| {
+        let params = Params {
+            lists,
+            drop: 0.0,
+            ..busy(Mode::CameraPaper)
+        };
+        run(&params, 5).unwrap()
+    };
+    let full = of(Lists::Full);
+    assert_eq!((full.listed, full.entries), (1.0, 80));
+    assert_eq!(of(live(Profile::Paper, false)), full);
+    assert_eq!(of(live(Profile::Product, false)), full);
+}
+
+/// While a group forms its lists are incomplete and grow: requesters that ask then do not know each other.
+#[test]
+fn the_lists_of_a_group_that_forms_break_the_papers_locks() {
+    for mode in [Mode::RicartAgrawala, Mode::CameraPaper] {
+        let params = Params {
+            lists: live(Profile::Paper, true),
+            workload: stream(60, 1.0, Spread::Uniform),
+            nodes: 32,
+            ..busy(mode)
+        };
+        let reports = run_many(&params, 7, 10).unwrap();
+        assert!(sum(&reports, |r| r.overlaps) > 0, "{mode}");
+        let listed = mean(&reports, |r| r.listed);
+        assert!((0.8..0.97).contains(&listed), "{listed}");
+    }
+}
+
+/// What restarts in a live group begins with an empty list, and finds the others.
+#[test]
+fn churn_of_a_live_group_is_seen_in_its_lists() {
+    let params = Params {
+        lists: live(Profile::Product, false),
+        trouble: Trouble::Churn(0.5),
+        ..busy(Mode::RicartAgrawala)
+    };
+    let report = run(&params, 3).unwrap();
+    assert_eq!(report, run(&params, 3).unwrap());
+    assert!((0.9..1.0).contains(&report.listed), "{}", report.listed);
+}
+
 /// D2: answering everybody who ever waited lets some in too early, where nodes request again and again.
 #[test]
 fn old_answers_break_exclusion() {
@@ -262,7 +314,7 @@ fn troubles_strike() {
 
 #[test]
 fn bad_settings_are_errors_that_say_what_to_do() {
-    let cases: [(&str, Params); 5] = [
+    let cases: [(&str, Params); 7] = [
         (
             "between 2 and",
             Params {
@@ -295,6 +347,22 @@ fn bad_settings_are_errors_that_say_what_to_do() {
             "between 0 and 1",
             Params {
                 lists: Lists::Share(f64::NAN),
+                ..Params::default()
+            },
+        ),
+        (
+            "at most an hour",
+            Params {
+                lists: live(Profile::Paper, false),
+                ..Params::default()
+            },
+        ),
+        (
+            "churn, joins and partitions only",
+            Params {
+                trouble: Trouble::HolderCrashes(vec![1.0]),
+                lists: live(Profile::Paper, false),
+                limit: Duration::from_secs(60),
                 ..Params::default()
             },
         ),

@@ -77,6 +77,28 @@ fn within_its_assumptions_nobody_overlaps() {
     }
 }
 
+/// After a partition so many wait that answers come in pieces. When pieces of two answers were put together,
+/// a contender that both named could be left out, and 53 of 400 such runs had two inside.
+#[test]
+fn many_contenders_do_no_harm() {
+    let nodes = 32;
+    let params = Params {
+        nodes,
+        workload: Workload::Stream {
+            requests: 60,
+            gap: Gap::Exponential,
+            ratio: 5.0,
+            spread: Spread::Uniform,
+        },
+        ..busy(
+            Bound::Floor(nodes as u16),
+            Trouble::Partition(0.5, 15.0, 45.0),
+        )
+    };
+    let reports = run_many(&params, 7, 40).unwrap();
+    assert_eq!(sum(&reports, |r| r.overlaps + r.regressions), 0);
+}
+
 /// Lists that lack a fifth of the members are enough.
 #[test]
 fn incomplete_lists_do_no_harm() {

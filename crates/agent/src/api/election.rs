@@ -1,7 +1,7 @@
 //! Bodies about elections.
 
-use super::is_false;
-use consort::{Candidate, Churn, ElectionStatus, Leader, Preempt, Stage};
+use super::{ScopeView, is_false};
+use consort::{Candidate, Churn, ElectionMode, ElectionStatus, Leader, Preempt, RankBy, Stage};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct LeaderView {
     /// The leader before chose it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub handed_over: bool,
+    /// For whom it was chosen, in an election by component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopeView>,
     /// Whether it is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
@@ -48,6 +51,7 @@ impl From<&Leader> for LeaderView {
             .to_owned(),
             degraded: leader.degraded,
             handed_over: leader.handed_over,
+            scope: leader.scope.as_ref().map(ScopeView::from),
             is_self: leader.is_self,
         }
     }
@@ -64,6 +68,9 @@ pub struct ElectionView {
     pub leader: Option<LeaderView>,
     /// Nobody leads, as far as this node knows.
     pub vacant: bool,
+    /// For whom a leader is chosen, in an election by component; `null` is the whole group.
+    #[serde(default)]
+    pub scope: Option<ScopeView>,
     /// What this node is in it: `leader`, `candidate` or `member`.
     pub role: String,
     /// Token by which this node leads and may act, `null` when it may not.
@@ -127,6 +134,7 @@ impl ElectionView {
             id: format!("{id:?}"),
             leader: None,
             vacant: true,
+            scope: None,
             role: "member".to_owned(),
             acting: None,
             valid_for_ms: 0,
@@ -141,6 +149,7 @@ impl ElectionView {
             view.id = format!("{:?}", status.election.id);
             view.leader = status.leader.as_ref().map(LeaderView::from);
             view.vacant = status.leader.is_none();
+            view.scope = status.scope.as_ref().map(ScopeView::from);
             view.role = match &status.leader {
                 Some(leader) if leader.is_self => "leader",
                 _ if status.campaigns => "candidate",
@@ -217,6 +226,12 @@ pub struct CampaignRequest {
     /// `never`, `margin` or `strict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempt: Option<String>,
+    /// `group` or `component`. Default `group`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// `attribute`, `centrality` or `reliability`. Default `attribute`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<String>,
     /// With `margin`: least difference of the attribute. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<u32>,
@@ -235,6 +250,34 @@ pub struct ResignRequest {
     /// Who shall lead: an id, or a name that only one member has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+}
+
+/// Reads `group` or `component`, and `attribute`, `centrality` or `reliability`.
+pub(crate) fn way(
+    mode: Option<&str>,
+    score: Option<&str>,
+) -> Result<(ElectionMode, RankBy), String> {
+    let mode = match mode {
+        None | Some("group") => ElectionMode::Group,
+        Some("component") => ElectionMode::Component,
+        Some(other) => return Err(format!("mode = `{other}`: write group or component")),
+    };
+    let rank_by = match score {
+        None | Some("attribute") => RankBy::Attribute,
+        Some("centrality" | "reliability") if mode == ElectionMode::Component => {
+            return Err(
+                "a component is led by the middle of it anyway: leave out score".to_owned(),
+            );
+        }
+        Some("centrality") => RankBy::Centrality,
+        Some("reliability") => RankBy::Reliability,
+        Some(other) => {
+            return Err(format!(
+                "score = `{other}`: write attribute, centrality or reliability"
+            ));
+        }
+    };
+    Ok((mode, rank_by))
 }
 
 /// How long a better candidate has to stay better, unless told otherwise.

@@ -2,6 +2,7 @@
 
 mod election;
 mod lock;
+mod topology;
 
 pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest,
@@ -11,7 +12,9 @@ pub use lock::{
     BreakRequest, ContenderView, LockRequest, LockView, LocksView, ReadinessView, RequestView,
 };
 
-pub(crate) use election::preempt;
+pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
+
+pub(crate) use election::{preempt, way};
 
 use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness, Status, Token};
 use serde::{Deserialize, Serialize};
@@ -45,9 +48,36 @@ pub struct MemberView {
     pub refutations: u32,
     /// Who accuses it, `null` when nobody does.
     pub accuser: Option<String>,
+    /// How rarely it fails.
+    #[serde(default)]
+    pub reliability: ReliabilityView,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
+}
+
+/// How rarely a member fails. Of itself a node knows the rank only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReliabilityView {
+    /// Rank from 0, the best, to 15.
+    pub bucket: u8,
+    /// Failures expected in a week of running, in thousandths.
+    pub per_week_milli: u64,
+    /// Failures seen, in thousandths; old ones count less.
+    pub failures_milli: u64,
+    /// For how many seconds it was seen to run; old ones count less.
+    pub observed_s: u64,
+}
+
+impl From<consort::Reliability> for ReliabilityView {
+    fn from(reliability: consort::Reliability) -> ReliabilityView {
+        ReliabilityView {
+            bucket: reliability.bucket,
+            per_week_milli: reliability.per_week_milli,
+            failures_milli: reliability.failures_milli,
+            observed_s: reliability.observed.as_secs(),
+        }
+    }
 }
 
 impl From<&Member> for MemberView {
@@ -65,6 +95,7 @@ impl From<&Member> for MemberView {
             suspicions: member.suspicions,
             refutations: member.refutations,
             accuser: member.accuser.map(|id| id.to_string()),
+            reliability: member.reliability.into(),
             is_self: member.is_self,
         }
     }
@@ -141,7 +172,7 @@ pub struct EventView {
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
     /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
-    /// node counts as one from now on), `tokens_from_clock`, `subscribed` (the first of every stream: nothing after
+    /// node counts as one from now on), `tokens_from_clock`, `link_up`, `link_down`, `subscribed` (the first of every stream: nothing after
     /// it is missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
@@ -154,7 +185,8 @@ pub struct EventView {
     /// The life of it that the event is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<u64>,
-    /// Id of the accuser or, with `options_differ`, of the member that differs.
+    /// Id of the accuser or, with `options_differ`, of the member that differs, or, with `link_up` and
+    /// `link_down`, of the neighbour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// `lagged`: how many events were missed. Ask for the members again.
@@ -295,6 +327,14 @@ impl From<&Event> for EventView {
             },
             Event::LockWitness => EventView::named("lock_witness"),
             Event::TokensFromClock => EventView::named("tokens_from_clock"),
+            Event::LinkUp { id } => EventView {
+                by: by(id),
+                ..EventView::named("link_up")
+            },
+            Event::LinkDown { id } => EventView {
+                by: by(id),
+                ..EventView::named("link_down")
+            },
             // A newer library may know more; its name is better than nothing.
             _ => EventView::named("unknown"),
         }

@@ -1,8 +1,8 @@
 //! Settings of elections.
 
 use super::{ConfigError, set};
-use crate::api::preempt;
-use consort::{ElectionOptions, Quorum};
+use crate::api::{preempt, way};
+use consort::{ElectionMode, ElectionOptions, Quorum, RankBy};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -52,6 +52,12 @@ pub struct RawElection {
     /// With `margin` and `strict`: for how long.
     #[serde(default, with = "humantime_serde::option")]
     pub hold: Option<Duration>,
+    /// `group`: one leader for all. `component`: one in the middle of every connected component. Default
+    /// `group`.
+    pub mode: Option<String>,
+    /// `attribute` as given, `centrality` of this node in its component, or `reliability` as others see
+    /// it. Default `attribute`.
+    pub score: Option<String>,
 }
 
 /// Settings that all elections share; see `consort_proto::election::Config`.
@@ -84,6 +90,21 @@ impl RawElection {
 
     fn options(self, tags: &BTreeMap<String, String>) -> Result<Option<ElectionOptions>, String> {
         let attribute = self.attribute(tags)?;
+        let (mode, rank_by) = way(self.mode.as_deref(), self.score.as_deref())?;
+        let given = self.attribute.is_some() || self.attribute_tag.is_some();
+        if rank_by != RankBy::Attribute && given {
+            return Err("such a score and an attribute exclude each other".to_owned());
+        }
+        let of_groups = [self.health, self.stream, self.replace_unhealthy];
+        if mode == ElectionMode::Component
+            && (of_groups.contains(&Some(true)) || self.preempt.is_some())
+        {
+            return Err(
+                "health, stream, replace_unhealthy and preempt: each means nothing with \
+                        mode = component"
+                    .to_owned(),
+            );
+        }
         let preempt = preempt(self.preempt.as_deref(), self.delta, self.hold)?;
         let options = ElectionOptions::new()
             .class(self.class.unwrap_or_default())
@@ -91,7 +112,9 @@ impl RawElection {
             .stream(self.stream.unwrap_or_default())
             .health(self.health.unwrap_or_default())
             .replace_unhealthy(self.replace_unhealthy.unwrap_or_default())
-            .preempt(preempt);
+            .preempt(preempt)
+            .mode(mode)
+            .rank_by(rank_by);
         Ok(self.campaign.unwrap_or(true).then_some(options))
     }
 

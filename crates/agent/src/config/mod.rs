@@ -3,13 +3,15 @@
 
 mod election;
 mod lock;
+mod topology;
 
 pub use election::{ElectionConfig, RawElection, RawElections};
 pub use lock::{RawLocks, parse_bound};
+pub use topology::RawTopology;
 
 use crate::listen::HttpAddr;
 use consort::membership::SuspicionTimeout;
-use consort::{DEFAULT_PORT, Meta, NodeId, Profile};
+use consort::{DEFAULT_PORT, Meta, NodeId, Profile, Topology};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use serde::Deserialize;
@@ -40,6 +42,8 @@ pub struct Config {
     pub observer: bool,
     /// Elections to take part in from the start.
     pub elections: Vec<ElectionConfig>,
+    /// Where neighbours are looked for, if anywhere.
+    pub topology: Option<Topology>,
     /// Of the protocols.
     pub protocol: consort::Config,
 }
@@ -81,6 +85,9 @@ pub struct RawConfig {
     /// Of locks.
     #[serde(default)]
     pub lock: RawLocks,
+    /// Of who hears whom.
+    #[serde(default)]
+    pub topology: RawTopology,
     /// Of membership.
     #[serde(default)]
     pub membership: RawMembership,
@@ -148,6 +155,12 @@ pub enum ConfigError {
         /// What is wrong, and what can be.
         message: String,
     },
+    /// Correct the settings of the topology.
+    #[error("topology: {message}")]
+    Topology {
+        /// What is wrong, and what can be.
+        message: String,
+    },
     /// Correct the setting it names.
     #[error(transparent)]
     Protocol(#[from] consort::ConfigError),
@@ -196,6 +209,7 @@ impl RawConfig {
             election,
             elections: self.elections.over(file.elections),
             lock: self.lock.over(file.lock),
+            topology: self.topology.over(file.topology),
             membership: RawMembership {
                 probe_period: m.probe_period.or(f.probe_period),
                 probe_helpers: m.probe_helpers.or(f.probe_helpers),
@@ -254,6 +268,7 @@ impl TryFrom<RawConfig> for Config {
         let mut protocol = protocol(profile, raw.group, raw.membership);
         raw.elections.apply(&mut protocol)?;
         raw.lock.apply(&mut protocol)?;
+        let topology = raw.topology.apply(&mut protocol)?;
         let elections = raw.election.into_iter().map(|e| e.check(&raw.tags));
         let elections = elections.collect::<Result<Vec<_>, _>>()?;
         let config = Config {
@@ -267,6 +282,7 @@ impl TryFrom<RawConfig> for Config {
             tags: raw.tags,
             observer: raw.observer.unwrap_or_default(),
             elections,
+            topology,
             protocol,
         };
         config.protocol.check()?;
@@ -371,6 +387,15 @@ mod tests {
             [[election]]
             name = "clock"
             campaign = false
+            [[election]]
+            name = "hub"
+            mode = "component"
+            [[election]]
+            name = "sink"
+            score = "centrality"
+            [topology]
+            interfaces = ["wlan0"]
+            hello_period = "1s"
         "#;
         let config = config(text).unwrap();
         assert_eq!(config.id, Some(NodeId(0xc0ffee)));
@@ -395,6 +420,13 @@ mod tests {
             ),
             ("clock", None)
         );
+        let hub = consort::ElectionOptions::new().mode(consort::ElectionMode::Component);
+        assert_eq!(config.elections[2].options, Some(hub));
+        let sink = consort::ElectionOptions::new().rank_by(consort::RankBy::Centrality);
+        assert_eq!(config.elections[3].options, Some(sink));
+        assert_eq!(config.topology, Some(Topology::new().interface("wlan0")));
+        let hello_period = config.protocol.omega.hello_period;
+        assert_eq!(hello_period, Duration::from_secs(1));
         assert_eq!(
             config.protocol.election.quorum,
             consort::Quorum::Deterministic { c: 3 }
@@ -456,6 +488,31 @@ mod tests {
                 ["`x`", "attribute_tag"],
             ),
             ("[elections]\nquorum = 3", ["elections.quorum", "{ c = 3 }"]),
+            (
+                "[[election]]\nname = 'x'\nmode = 'parts'",
+                ["`x`", "group or component"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nscore = 'best'",
+                ["`x`", "attribute, centrality or reliability"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nscore = 'centrality'\nattribute = 3",
+                ["`x`", "exclude each other"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nmode = 'component'\nscore = 'centrality'",
+                ["`x`", "the middle"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nmode = 'component'\nstream = true",
+                ["`x`", "means nothing"],
+            ),
+            ("[topology]\nhysteresis = 3", ["topology", "peers"]),
+            (
+                "[topology]\nenabled = true\nhello_period = '1ms'",
+                ["hello_period", "10 ms"],
+            ),
             (
                 "[elections]\nquorum = 1.5",
                 ["election.quorum", "below 0.1"],

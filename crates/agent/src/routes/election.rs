@@ -1,7 +1,7 @@
 //! Requests about elections.
 
 use super::{Served, answer};
-use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, preempt};
+use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, preempt, way};
 use crate::error::ApiError;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
@@ -78,7 +78,12 @@ async fn campaign(
     let hold = request.hold_ms.map(Duration::from_millis);
     let preempt = preempt(request.preempt.as_deref(), request.delta, hold);
     let preempt = preempt.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
+    let way = way(request.mode.as_deref(), request.score.as_deref());
+    let (mode, rank_by) =
+        way.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
     let options = ElectionOptions::new()
+        .mode(mode)
+        .rank_by(rank_by)
         .class(request.class)
         .attribute(request.attribute)
         .stream(request.stream)

@@ -2,6 +2,7 @@
 
 mod election;
 mod lock;
+mod topology;
 
 use crate::api::{Done, EventView, JoinRequest, MemberView, SelfView};
 use crate::error::ApiError;
@@ -52,6 +53,7 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
         .route("/v1/health", get(health))
         .merge(election::router())
         .merge(lock::router())
+        .merge(topology::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -143,7 +145,7 @@ async fn events(
 
 async fn not_found() -> ApiError {
     let message = "no such path; see /v1/self, members, join, leave, events, elections, churn, \
-                   locks, stats, health";
+                   locks, topology, stats, health";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }
 

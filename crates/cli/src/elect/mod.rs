@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(value_name = "NAME")]
     election: String,
     /// Only watch, do not stand
-    #[arg(long, conflicts_with_all = ["class", "attribute", "health", "stream", "command"])]
+    #[arg(long, conflicts_with_all = ["class", "attribute", "health", "stream", "mode", "score", "command"])]
     listen: bool,
     /// Preference: the smallest leads, 255 never
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -62,6 +62,15 @@ pub(crate) struct Args {
     /// Name the best candidate so far at once, correct it later
     #[arg(long)]
     stream: bool,
+    /// Among whom: group has one leader; component has one in the middle of every connected component, so
+    /// several may lead at a time, and tokens order only those of one component. Needs an agent with
+    /// --topology or --peer
+    #[arg(long, value_parser = ["group", "component"], default_value = "group")]
+    mode: String,
+    /// What decides among equals in class: the attribute, the agent's centrality in its component, or how
+    /// rarely it fails, as other members see it
+    #[arg(long, value_parser = ["attribute", "centrality", "reliability"], default_value = "attribute")]
+    score: String,
     /// How long the command may take to stop; others wait no longer than the default [default: a
     /// quarter of the least time in which members declare one down: 1s with 3 to 6 members that probe
     /// every second]
@@ -81,6 +90,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort elect gateway --listen
   consort elect gateway
+  consort elect hub --mode component
   consort elect gateway --class 1 -- ./serve --fence-with-env
   consort elect cron -- sh -c 'while sleep 60; do ./job --token $CONSORT_TOKEN; done'";
 
@@ -179,6 +189,8 @@ impl Elect {
             attribute: self.args.attribute,
             health: self.args.health,
             stream: self.args.stream,
+            mode: Some(self.args.mode.clone()),
+            score: Some(self.args.score.clone()),
             lease_ms: Some(self.lease.as_millis() as u64),
             ..CampaignRequest::default()
         });

@@ -321,6 +321,7 @@ mod tests {
             suspicions: 0,
             refutations: 0,
             accuser: None,
+            reliability: consort::Reliability::default(),
             is_self: false,
         }
     }
@@ -392,6 +393,7 @@ mod tests {
                 stage: Stage::Confirmed,
                 degraded: false,
                 handed_over: false,
+                scope: None,
                 is_self: false,
             },
         };

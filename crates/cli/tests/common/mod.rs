@@ -59,15 +59,20 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn start(dir: &Path, name: &str, join: Option<&Agent>, more: &[&str]) -> Agent {
-        let http = format!("unix:{}", dir.join(name).display());
-        let mut command = consort(&["agent", "--name", name, "--bind", "127.0.0.1:0"]);
-        command
-            .args(["--http", &http, "--period", "150ms"])
-            .args(more)
-            .stderr(Stdio::null());
+        let mut command = consort(&["agent", "--bind", "127.0.0.1:0"]);
+        command.args(more);
         if let Some(seed) = join {
             command.args(["--join", seed.info()["address"].as_str().unwrap()]);
         }
+        Agent::run(dir, name, command)
+    }
+
+    /// Runs `command`, an agent that has been told where to listen.
+    pub(crate) fn run(dir: &Path, name: &str, mut command: Command) -> Agent {
+        let http = format!("unix:{}", dir.join(name).display());
+        command
+            .args(["--name", name, "--http", &http, "--period", "150ms"])
+            .stderr(Stdio::null());
         let process = Process(command.spawn().unwrap(), "-KILL");
         let agent = Agent { process, http };
         until("the agent answers", || {

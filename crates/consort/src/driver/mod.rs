@@ -165,6 +165,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
         stored: (0, tokio::time::Instant::now()),
+        evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
@@ -198,6 +199,8 @@ struct Driver {
     in_bytes: Vec<u8>,
     /// The member list that is stored, and when it was.
     stored: (u64, tokio::time::Instant),
+    /// When evidence of failures was stored.
+    evidence_stored: tokio::time::Instant,
     /// Elections whose names are known here.
     boards: Vec<Board>,
     meta_max: u16,
@@ -218,6 +221,10 @@ impl Driver {
         if let Some(seq) = self.state.as_ref().and_then(|s| s.fence()) {
             let order = mutex::Order::RestoreFence(seq);
             self.command(Command::Lock(order)).await;
+        }
+        let known = self.state.as_ref().map(|s| s.reliability());
+        if let Some(known) = known.filter(|k| !k.is_empty()) {
+            self.command(Command::RestoreReliability(known)).await;
         }
         self.command(Command::Join(addresses(&seeds))).await;
         for (name, options) in elections {
@@ -260,6 +267,12 @@ impl Driver {
                 self.end(end).await;
             }
         }
+        if let Some(state) = &self.state {
+            let reports = self.node.reliability().reports(self.clock.now());
+            if let Err(error) = builder::store_reliability(state, reports).await {
+                tracing::warn!(%error, "what is known of failures could not be stored");
+            }
+        }
         // The port and the state directory are free before anybody learns that the node stopped.
         drop(self);
         drop(orders);
@@ -291,6 +304,7 @@ impl Driver {
             self.node.handle_timeout(now);
             self.carry_out().await;
             self.store_members().await;
+            self.store_reliability().await;
         }
         self.refresh_boards();
         self.give_up_waiting();
@@ -311,6 +325,21 @@ impl Driver {
             && radio.look_at() <= tokio::time::Instant::now()
         {
             radio.tend(&self.socket);
+        }
+    }
+
+    /// Now and then stores what is known of members' failures.
+    async fn store_reliability(&mut self) {
+        let Some(state) = &self.state else { return };
+        let every = self.node.reliability().config().half_life / 64;
+        if self.evidence_stored.elapsed() < every {
+            return;
+        }
+        self.evidence_stored = tokio::time::Instant::now();
+        let reports = self.node.reliability().reports(self.clock.now());
+        if let Err(error) = builder::store_reliability(state, reports).await {
+            self.stats.store_errors += 1;
+            tracing::warn!(%error, "what is known of failures could not be stored");
         }
     }
 

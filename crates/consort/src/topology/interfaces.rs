@@ -1,6 +1,7 @@
 //! The network interfaces of this machine.
 
 use super::Interfaces;
+use core::net::Ipv6Addr;
 use std::io;
 use tokio::net::UdpSocket;
 
@@ -67,6 +68,18 @@ fn all(_: bool) -> io::Result<Vec<Interface>> {
     Ok(vec![Interface { name, index: 0 }])
 }
 
+/// An IPv6 address of this machine on a wanted interface that is good beyond its link.
+pub(super) fn routed_v6(wanted: &Interfaces) -> Option<Ipv6Addr> {
+    let table = std::fs::read_to_string("/proc/self/net/if_inet6").ok()?;
+    let is_wanted = |name: &str| match wanted {
+        Interfaces::All => true,
+        Interfaces::Named(names) => names.iter().any(|n| n == name),
+    };
+    let of_world =
+        rows(&table).filter(|row| row.scope == OF_WORLD && is_wanted(&row.interface.name));
+    of_world.map(|row| row.addr).next()
+}
+
 /// Interfaces with IPv4 that are up and whose hardware has an address for multicast: they listen to 224.0.0.1.
 /// A line is index, name, two counts and a hardware address.
 #[cfg(any(target_os = "linux", test))]
@@ -81,23 +94,42 @@ fn with_all_hosts(table: &str) -> Vec<Interface> {
     table.lines().filter_map(row).collect()
 }
 
-/// Interfaces with an address of their link that is known to be theirs. A line is address, index, length of
-/// the prefix, scope and flags in hexadecimal digits, and the name.
-#[cfg(any(target_os = "linux", test))]
-fn with_link_local(table: &str) -> Vec<Interface> {
-    const OF_LINK: &str = "20";
-    const TENTATIVE: u32 = 0x40;
-    let row = |line: &str| {
+const OF_LINK: u32 = 0x20;
+const OF_WORLD: u32 = 0;
+const TENTATIVE: u32 = 0x40;
+
+/// An IPv6 address of this machine.
+struct Row {
+    addr: Ipv6Addr,
+    scope: u32,
+    interface: Interface,
+}
+
+/// Addresses that are known to be this machine's own. A line is address, index, length of the prefix, scope
+/// and flags in hexadecimal digits, and the name.
+fn rows(table: &str) -> impl Iterator<Item = Row> + '_ {
+    table.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let &[_, index, _, scope, flags, name] = fields.as_slice() else {
+        let &[addr, index, _, scope, flags, name] = fields.as_slice() else {
             return None;
         };
         let number = |text| u32::from_str_radix(text, 16).ok();
-        let usable = scope == OF_LINK && number(flags)? & TENTATIVE == 0;
+        let addr = u128::from_str_radix(addr, 16).ok()?.into();
         let (index, name) = (number(index)?, name.to_owned());
-        usable.then_some(Interface { name, index })
-    };
-    table.lines().filter_map(row).collect()
+        let row = Row {
+            addr,
+            scope: number(scope)?,
+            interface: Interface { name, index },
+        };
+        (number(flags)? & TENTATIVE == 0).then_some(row)
+    })
+}
+
+/// Interfaces with an address of their link.
+#[cfg(any(target_os = "linux", test))]
+fn with_link_local(table: &str) -> Vec<Interface> {
+    let of_link = rows(table).filter(|row| row.scope == OF_LINK);
+    of_link.map(|row| row.interface).collect()
 }
 
 #[cfg(test)]

@@ -199,20 +199,18 @@ impl Radio {
         }
     }
 
-    /// The address of this machine on the first of its interfaces, if it is good on all of them.
+    /// An address of this machine on one of its interfaces that nodes on others can use too.
     pub(crate) fn own_ip(&self) -> Option<IpAddr> {
+        if self.group.is_ipv6() {
+            return interfaces::routed_v6(&self.wanted).map(IpAddr::V6);
+        }
         let target = self.target(self.joined.first()?.index);
-        let any: IpAddr = match self.group {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
         // Sends nothing.
-        let socket = std::net::UdpSocket::bind((any, 0)).ok()?;
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         target.aim(&socket).ok()?;
         socket.connect(target.addr).ok()?;
         let ip = socket.local_addr().ok()?.ip();
-        let of_link = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        (!of_link && !ip.is_unspecified()).then_some(ip)
+        (!ip.is_unspecified()).then_some(ip)
     }
 
     /// Waits until something was said to the group; forever when nothing can be heard.

@@ -122,6 +122,9 @@ pub enum RankBy {
     /// By how near each is to the other nodes of its component: the attribute that this node announces
     /// is its [`centrality`](crate::omega::Omega::centrality).
     Centrality,
+    /// By how rarely each fails: the attribute that this node announces is the rank that other members
+    /// report of it; see [`crate::reliability`].
+    Reliability,
 }
 
 /// How this node stands in an election.

@@ -3,6 +3,7 @@
 use super::claim::{Claim, Key, Token};
 use super::config::Candidacy;
 use super::event::{Event, Report};
+use super::level::Levels;
 use super::msg::Msg;
 use super::race::Race;
 use super::view::{Env, Fate};
@@ -258,12 +259,17 @@ impl Race {
     }
 
     /// Stands in the election from now on.
-    /// `level` is how central it is, should that be what it stands by.
-    pub(super) fn campaign(&mut self, cx: &mut ElectionCx<'_>, candidacy: Candidacy, level: u32) {
+    /// `levels` is what it may be ranked by.
+    pub(super) fn campaign(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        candidacy: Candidacy,
+        levels: Levels,
+    ) {
         self.returning = false;
         if self.candidacy != Some(candidacy) {
             self.candidacy = Some(candidacy);
-            self.start_level(cx.now, level);
+            self.start_level(cx.now, levels);
             cx.emit(Report::Campaigns);
         }
     }

@@ -1,4 +1,5 @@
-//! How central a candidate is, as it tells others. Links come and go; an election should not follow each.
+//! How central or how reliable a candidate is, as it tells others. Links come and go; an election should
+//! not follow each.
 
 use super::config::RankBy;
 use super::event::Report;
@@ -12,6 +13,26 @@ const HOLD: Duration = Duration::from_secs(5);
 
 /// Least time between two levels that are told.
 const EVERY: Duration = Duration::from_secs(10);
+
+/// What this node is measured by, each in few levels; the smallest is best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Levels {
+    /// How central it is: see [`crate::omega::Omega::centrality`].
+    pub centrality: u8,
+    /// How rarely it fails, as others say: see [`crate::reliability::Ledger::bucket`].
+    pub reliability: u8,
+}
+
+impl Levels {
+    /// The one that counts for who is ranked that way; `None` when it is the attribute.
+    pub(super) fn by(self, rank_by: RankBy) -> Option<u32> {
+        match rank_by {
+            RankBy::Attribute => None,
+            RankBy::Centrality => Some(self.centrality.into()),
+            RankBy::Reliability => Some(self.reliability.into()),
+        }
+    }
+}
 
 /// What a candidate tells of its place, and what it would have to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,25 +74,24 @@ impl Level {
 }
 
 impl Race {
-    fn is_ranked_by_level(&self) -> bool {
-        let by = self.candidacy.map(|c| c.rank_by);
-        by == Some(RankBy::Centrality)
+    fn ranked_by(&self) -> RankBy {
+        self.candidacy.map(|c| c.rank_by).unwrap_or_default()
     }
 
     /// This node begins to stand: its level is told as it is.
-    pub(super) fn start_level(&mut self, now: Instant, level: u32) {
+    pub(super) fn start_level(&mut self, now: Instant, levels: Levels) {
         self.level = Level {
-            told: level,
+            told: levels.by(self.ranked_by()).unwrap_or_default(),
             told_at: now,
             other: None,
         };
     }
 
-    /// This node's place in its component may be another.
-    pub(super) fn note_level(&mut self, cx: &mut ElectionCx<'_>, level: u32) {
-        if !self.is_ranked_by_level() {
+    /// What this node is measured by may be another.
+    pub(super) fn note_level(&mut self, cx: &mut ElectionCx<'_>, levels: Levels) {
+        let Some(level) = levels.by(self.ranked_by()) else {
             return;
-        }
+        };
         let timer = self.timer(TimerKind::Level);
         match self.level.note(cx.now, level) {
             Some(at) => cx.set_timer(timer, at),
@@ -81,7 +101,7 @@ impl Race {
 
     /// A level has lasted, or another was told long ago.
     pub(super) fn on_level(&mut self, cx: &mut ElectionCx<'_>) {
-        if self.is_ranked_by_level() && self.level.tell(cx.now) {
+        if self.ranked_by() != RankBy::Attribute && self.level.tell(cx.now) {
             cx.emit(Report::Campaigns);
         }
     }

@@ -37,6 +37,7 @@ pub use component::Scope;
 pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum, RankBy};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
+pub use level::Levels;
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
 pub use score::{CLASS_NEVER, Entry, Score};
 pub use view::View;
@@ -46,6 +47,7 @@ use crate::id::{ElectionId, NodeId, Term};
 use crate::membership::{self, Campaign, JoinState, Membership};
 use crate::omega::CENTRALITY_WORST;
 use crate::protocol::{Cx, Protocol, Sender};
+use crate::reliability;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -84,8 +86,8 @@ pub enum Input {
     Member(membership::Event),
     /// Membership announced how this node stands.
     Stands,
-    /// How central this node is: see [`crate::omega::Omega::centrality`].
-    Centrality(u8),
+    /// What this node is measured by.
+    Levels(Levels),
     /// This node is about to leave its group.
     Leave,
 }
@@ -118,7 +120,7 @@ enum TimerKind {
     Sample,
     /// This node has been here for long enough.
     Settle,
-    /// How central this node is.
+    /// What this node is measured by.
     Level,
 }
 
@@ -186,8 +188,8 @@ pub struct Election {
     digest: u32,
     /// Where to go on telling claims.
     cursor: usize,
-    /// How central this node is, as the topology layer says.
-    centrality: u8,
+    /// What this node is measured by, as other layers say.
+    levels: Levels,
     stats: Stats,
 }
 
@@ -202,7 +204,10 @@ impl Election {
             races: Vec::new(),
             digest: 0,
             cursor: 0,
-            centrality: CENTRALITY_WORST,
+            levels: Levels {
+                centrality: CENTRALITY_WORST,
+                reliability: reliability::BUCKETS - 1,
+            },
             stats: Stats::default(),
         }
     }
@@ -227,9 +232,9 @@ impl Election {
         self.race(election).is_some_and(|r| r.candidacy.is_some())
     }
 
-    /// How central this node is, as elections know.
-    pub(crate) fn centrality(&self) -> u8 {
-        self.centrality
+    /// What this node is measured by, as elections know.
+    pub(crate) fn levels(&self) -> Levels {
+        self.levels
     }
 
     /// By which token this node leads and may act.
@@ -294,7 +299,7 @@ impl Election {
                 class: candidacy.class,
                 attribute: match candidacy.rank_by {
                     RankBy::Attribute => candidacy.attribute,
-                    RankBy::Centrality => race.level.told(),
+                    RankBy::Centrality | RankBy::Reliability => race.level.told(),
                 },
                 settled,
             })
@@ -390,9 +395,9 @@ impl Election {
                 });
             }
             Order::Campaign(election, candidacy) => {
-                let level = u32::from(self.centrality);
+                let levels = self.levels;
                 self.with_race(cx, view, election, |race, cx, _, _| {
-                    race.campaign(cx, candidacy, level);
+                    race.campaign(cx, candidacy, levels);
                 });
             }
             Order::Withdraw(election) => {
@@ -501,14 +506,14 @@ impl Election {
 #[cfg(feature = "_check")]
 impl core::hash::Hash for Election {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (&self.races, self.started, self.cursor, self.centrality).hash(state);
+        (&self.races, self.started, self.cursor, self.levels).hash(state);
     }
 }
 
 #[cfg(feature = "_check")]
 impl PartialEq for Election {
     fn eq(&self, other: &Election) -> bool {
-        let state = |e: &Election| (e.started, e.cursor, e.centrality);
+        let state = |e: &Election| (e.started, e.cursor, e.levels);
         self.races == other.races && state(self) == state(other)
     }
 }
@@ -534,9 +539,9 @@ impl Protocol for Election {
             // A suspect still leads, and still is a candidate.
             Input::Member(membership::Event::Suspected { .. }) => {}
             Input::Member(_) | Input::Stands => self.each_race(cx, view, Race::review),
-            Input::Centrality(level) => {
-                self.centrality = level;
-                self.each_race(cx, view, |race, cx, _| race.note_level(cx, level.into()));
+            Input::Levels(levels) => {
+                self.levels = levels;
+                self.each_race(cx, view, |race, cx, _| race.note_level(cx, levels));
             }
             Input::Leave => self.each_race(cx, view, |race, cx, env| {
                 race.end_run(cx);

@@ -3,7 +3,7 @@
 use super::ablation::Ablation;
 use super::event::Refusal;
 use super::lock::{Lock, finish};
-use super::msg::{Name, Reply, ReqId};
+use super::msg::{ANSWERS_MAX, Name, Reply, ReqId};
 use super::request::{Done, Own, Resolution, Wait, Wit};
 use super::shared::Shared;
 use super::{MutexCx, Peers};
@@ -121,9 +121,8 @@ impl Lock {
         };
         let old = match peer.wit.take() {
             Some(old) if old.life == from.life => {
-                let older = reply.grant_no == old.grant_no && reply.attempt < old.attempt
-                    || reply.grant_no != old.grant_no && reply.attempt <= old.attempt;
-                if older {
+                let same = entry_no(reply.grant_no) == entry_no(old.grant_no);
+                if reply.attempt < old.attempt || reply.attempt == old.attempt && !same {
                     peer.wit = Some(old);
                     return false;
                 }
@@ -131,7 +130,8 @@ impl Lock {
             }
             _ => None,
         };
-        let same_entry = old.as_ref().is_some_and(|o| o.grant_no == reply.grant_no);
+        let same = |o: &Wit| entry_no(o.grant_no) == entry_no(reply.grant_no);
+        let same_entry = old.as_ref().is_some_and(same);
         let forgot = old.as_ref().is_none_or(|o| o.forgotten != reply.forgotten);
         let later = old.as_ref().is_some_and(|o| o.attempt < reply.attempt);
         let mut names = reply.names;
@@ -183,4 +183,9 @@ impl Lock {
         }
         false
     }
+}
+
+/// Which entry an answer stands on.
+fn entry_no(grant_no: u32) -> u32 {
+    grant_no & !ANSWERS_MAX
 }

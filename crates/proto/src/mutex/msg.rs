@@ -91,6 +91,9 @@ pub struct Request {
     pub asked: Option<Asked>,
 }
 
+/// Answers in pieces to one attempt, at most; a number of that many bits.
+pub(super) const ANSWERS_MAX: u32 = 0xff;
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reply {
@@ -102,7 +105,8 @@ pub struct Reply {
     pub ctr: u32,
     /// Of the request.
     pub attempt: u32,
-    /// Tells apart entries that the sender made for this request, after it forgot one.
+    /// Tells apart entries that the sender made for this request, after it forgot one; and by its low bits
+    /// (`ANSWERS_MAX`) its answers in pieces to one attempt, which must not be mixed.
     pub grant_no: u32,
     /// How many requests the sender forgot without being told that they are over.
     pub forgotten: u32,

@@ -3,6 +3,7 @@
 use super::census::{Census, Learned};
 use super::coverage::Coverage;
 use super::fence::SEQ_MAX;
+use super::msg::ANSWERS_MAX;
 use super::sync::Told;
 use super::{Config, Fence, MutexCx, Stats};
 use crate::id::{Life, NodeId};
@@ -150,8 +151,9 @@ impl Shared {
         };
     }
 
+    /// A number for a new entry, with room for its answers in pieces.
     pub(super) fn next_grant(&mut self) -> u32 {
-        self.grant_no = self.grant_no.wrapping_add(1);
+        self.grant_no = self.grant_no.wrapping_add(1 + ANSWERS_MAX);
         self.grant_no
     }
 }

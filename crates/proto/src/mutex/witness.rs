@@ -2,7 +2,7 @@
 
 use super::ablation::Ablation;
 use super::lock::{Entry, Lock, millis};
-use super::msg::{Asked, Msg, Name, Reply, ReqId, Request};
+use super::msg::{ANSWERS_MAX, Asked, Msg, Name, Reply, ReqId, Request};
 use super::request::{Own, PIECES_MAX, Phase, Resolution};
 use super::shared::Shared;
 use super::{Fence, MutexCx, Peers};
@@ -52,7 +52,10 @@ impl Lock {
         let expires = cx.now + sh.config.remembered(ttl);
         let same = |e: &&mut Entry| e.life == from.life && e.ctr == r.ctr;
         if let Some(entry) = self.table.get_mut(&from.id).filter(same) {
-            entry.attempt = entry.attempt.max(r.attempt);
+            if entry.attempt < r.attempt {
+                entry.attempt = r.attempt;
+                entry.grant_no &= !ANSWERS_MAX;
+            }
             entry.stamp = entry.stamp.max(stamp);
             entry.expires = entry.expires.max(expires);
             entry.held |= r.held;
@@ -113,7 +116,7 @@ impl Lock {
 
     /// Answers the request of `id` that is remembered here.
     pub(super) fn reply(
-        &self,
+        &mut self,
         cx: &mut MutexCx<'_>,
         sh: &mut Shared,
         peers: &dyn Peers,
@@ -123,6 +126,22 @@ impl Lock {
         let Some(entry) = self.table.get(&id) else {
             return;
         };
+        let mut names = self.names(sh, cx.now, id, entry);
+        let room = sh.frames_max.saturating_sub(REPLY_LEN);
+        let per_piece = (room / NAME_LEN).max(1);
+        let count = names.len().div_ceil(per_piece).max(1);
+        let Some(entry) = self.table.get_mut(&id) else {
+            return;
+        };
+        if count > 1 {
+            // Half an answer would be worse than none, and so would be halves of two.
+            if count > usize::from(PIECES_MAX) || entry.grant_no & ANSWERS_MAX == ANSWERS_MAX {
+                sh.stats.requests_refused += 1;
+                return;
+            }
+            entry.grant_no += 1;
+        }
+        let (entry, forgotten, floor) = (&*entry, self.forgotten, self.floor);
         let window = sh.window(cx.now);
         let reply = |names, piece, extra| Reply {
             lock: self.id,
@@ -130,9 +149,9 @@ impl Lock {
             ctr: entry.ctr,
             attempt: entry.attempt,
             grant_no: entry.grant_no,
-            forgotten: self.forgotten,
+            forgotten,
             stamp: entry.stamp.seq(),
-            floor: self.floor,
+            floor,
             consent: !entry.deferred,
             mature: sh.mature,
             window,
@@ -141,20 +160,11 @@ impl Lock {
             piece,
             extra,
         };
-        let mut names = self.names(sh, cx.now, id, entry);
-        let room = sh.frames_max.saturating_sub(REPLY_LEN);
-        let per_piece = (room / NAME_LEN).max(1);
         let spare = room.saturating_sub(names.len().min(per_piece) * NAME_LEN) / EXTRA_LEN;
         let extra = asked.map_or(Vec::new(), |asked| extra(sh, peers, id, asked, spare));
         let to = crate::protocol::To::At(id, entry.addr);
-        if names.len() <= per_piece {
+        if count == 1 {
             cx.send(to, Msg::Reply(reply(names, None, extra)));
-            return;
-        }
-        let count = names.len().div_ceil(per_piece);
-        if count > usize::from(PIECES_MAX) {
-            // Half an answer would be worse than none.
-            sh.stats.requests_refused += 1;
             return;
         }
         let count = count as u8;

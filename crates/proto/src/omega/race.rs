@@ -259,6 +259,10 @@ impl Omega {
             let over = leader.is_none_or(|l| l.id != cx.me && l.claim.is_some());
             race.resigned &= !over;
         }
+        // What this node claims counts here before its record says so.
+        if let Some(own) = race.leader.as_mut().filter(|l| l.id == cx.me) {
+            own.claim = race.claim;
+        }
         race.tell_acting(cx, leads);
         let waits_to_tell = (news && tell_at > cx.now).then_some(tell_at);
         let waits = race.claim.is_some() != leads || race.resigned;

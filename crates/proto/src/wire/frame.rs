@@ -1,7 +1,7 @@
 //! One frame: a layer, a length, a body.
 
 use super::WireError;
-use crate::{election, membership, mutex, omega};
+use crate::{election, membership, mutex, omega, reliability};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
 use serde::Serialize;
@@ -18,12 +18,15 @@ pub enum Frame {
     Mutex(mutex::Msg),
     /// Of the topology.
     Omega(omega::Msg),
+    /// Of who fails how often.
+    Reliability(reliability::Report),
 }
 
 const MEMBERSHIP: u8 = 0;
 const ELECTION: u8 = 1;
 const MUTEX: u8 = 2;
 const OMEGA: u8 = 3;
+const RELIABILITY: u8 = 4;
 
 /// Longest body: lengths are one or two bytes of varint.
 const BODY_MAX: usize = (1 << 14) - 1;
@@ -36,6 +39,7 @@ impl Frame {
             Frame::Election(msg) => frame_len(msg),
             Frame::Mutex(msg) => frame_len(msg),
             Frame::Omega(msg) => frame_len(msg),
+            Frame::Reliability(report) => frame_len(report),
         }
     }
 
@@ -45,6 +49,7 @@ impl Frame {
             Frame::Election(msg) => encode_body(ELECTION, msg, out),
             Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
             Frame::Omega(msg) => encode_body(OMEGA, msg, out),
+            Frame::Reliability(report) => encode_body(RELIABILITY, report, out),
         }
     }
 
@@ -59,6 +64,7 @@ impl Frame {
             ELECTION => decode_body(body).map(Frame::Election),
             MUTEX => decode_body(body).map(Frame::Mutex),
             OMEGA => decode_body(body).map(Frame::Omega),
+            RELIABILITY => decode_body(body).map(Frame::Reliability),
             _ => None,
         };
         Ok((frame, after))

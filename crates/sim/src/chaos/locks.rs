@@ -1,5 +1,7 @@
 //! Storms over locks: on every host somebody takes locks and gives them back, at random.
 
+use super::Tally;
+use super::baselines::Baselines;
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
 use crate::oracle::{Panel, Violation};
@@ -19,6 +21,10 @@ const TICKETS_MAX: usize = 3;
 /// How fast clocks run, in millionths: the limit that nodes count on.
 const DRIFT_PPM: u32 = 10_000;
 
+/// A datagram that has room for an answer with two names, and for the record of a member.
+const SMALL_DATAGRAM: u16 = 300;
+const SMALL_META: u16 = 32;
+
 /// Who wants which lock.
 pub(super) struct Locks {
     rng: Rng,
@@ -26,9 +32,12 @@ pub(super) struct Locks {
     policy: Arc<Policy>,
     names: usize,
     bootstrap: bool,
+    /// Datagrams are small: answers come in pieces.
+    small: bool,
     /// By host: what its process wants.
     wants: Vec<Wants>,
     tickets: u64,
+    baselines: Option<Baselines>,
 }
 
 #[derive(Default)]
@@ -63,8 +72,10 @@ impl Locks {
             policy: Arc::new(policy),
             names: 1 + rng.below(2) as usize,
             bootstrap: rng.below(2) == 0,
+            small: Rng::seed(seed, stream::LOCKS + 1000).below(2) == 0,
             wants: Vec::new(),
             tickets: 0,
+            baselines: None,
             rng,
         }
     }
@@ -92,6 +103,10 @@ impl Locks {
     }
 
     pub(super) fn config(&self, config: &mut Config, cold: bool) {
+        if self.small {
+            config.membership.meta_max = SMALL_META;
+            config.datagram_max = SMALL_DATAGRAM;
+        }
         let m = &mut config.mutex;
         m.ttl = Duration::from_secs(3);
         m.ttl_max = m.ttl;
@@ -101,10 +116,25 @@ impl Locks {
         m.bootstrap = self.bootstrap && !(cold && self.gentle());
     }
 
-    pub(super) fn begin(&mut self, engine: &mut Engine<Panel>) {
+    pub(super) fn begin(&mut self, engine: &mut Engine<Panel>, baselines: bool) {
         engine.world_mut().set_drift(DRIFT_PPM);
+        self.baselines = baselines.then(|| Baselines::new(engine.world()));
         self.wants
             .resize_with(engine.world().hosts().len(), Wants::default);
+    }
+
+    /// What the storm strikes the network with strikes that of the papers' locks as well.
+    pub(super) fn strike(&mut self, fault: &Fault) {
+        if let Some(baselines) = &mut self.baselines {
+            baselines.strike(fault);
+        }
+    }
+
+    /// What the papers' locks did, and this one.
+    pub(super) fn tallies(&self) -> Vec<Tally> {
+        self.baselines
+            .as_ref()
+            .map_or(Vec::new(), Baselines::tallies)
     }
 
     /// Runs for a while, in which locks are taken and given back.
@@ -117,7 +147,10 @@ impl Locks {
         while engine.world().now() < end {
             let left = end.since(engine.world().now());
             let slice = Duration::from_micros(1 + self.rng.below64(400_000));
-            engine.run_for(slice.min(left))?;
+            match &mut self.baselines {
+                Some(baselines) => baselines.run_for(engine, slice.min(left))?,
+                None => engine.run_for(slice.min(left))?,
+            }
             let up: Vec<usize> = engine.world().up().collect();
             for host in up {
                 self.act(engine, host, true)?;

@@ -1,6 +1,7 @@
 //! Chaos, then calm: random faults strike a small group while every safety invariant is watched; when
 //! they stop, the group must agree again.
 
+mod baselines;
 mod locks;
 
 use crate::engine::Engine;
@@ -32,6 +33,8 @@ pub struct ChaosParams {
     pub elections: bool,
     /// Locks are taken as well, by clocks that drift.
     pub locks: bool,
+    /// The papers' locks meet the same storm beside them.
+    pub baselines: bool,
 }
 
 impl ChaosParams {
@@ -64,6 +67,7 @@ impl Default for ChaosParams {
             calm: Duration::from_secs(900),
             elections: false,
             locks: false,
+            baselines: false,
         }
     }
 }
@@ -81,6 +85,37 @@ pub struct ChaosReport {
     pub counts: Counts,
     /// Hash of the history.
     pub trace_hash: u64,
+    /// By lock, where the papers' meet the storm too: what they did during it.
+    pub tallies: Vec<Tally>,
+}
+
+/// What a lock did in a storm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Its name.
+    pub lock: &'static str,
+    /// How often somebody got in.
+    pub entries: u64,
+    /// How often while another was inside.
+    pub overlaps: u64,
+    /// How often with a token that was not above all before it.
+    pub regressions: u64,
+}
+
+impl Tally {
+    fn of(lock: &'static str) -> Tally {
+        Tally {
+            lock,
+            ..Tally::default()
+        }
+    }
+
+    /// Adds those of another storm.
+    pub fn add(&mut self, other: &Tally) {
+        self.entries += other.entries;
+        self.overlaps += other.overlaps;
+        self.regressions += other.regressions;
+    }
 }
 
 /// The command that runs one seed again.
@@ -88,6 +123,7 @@ pub fn rerun(seed: u64, params: &ChaosParams) -> String {
     let storm = params.storm.as_secs();
     let what = match (params.elections, params.locks) {
         (true, _) => " --elections",
+        (_, true) if params.baselines => " --locks --baselines",
         (_, true) => " --locks",
         _ => "",
     };
@@ -142,7 +178,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
-        locks.begin(&mut engine);
+        locks.begin(&mut engine, params.baselines);
     }
     for &(election, policy) in &elections.held {
         engine.open_election(election, policy)?;
@@ -169,6 +205,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
                     converged_after: after,
                     counts: *engine.world().net().counts(),
                     trace_hash: engine.world().trace().hash(),
+                    tallies: locks.as_ref().map_or(Vec::new(), Locks::tallies),
                 });
             }
             Err((invariant, host, text)) if after >= params.calm => {
@@ -202,6 +239,9 @@ fn storm(
             None => Some(fault),
         };
         if let Some(fault) = fault {
+            if let Some(locks) = locks {
+                locks.strike(&fault);
+            }
             engine.strike(fault)?;
             faults += 1;
         }

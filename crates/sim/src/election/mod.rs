@@ -9,11 +9,9 @@ mod churn;
 mod group;
 mod paper;
 mod params;
-mod trace;
 mod views;
 
+pub use crate::lists::{Health, Recorder, Trace, TraceError};
 pub use churn::{Churn, churn};
-pub use group::Recorder;
 pub use paper::{Outcome, Report, run, run_many, run_on_trace};
-pub use params::{Health, Loss, Params, published_missing_max};
-pub use trace::{Trace, TraceError};
+pub use params::{Loss, Params, published_missing_max};

@@ -5,8 +5,8 @@
 
 use super::group::{group, index};
 use super::params::{Loss, Params};
-use super::trace::Trace;
 use super::views::{Player, Views};
+use crate::lists::Trace;
 use crate::membership::{ExperimentError, run_seed};
 use crate::net::survive;
 use crate::routes::Routes;

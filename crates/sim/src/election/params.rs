@@ -1,5 +1,6 @@
 //! What to simulate.
 
+use crate::lists::Health;
 use crate::membership::{self, ExperimentError, Failures};
 use crate::net::Conditions;
 use crate::stream;
@@ -16,16 +17,6 @@ pub enum Loss {
     Message,
     /// Every hop of it.
     Hop,
-}
-
-/// What nodes take for the unhealth of another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Health {
-    /// How often they heard it suspected, by whomever.
-    #[default]
-    Heard,
-    /// How often they suspected it themselves.
-    Own,
 }
 
 /// An election experiment. Times are in the papers' time units.

@@ -1,8 +1,8 @@
 //! Where elections read member lists: a live group, or a trace of one.
 
-use super::group::{self, Recorder};
-use super::trace::{Standing, Trace};
+use super::group;
 use crate::engine::Engine;
+use crate::lists::{Recorder, Standing, Trace};
 use crate::membership::ExperimentError;
 use crate::world::id_of;
 use consort_proto::Instant;

@@ -316,10 +316,13 @@ impl Params {
             adjust(&mut membership);
         }
         membership.members_max = membership.members_max.max(self.nodes as u32);
-        Config {
+        let mut config = Config {
             membership,
             ..Config::default()
-        }
+        };
+        // The papers' nodes tell of no failures.
+        config.reliability.share = self.profile == Profile::Product;
+        config
     }
 
     /// The layout that a seed gives, and the one that distances are taken from.

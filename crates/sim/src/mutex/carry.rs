@@ -52,14 +52,14 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
                     self.hosts[node].open.remove(&ticket);
                     self.report.refused += 1;
                 }
-                Happened::Hint(id) => {
+                Happened::Hint(id) if !self.live => {
                     let after = notice(&mut self.faults);
                     let (at, of) = (node, index(id));
                     let there = true;
                     self.push(after, Item::Notice { at, of, there });
                 }
                 Happened::Slow => self.report.slow += 1,
-                Happened::Nothing => {}
+                Happened::Hint(_) | Happened::Nothing => {}
             },
             Effect::Send(To::Addr(_) | To::Neighbors, _) | Effect::Persist(_) => {}
         }

@@ -3,11 +3,13 @@
 //!
 //! The thesis's experiments, with its network: hops take up to 49 ms and lose messages, and the source of
 //! a lost message sends it again, up to half a second later, without acknowledgements. Member lists are
-//! given: complete for the figures, or incomplete and wrong in the ways of [`Trouble`]. A core is driven
+//! given: complete for the figures, those of a live group, or incomplete and wrong in the ways of [`Trouble`].
+//! A core is driven
 //! through [`Actor`], so that every lock meets the same network, arrivals and troubles.
 
 mod actor;
 mod carry;
+mod live;
 mod params;
 mod paths;
 mod report;
@@ -18,8 +20,10 @@ mod witness;
 mod workload;
 
 pub use actor::{Actor, Birth, Change, Happened};
+pub use live::Group;
 pub use params::{Bound, Lists, Lock, Params, Transport, Witness};
 pub use report::Report;
+pub(crate) use run::sender;
 pub use run::{run, run_many};
 pub use trouble::{Fault, Trouble};
 pub use workload::{Gap, Spread, Who, Workload};

@@ -1,17 +1,25 @@
 //! Settings of an experiment with locks.
 
-use super::trouble::Trouble;
+use super::live::{self, Group};
+use super::trouble::{Fault, Trouble};
 use super::workload::{Who, Workload};
+use crate::lists::Trace;
 use crate::membership::{ExperimentError, NODES_MAX};
+use crate::stream;
 use crate::topology::{Layout, Topology, TopologyError};
+use crate::world::id_of;
+use alloc::collections::BTreeSet;
 use consort_proto::mutex;
 use consort_proto::mutex::paper::{Config, Mode};
+use consort_proto::{Instant, NodeId, Rng};
 use core::time::Duration;
 
 /// Side of the area for one node, in metres; times the root of their number.
 const SIDE: f64 = 2.125;
 /// Radio range in metres.
 const RANGE: f64 = 4.0;
+/// How long a live group runs at most.
+const LIVE_MAX: Duration = Duration::from_secs(3600);
 
 /// Which lock.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,13 +58,16 @@ pub enum Transport {
     BestEffort,
 }
 
-/// What nodes list at the start.
+/// What nodes list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lists {
     /// Everybody.
     Full,
     /// Themselves, and each other node with this probability.
     Share(f64),
+    /// What real nodes list that run membership in the same places and meet the same faults; also later.
+    /// Whom a lock would name to membership is not told.
+    Live(Group),
 }
 
 /// The upper bound on the number of nodes that locks are given.
@@ -172,7 +183,55 @@ impl Params {
                 "the share of nodes that are listed must be between 0 and 1",
             )?;
         }
+        if let Lists::Live(_) = self.lists {
+            ensure(
+                self.limit <= LIVE_MAX,
+                "a live group runs for at most an hour",
+            )?;
+            ensure(
+                live::can_meet(&self.trouble),
+                "a live group meets churn, joins and partitions only",
+            )?;
+        }
         Ok(())
+    }
+
+    /// What the group that lists are taken from lists over time, if there is one.
+    pub(super) fn record(
+        &self,
+        faults: &[(Duration, Fault)],
+        seed: u64,
+    ) -> Result<Option<Trace>, ExperimentError> {
+        match self.lists {
+            Lists::Live(group) => live::record(self, group, faults, seed).map(Some),
+            Lists::Full | Lists::Share(_) => Ok(None),
+        }
+    }
+
+    /// What nodes list at the start, themselves included.
+    pub(super) fn lists(
+        &self,
+        trace: Option<&Trace>,
+        seed: u64,
+        present: &dyn Fn(usize) -> bool,
+    ) -> Vec<Vec<NodeId>> {
+        let mut rng = Rng::seed(seed, stream::LOCK_LISTS);
+        let changes = trace.into_iter().flat_map(Trace::changes);
+        let at_first = changes.take_while(|c| c.0 == Instant::ZERO);
+        let lacking: BTreeSet<(usize, usize)> = at_first
+            .filter(|c| !c.3)
+            .map(|(_, observer, subject, _)| (observer, subject))
+            .collect();
+        let list = |at: usize| {
+            let others = (0..self.nodes).filter(|&of| of == at || present(of));
+            let mut listed = |of: usize| match self.lists {
+                Lists::Full => true,
+                Lists::Share(share) => rng.chance(share) || of == at,
+                Lists::Live(_) => !lacking.contains(&(at, of)),
+            };
+            others.filter(|&of| listed(of)).map(id_of).collect()
+        };
+        (0..self.nodes).map(list).collect()
     }
 
     pub(super) fn layout(&self, seed: u64) -> Result<Layout, TopologyError> {

@@ -31,6 +31,8 @@ pub struct Report {
     pub sends_expected: f64,
     /// Mean time there and back between a requester and another node, without loss.
     pub round_trip: f64,
+    /// Mean share of the nodes that run which a node lists when it asks, itself included.
+    pub listed: f64,
     /// Entries while another node was inside.
     pub overlaps: u64,
     /// Entries whose token was not above all before it.

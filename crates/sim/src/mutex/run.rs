@@ -1,10 +1,11 @@
 //! One lock among many nodes, event by event.
 
 use super::actor::{Actor, Birth};
-use super::params::{Bound, Lists, Lock, Params};
+use super::params::{Bound, Lock, Params};
 use super::paths::Paths;
 use super::report::Report;
 use super::trouble::{Fault, Trouble};
+use crate::lists::Trace;
 use crate::membership::{ExperimentError, run_seed};
 use crate::stream;
 use crate::world::{addr_of, id_of};
@@ -118,6 +119,8 @@ pub(super) struct Run<'a, A: Actor, F> {
     choice: Rng,
     /// Whether a message's fate may depend on what happens meanwhile.
     pub(super) faulty: bool,
+    /// Whether lists are those of a live group, which notices what it notices.
+    pub(super) live: bool,
     pub(super) cut: Option<usize>,
     pub(super) alive: u32,
     arrivals_left: usize,
@@ -140,6 +143,8 @@ pub(super) struct Sums {
     pub(super) gap: Duration,
     pub(super) gaps: u32,
     pub(super) hops: u64,
+    listed: f64,
+    asked: u32,
 }
 
 impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
@@ -152,7 +157,9 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
         let nodes = params.nodes;
         let absent = params.trouble.absent(nodes);
         let present = |i: usize| !absent.contains(&i);
-        let lists = lists(params, seed, &present);
+        let faults = params.trouble.draw(nodes, params.limit, seed);
+        let trace = params.record(&faults, seed)?;
+        let lists = params.lists(trace.as_ref(), seed, &present);
         let host = |(i, list)| Host {
             core: make(Instant::ZERO, i, Life(1)),
             up: present(i),
@@ -175,7 +182,8 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             delay: Rng::seed(seed, stream::LOCK_DELAY),
             faults: Rng::seed(seed, stream::LOCK_FAULTS + 1000),
             choice: Rng::seed(seed, stream::LOCK_CHOICE),
-            faulty: params.trouble != Trouble::None,
+            faulty: params.trouble != Trouble::None || trace.is_some(),
+            live: trace.is_some(),
             cut: None,
             alive,
             arrivals_left: 0,
@@ -192,7 +200,15 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
         for node in (0..nodes).filter(|&i| present(i)) {
             run.begin(node);
         }
-        for (after, fault) in params.trouble.draw(nodes, params.limit, seed) {
+        // A process that starts has an empty list: that comes before its start.
+        for (at, observer, subject, listed) in trace.iter().flat_map(Trace::changes) {
+            let change = match listed {
+                true => Fault::List(observer, subject),
+                false => Fault::Unlist(observer, subject),
+            };
+            run.push(A::WARMUP + at.since(Instant::ZERO), Item::Strike(change));
+        }
+        for (after, fault) in faults {
             run.push(A::WARMUP + after, Item::Strike(fault));
         }
         let arrivals = params
@@ -244,6 +260,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
         let entries = report.entries as f64;
         report.wait = self.sums.wait.as_secs_f64() / entries;
         report.wait_client = self.sums.wait_client.as_secs_f64() / entries;
+        report.listed = self.sums.listed / f64::from(self.sums.asked);
         report.gap = self.sums.gap.as_secs_f64() / f64::from(self.sums.gaps);
         let hops = self.sums.hops as f64 / report.messages as f64;
         report.round_trip = hops * f64::from(self.params.hop_delay_ms - 1) / 1000.0;
@@ -320,6 +337,10 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             };
             self.tickets += 1;
             let (ticket, asked) = (self.tickets, self.now);
+            let up = |id: &&NodeId| self.hosts[index(**id)].up;
+            let listed = self.hosts[node].list.iter().filter(up).count();
+            self.sums.listed += listed as f64 / f64::from(self.alive);
+            self.sums.asked += 1;
             self.hosts[node]
                 .open
                 .insert(ticket, Open { arrived, asked });
@@ -370,7 +391,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
 }
 
 /// How a node appears to others.
-pub(super) fn sender(id: NodeId, life: Life) -> Sender {
+pub(crate) fn sender(id: NodeId, life: Life) -> Sender {
     Sender {
         id,
         life,
@@ -382,20 +403,6 @@ pub(super) fn sender(id: NodeId, life: Life) -> Sender {
         digest: 0,
         coordinate: None,
     }
-}
-
-/// What nodes list at the start, themselves included.
-fn lists(params: &Params, seed: u64, present: &dyn Fn(usize) -> bool) -> Vec<Vec<NodeId>> {
-    let mut rng = Rng::seed(seed, stream::LOCK_LISTS);
-    let list = |at: usize| {
-        let others = (0..params.nodes).filter(|&of| of == at || present(of));
-        let mut listed = |of: usize| match params.lists {
-            Lists::Full => true,
-            Lists::Share(share) => rng.chance(share) || of == at,
-        };
-        others.filter(|&of| listed(of)).map(id_of).collect()
-    };
-    (0..params.nodes).map(list).collect()
 }
 
 /// The number of a simulated node.

@@ -104,9 +104,10 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         self.tell(node, true);
     }
 
-    /// Everybody notices before long; the bound on their number follows at once where it does.
+    /// Everybody notices before long, unless lists are a live group's; the bound on their number follows at once where it does.
     fn tell(&mut self, of: usize, there: bool) {
-        for at in (0..self.hosts.len()).filter(|&at| at != of) {
+        let nodes = if self.live { 0 } else { self.hosts.len() };
+        for at in (0..nodes).filter(|&at| at != of) {
             let after = notice(&mut self.faults);
             self.push(after, Item::Notice { at, of, there });
         }
@@ -120,6 +121,9 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
     }
 
     fn tell_across(&mut self, cut: usize, there: bool) {
+        if self.live {
+            return;
+        }
         for at in 0..self.hosts.len() {
             for of in (0..self.hosts.len()).filter(|&of| (at < cut) != (of < cut)) {
                 let after = notice(&mut self.faults);

@@ -48,7 +48,8 @@ impl Actor for Mutex {
         let order = Order::SetPlace(place.min(PLACES - 1));
         self.on_input(cx, peers, Input::Order(order));
         for &(id, life) in birth.members {
-            self.change(cx, peers, Change::Added(id, life));
+            let how = Arrival::Joined;
+            self.on_input(cx, peers, Input::Member(Membership::Up { id, life, how }));
         }
         // The clock that rides on membership traffic where locks are in use.
         if let Some(&(id, life)) = birth.members.first() {
@@ -94,6 +95,10 @@ impl Actor for Mutex {
             Change::Size => return,
         };
         self.on_input(cx, peers, Input::Member(event));
+        // As at the start: who began with an empty list hears of it now.
+        if let Change::Added(id, life) = change {
+            self.on_msg(cx, peers, sender(id, life), Msg::Clock(0));
+        }
     }
 
     fn happened(event: &Event) -> Happened {

@@ -1,4 +1,4 @@
-//! Candidates that stand by how central they are.
+//! Candidates that stand by how central they are, or by how rarely they fail.
 
 use super::*;
 
@@ -10,7 +10,14 @@ const CENTRAL: Candidacy = Candidacy {
 
 impl Bench {
     fn centrality(&mut self, level: u8) -> Effects {
-        self.step(|e, cx, view| e.on_input(cx, view, Input::Centrality(level)))
+        self.levels(Levels {
+            centrality: level,
+            reliability: 3,
+        })
+    }
+
+    fn levels(&mut self, levels: Levels) -> Effects {
+        self.step(|e, cx, view| e.on_input(cx, view, Input::Levels(levels)))
     }
 
     /// What membership is told to announce.
@@ -83,4 +90,33 @@ fn standing_again_the_same_way_changes_nothing_and_by_attribute_ends_it() {
     assert_eq!(bench.announced(), 77);
     bench.wait(ms(60_000));
     assert_eq!(bench.timer(TimerKind::Level), []);
+}
+
+#[test]
+fn who_stands_by_its_reliability_tells_what_others_say_of_it() {
+    let mut bench = Bench::new(1, 3, 1);
+    let levels = |centrality, reliability| Levels {
+        centrality,
+        reliability,
+    };
+    bench.levels(levels(1, 6));
+    let reliable = Candidacy {
+        rank_by: RankBy::Reliability,
+        ..CENTRAL
+    };
+    bench.order(Order::Campaign(E, reliable));
+    assert_eq!(bench.announced(), 6);
+    bench.wait(ms(60_000));
+    let kind = TimerKind::Level;
+    let nothing = [Effect::CancelTimer(Timer { election: E, kind })];
+    assert_eq!(
+        bench.levels(levels(9, 6)),
+        nothing,
+        "its place does not count"
+    );
+    let due = bench.now + Duration::from_secs(5);
+    assert_eq!(bench.levels(levels(9, 4)), [level_timer(due)]);
+    bench.wait(ms(5000));
+    bench.timer(TimerKind::Level);
+    assert_eq!(bench.announced(), 4);
 }

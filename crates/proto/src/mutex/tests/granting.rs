@@ -313,6 +313,49 @@ fn many_contenders_are_named_in_pieces_and_none_is_left_out() {
     }
 }
 
+/// Who waits may be named by another piece of a later answer: pieces of two would leave it out.
+#[test]
+fn pieces_of_two_answers_to_one_attempt_are_not_mixed() {
+    let mut c = Cluster::new(6);
+    for host in c.hosts.values_mut() {
+        host.mutex.shared.frames_max = 150;
+    }
+    let held = c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.acquire(3);
+    c.deliver_all();
+    c.acquire(4);
+    let asked = c.take(|p| p.from.id == id(4) && p.to == id(5));
+    c.wire.clear();
+    let answer = |c: &mut Cluster| {
+        c.deliver(asked[0].clone());
+        c.take(|p| p.from.id == id(5) && p.to == id(4))
+    };
+    let first = answer(&mut c);
+    // One goes and one comes: there are as many names as before, in other places.
+    c.release(1, held);
+    let gone = c.take(|p| is_release(&p.msg) && p.to == id(5));
+    c.acquire(6);
+    let come = c.take(|p| is_request(&p.msg) && p.to == id(5));
+    gone.into_iter().chain(come).for_each(|p| c.deliver(p));
+    c.wire.clear();
+    let second = answer(&mut c);
+    assert_eq!((first.len(), second.len()), (3, 3));
+    let mixed = first[..1].iter().chain(&second[1..]).cloned();
+    mixed.for_each(|p| c.deliver(p));
+    let witness = |c: &Cluster| c.lock_at(4).own.as_ref().unwrap().asked[&id(5)].wit.clone();
+    assert_eq!(witness(&c), None);
+    c.deliver(second[0].clone());
+    let names: Vec<u64> = witness(&c)
+        .unwrap()
+        .names
+        .iter()
+        .map(|n| n.req.node.0)
+        .collect();
+    assert_eq!(names, [2, 3, 6]);
+}
+
 #[test]
 fn an_answer_with_a_piece_missing_does_not_count() {
     let mut c = Cluster::new(5);

@@ -71,6 +71,28 @@ fn the_raised_token_of_a_holder_that_crashed_is_not_used_again() {
     assert!(c.token(3).unwrap() > used);
 }
 
+/// H8: nobody says which token a dead holder used. Its witness does, once it forgets the request.
+#[test]
+fn the_token_of_a_dead_holder_is_above_what_an_earlier_request_may_use() {
+    let mut c = Cluster::new(3);
+    c.host(2).mutex.shared.clock = 1_000_000;
+    // Node 1 asks by its slow clock, but nobody hears it before the holder has been dead for a lease.
+    c.acquire(1);
+    c.wire.clear();
+    c.acquire(2);
+    c.take(|p| p.to == id(1));
+    c.deliver_all();
+    let used = c.token(2).unwrap();
+    c.hosts.remove(&id(2));
+    c.pass_but(secs(13), &[id(1)]);
+    assert_eq!(c.host(3).mutex.witnessed(lock()), 0, "it is forgotten");
+    c.pass(secs(3));
+    assert_eq!(c.holders(), [1]);
+    assert!(c.token(1).unwrap() > used, "{:?}", c.token(1));
+    assert_eq!(c.host(1).mutex.stats().claims, 1);
+    assert!(c.lock_at(1).own.as_ref().unwrap().prio < used);
+}
+
 /// A12: a cancelled request may come after one whose release was lost: it carries the floor of that.
 #[test]
 fn a_cancel_carries_the_floor_of_what_was_held_before() {

@@ -57,3 +57,20 @@ fn who_closes_an_election_leads_no_more_and_says_so_at_once() {
     // Equally far from the others; the greater id decides.
     assert_eq!(world.leaders(), [3, 3, 3]);
 }
+
+#[test]
+fn who_acts_knows_itself_as_the_leader_by_the_same_claim() {
+    let mut world = World::new(3, 4, Config::default());
+    world.line(&[0, 1, 2]);
+    let mut acted = false;
+    for _ in 0..3000 {
+        world.run(ms(1));
+        let standing = world.hosts[1].omega.standing(id(1), world.now, ELECTION);
+        let standing = standing.unwrap();
+        if standing.acting.is_some() {
+            acted = true;
+            assert_eq!(standing.leader.unwrap().claim, standing.acting);
+        }
+    }
+    assert!(acted);
+}

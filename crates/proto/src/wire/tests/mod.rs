@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::id::{Incarnation, Life, NodeId};
 use crate::membership::{Accusation, Coordinate, Meta, Msg, Precedence, Record, Status};
 use crate::node::{Identity, Node};
+use crate::reliability::{Counted, Report};
 use crate::time::Instant;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -126,12 +127,28 @@ fn msg() -> impl Strategy<Value = Msg> {
     ]
 }
 
+fn report() -> impl Strategy<Value = Report> {
+    let life = prop_oneof![9..12_u64, any::<u64>()].prop_map(Life);
+    (0..5_u64, life, any::<u32>(), any::<u64>(), any::<u64>()).prop_map(
+        |(id, life, incarnation, failures, exposure_ms)| Report {
+            id: NodeId(id),
+            counted: Counted {
+                life,
+                incarnation: Incarnation(incarnation),
+            },
+            failures,
+            exposure_ms,
+        },
+    )
+}
+
 fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![
         msg().prop_map(Frame::Membership),
         election::msg().prop_map(Frame::Election),
         mutex::msg().prop_map(Frame::Mutex),
         omega::msg().prop_map(Frame::Omega),
+        report().prop_map(Frame::Reliability),
     ]
 }
 

@@ -11,11 +11,9 @@
 //! has counted UNHEALTH suspicions of it. Nodes are numbered from 0 in order of hash. Before the first
 //! line about it, everybody lists everybody as alive with unhealth 0.
 
-use super::group::{group, record};
-use super::params::Params;
-use crate::membership::{ExperimentError, NODES_MAX};
+use crate::membership::NODES_MAX;
 use crate::topology::Point;
-use crate::units::{TU_US, at_tu};
+use crate::units::TU_US;
 use consort_proto::Instant;
 use core::fmt::Write;
 
@@ -24,7 +22,7 @@ const ROWS_MAX: usize = 20_000_000;
 
 /// How a node is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     Alive,
     Suspect,
     Down,
@@ -40,21 +38,21 @@ impl Standing {
 
 /// One change of one list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) at: Instant,
-    pub(super) observer: usize,
-    pub(super) subject: usize,
-    pub(super) standing: Standing,
-    pub(super) unhealth: u32,
+pub(crate) struct Row {
+    pub(crate) at: Instant,
+    pub(crate) observer: usize,
+    pub(crate) subject: usize,
+    pub(crate) standing: Standing,
+    pub(crate) unhealth: u32,
 }
 
 /// Views of a group over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    pub(super) nodes: usize,
+    pub(crate) nodes: usize,
     /// Where they are; empty when the trace does not say.
-    pub(super) points: Vec<Point>,
-    pub(super) rows: Vec<Row>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// Why a text is no trace.
@@ -92,20 +90,6 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Records the views of a live group from the end of its warm-up on.
-    pub fn record(params: &Params, seed: u64, span: f64) -> Result<Trace, ExperimentError> {
-        params.check()?;
-        let mut engine = group(params, seed)?;
-        engine.run_until(at_tu(params.warmup))?;
-        let points = engine.world().net().layout().points.clone();
-        let rows = record(&mut engine, at_tu(params.warmup + span))?;
-        Ok(Trace {
-            nodes: params.nodes,
-            points,
-            rows,
-        })
-    }
-
     /// How many nodes it has.
     pub fn nodes(&self) -> usize {
         self.nodes
@@ -121,8 +105,15 @@ impl Trace {
         self.rows.is_empty()
     }
 
+    /// Changes in order of time: when, whose list, about whom, and whether it is on it from then on.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, usize, usize, bool)> + '_ {
+        let listed = |row: &Row| row.standing != Standing::Down;
+        let rows = self.rows.iter();
+        rows.map(move |row| (row.at, row.observer, row.subject, listed(row)))
+    }
+
     /// Time of the last change.
-    pub(super) fn span(&self) -> Instant {
+    pub(crate) fn span(&self) -> Instant {
         self.rows.last().map_or(Instant::ZERO, |row| row.at)
     }
 

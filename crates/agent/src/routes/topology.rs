@@ -1,0 +1,32 @@
+//! Requests about who hears whom.
+
+use super::{Served, answer};
+use crate::api::TopologyView;
+use crate::error::ApiError;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+
+/// The routes.
+pub(super) fn router() -> Router<Served> {
+    Router::new().route("/v1/topology", get(topology))
+}
+
+async fn topology(State(served): State<Served>) -> Result<Json<TopologyView>, ApiError> {
+    let Some(status) = answer(served.node.topology()).await? else {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "no_topology",
+            "this agent does not look for neighbours; start it with --topology or --peer, or with a \
+             [topology] table in its file",
+        ));
+    };
+    let elections = answer(served.node.elections()).await?;
+    let by_component = elections.iter().filter(|e| e.scope.is_some());
+    let leaders: Vec<_> = by_component
+        .filter_map(|e| Some((e.election.to_string(), e.leader.as_ref()?.id)))
+        .collect();
+    let name = served.node.name();
+    Ok(Json(TopologyView::new(&status, name, &leaders)))
+}
