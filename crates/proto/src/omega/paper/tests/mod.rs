@@ -200,7 +200,7 @@ impl Net {
 
     /// Everything arrives in order, and every update is sent.
     fn settle(&mut self) {
-        loop {
+        for _ in 0..10_000 {
             let tick = self.timers.keys().find(|(_, timer)| *timer == Timer::Tick);
             if !self.flights.is_empty() {
                 let Flight { from, to, msg, .. } = self.flights.remove(0);
@@ -211,6 +211,7 @@ impl Net {
                 return;
             }
         }
+        panic!("never at rest: {} messages under way", self.flights.len());
     }
 
     /// Starts all clocks.
