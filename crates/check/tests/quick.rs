@@ -83,7 +83,7 @@ fn random_walks_find_every_flaw_of_a_lock() {
         };
         let flawed = Walk {
             seed: 0,
-            walks: 20_000,
+            walks: 40_000,
             steps: 400,
             flaw: Some(flaw),
             watch: schedule.group.watch,
