@@ -21,6 +21,7 @@ pub mod election;
 pub mod engine;
 pub mod fault;
 pub mod membership;
+pub mod mobility;
 pub mod mutex;
 pub mod net;
 pub mod oracle;
@@ -82,6 +83,8 @@ pub mod stream {
     pub const LOCK_LISTS: u64 = 125;
     /// What locks draw themselves.
     pub const LOCK_CHOICE: u64 = 126;
+    /// How nodes move.
+    pub const MOBILITY: u64 = 131;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }
