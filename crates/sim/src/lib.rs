@@ -27,6 +27,7 @@ pub mod net;
 pub mod oracle;
 mod pool;
 pub mod queue;
+pub mod radio;
 pub mod report;
 pub mod routes;
 pub mod topology;
@@ -85,6 +86,12 @@ pub mod stream {
     pub const LOCK_CHOICE: u64 = 126;
     /// How nodes move.
     pub const MOBILITY: u64 = 131;
+    /// Countdowns of radios, and latencies of the medium without any.
+    pub const RADIO: u64 = 132;
+    /// Which receptions are lost by chance.
+    pub const RADIO_LOSS: u64 = 133;
+    /// Walls between nodes that move.
+    pub const SHADOWING: u64 = 134;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }
