@@ -94,6 +94,16 @@ pub enum Event {
         /// By which it led.
         token: Token,
     },
+    /// A node and this one hear each other directly.
+    LinkUp {
+        /// Which node.
+        id: NodeId,
+    },
+    /// They do no more.
+    LinkDown {
+        /// Which node.
+        id: NodeId,
+    },
     /// This node held a lock and lost it before it was released. Grants and releases are no events: there
     /// can be thousands in a second, and slow subscribers would miss the rest.
     LockLost {
@@ -127,6 +137,8 @@ impl Event {
             }
             // Passed on by the task to whom it concerns.
             consort_proto::Event::Lock(_) => None,
+            consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
+            consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),
         }
     }
 

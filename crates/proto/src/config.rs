@@ -5,6 +5,7 @@ use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
 use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
 use crate::mutex::{self, Bound};
+use crate::omega;
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
 use core::fmt;
@@ -27,6 +28,8 @@ pub struct Config {
     pub election: election::Config,
     /// Whose turn it is.
     pub mutex: mutex::Config,
+    /// Who hears whom, and who is in the middle.
+    pub omega: omega::Config,
 }
 
 impl Default for Config {
@@ -38,6 +41,7 @@ impl Default for Config {
             membership: membership::Config::default(),
             election: election::Config::default(),
             mutex: mutex::Config::default(),
+            omega: omega::Config::default(),
         }
     }
 }
@@ -123,6 +127,12 @@ impl From<Profile> for Config {
                 config.mutex.retry = Duration::from_secs(30);
                 config.mutex.ttl = Duration::from_secs(600);
                 config.mutex.ttl_max = Duration::from_secs(600);
+                config.omega.hello_period = Duration::from_secs(60);
+                config.omega.hello_stretch = 4;
+                config.omega.airtime = Duration::from_millis(400);
+                config.omega.summary_every = Duration::from_secs(120);
+                config.omega.messages_max = 1;
+                config.omega.claim_after = Duration::from_secs(120);
             }
         }
         config
@@ -192,6 +202,15 @@ pub enum ConfigError {
     /// Nothing can be held with none of them.
     #[error("mutex: locks_max, contenders_max and waiters_max must be at least 1, retry above 0")]
     LockLimits,
+    /// Neighbours need time to answer, and a datagram has to hold a few of them.
+    #[error("omega.hello_period must be between 10 ms and 1 hour, omega.hello_misses at least 1")]
+    HelloPeriod,
+    /// A link that is let in must not be thrown out at once.
+    #[error("omega.quality_drop must be below omega.quality_admit, which is at most 100")]
+    LinkQuality,
+    /// Nothing can be known with none of them.
+    #[error("omega: messages_max, records_max, links_max and elections_max must be at least 1")]
+    TopologyLimits,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -202,6 +221,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_election()?;
         self.check_mutex()?;
+        self.check_omega()?;
         let m = &self.membership;
         let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
         let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
@@ -272,6 +292,22 @@ impl Config {
         let limits = [m.locks_max, m.contenders_max, m.waiters_max];
         if limits.contains(&0) || m.retry.is_zero() {
             return Err(ConfigError::LockLimits);
+        }
+        Ok(())
+    }
+
+    fn check_omega(&self) -> Result<(), ConfigError> {
+        let o = &self.omega;
+        let periods = Duration::from_millis(10)..=Duration::from_secs(3600);
+        if !periods.contains(&o.hello_period) || o.hello_misses == 0 {
+            return Err(ConfigError::HelloPeriod);
+        }
+        if o.quality_drop >= o.quality_admit || o.quality_admit > 100 {
+            return Err(ConfigError::LinkQuality);
+        }
+        if [o.records_max, o.links_max].contains(&0) || o.messages_max == 0 || o.elections_max == 0
+        {
+            return Err(ConfigError::TopologyLimits);
         }
         Ok(())
     }

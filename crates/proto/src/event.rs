@@ -1,6 +1,6 @@
 //! What a node tells its application.
 
-use crate::{election, membership, mutex};
+use crate::{NodeId, election, membership, mutex};
 
 /// A fact for the application, in the order it became true at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,4 +11,11 @@ pub enum Event {
     Election(election::Event),
     /// A lock changed.
     Lock(mutex::Event),
+    /// A node and this one hear each other, or do no more.
+    Link {
+        /// Which node.
+        id: NodeId,
+        /// Whether they do.
+        up: bool,
+    },
 }

@@ -20,6 +20,7 @@ mod id;
 pub mod membership;
 pub mod mutex;
 mod node;
+pub mod omega;
 mod protocol;
 mod rng;
 mod stats;

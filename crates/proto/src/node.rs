@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{self, Coordinate, Membership, Meta};
 use crate::mutex::{self, Mutex, Peers};
+use crate::omega::{self, Omega};
 use crate::protocol::{Cx, Destination, Effect, EffectOf, Fact, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::stats::Stats;
@@ -40,6 +41,7 @@ pub struct Node {
     membership: Layer<Membership>,
     election: Layer<Election>,
     mutex: Layer<Mutex>,
+    omega: Layer<Omega>,
     io: Io,
 }
 
@@ -69,6 +71,8 @@ struct Io {
     changes: VecDeque<membership::Event>,
     /// What elections want of membership.
     wishes: VecDeque<Report>,
+    /// A later life that others remember of this node.
+    outlived: Option<Life>,
     facts: VecDeque<Fact>,
     inbox: Datagram,
     stats: Stats,
@@ -88,6 +92,7 @@ enum Key {
     Membership(membership::Timer),
     Election(election::Timer),
     Mutex(mutex::Timer),
+    Omega(omega::Timer),
 }
 
 impl Node {
@@ -122,6 +127,11 @@ impl Node {
                 rng: mutex::stream(seed, id),
                 effects: Vec::new(),
             },
+            omega: Layer {
+                state: Omega::new(config.omega, frames_max, life),
+                rng: omega::stream(seed, id),
+                effects: Vec::new(),
+            },
             io: Io {
                 me: id,
                 group,
@@ -134,12 +144,16 @@ impl Node {
                 events: VecDeque::new(),
                 changes: VecDeque::new(),
                 wishes: VecDeque::new(),
+                outlived: None,
                 facts: VecDeque::new(),
                 inbox: Datagram::default(),
                 stats: Stats::default(),
             },
         };
         node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
+        if node.omega.state.config().enabled {
+            node.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Start));
+        }
         node.flush(now);
         Ok(node)
     }
@@ -164,9 +178,19 @@ impl Node {
         &self.mutex.state
     }
 
+    /// Who hears whom, as this node sees it.
+    pub fn omega(&self) -> &Omega {
+        &self.omega.state
+    }
+
     /// How an election stands at this node.
     pub fn standing(&self, now: Instant, election: ElectionId) -> Option<Standing> {
         let membership = &self.membership.state;
+        if let Some(standing) = self.omega.state.standing(self.io.me, now, election) {
+            return Some(Standing::by_component(
+                self.io.me, now, membership, &standing,
+            ));
+        }
         self.election
             .state
             .standing(self.io.me, now, membership, election)
@@ -174,6 +198,9 @@ impl Node {
 
     /// All candidates of an election as this node lists them, the best first.
     pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
+        if self.omega.state.holds(election) {
+            return self.omega.state.candidates(election);
+        }
         let membership = &self.membership.state;
         self.election
             .state
@@ -186,6 +213,7 @@ impl Node {
             membership: *self.membership.state.stats(),
             election: *self.election.state.stats(),
             mutex: *self.mutex.state.stats(),
+            omega: *self.omega.state.stats(),
             ..self.io.stats
         }
     }
@@ -243,6 +271,9 @@ impl Node {
                     self.relay(now);
                     self.step_mutex(now, |m, cx, peers| m.on_msg(cx, peers, from, msg));
                 }
+                Frame::Omega(msg) => {
+                    self.step_omega(now, |o, cx| o.on_msg(cx, (), from, msg));
+                }
             }
         }
         let to = from.reply_to();
@@ -269,6 +300,9 @@ impl Node {
                     self.relay(now);
                     self.step_mutex(now, |m, cx, peers| m.on_timer(cx, peers, timer));
                 }
+                Key::Omega(timer) => {
+                    self.step_omega(now, |o, cx| o.on_timer(cx, (), timer));
+                }
             }
         }
         self.flush(now);
@@ -286,9 +320,14 @@ impl Node {
                     m.on_input(cx, peers, mutex::Input::Leave)
                 });
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, goodbye));
+                self.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Leave));
                 Input::Leave
             }
             Command::Election(order) => {
+                if let Some(input) = self.by_component(order) {
+                    self.step_omega(now, |o, cx| o.on_input(cx, (), input));
+                    return self.flush(now);
+                }
                 let order = election::Input::Order(order);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, order));
                 return self.flush(now);
@@ -402,6 +441,49 @@ impl Node {
         );
     }
 
+    fn step_omega(&mut self, now: Instant, f: impl FnOnce(&mut Omega, &mut Cx<'_, Omega>)) {
+        let life = self.membership.state.life();
+        self.omega.step(
+            &mut self.io,
+            now,
+            Frame::Omega,
+            Key::Omega,
+            f,
+            |io, event| {
+                let event = match event {
+                    omega::Event::LinkUp(id) => Event::Link { id, up: true },
+                    omega::Event::LinkDown(id) => Event::Link { id, up: false },
+                    omega::Event::Outlived(life) => {
+                        io.outlived = Some(life);
+                        return;
+                    }
+                    event => match election::Event::by_component(io.me, life, event) {
+                        Some(event) => Event::Election(event),
+                        None => return,
+                    },
+                };
+                io.events.push_back(event);
+            },
+        );
+    }
+
+    /// What an order means to elections by component; `None` when it is about another election.
+    fn by_component(&self, order: election::Order) -> Option<omega::Input> {
+        use election::{Mode, Order};
+        let held = |id| self.omega.state.holds(id);
+        match order {
+            Order::Open(id, policy) if policy.mode == Mode::Component => {
+                Some(omega::Input::Open(id))
+            }
+            Order::Campaign(id, how) if held(id) => {
+                Some(omega::Input::Campaign(id, how.class, how.attribute))
+            }
+            Order::Withdraw(id) if held(id) => Some(omega::Input::Withdraw(id)),
+            Order::Resign(id, _) if held(id) => Some(omega::Input::Resign(id)),
+            _ => None,
+        }
+    }
+
     /// Tells elections what changed below, and membership what they want of it, until both are done.
     /// It ends: no wish changes the member list, other than by what others answer later.
     fn relay(&mut self, now: Instant) {
@@ -424,6 +506,12 @@ impl Node {
                     let input = election::Input::Stands;
                     self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
                 }
+            } else if let Some(life) = self.io.outlived.take() {
+                let input = membership::Input::Outlive(life);
+                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+            } else if self.omega.state.life() < self.membership.state.life() {
+                let input = omega::Input::Life(self.membership.state.life());
+                self.step_omega(now, |o, cx| o.on_input(cx, (), input));
             } else if self.mutex.state.life() != self.membership.state.life() {
                 let input = mutex::Input::Life(self.membership.state.life());
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
@@ -450,6 +538,7 @@ impl Node {
             election,
             mutex,
             io,
+            ..
         } = self;
         let claims = election.state.beacon().map(Frame::Election);
         let clock = mutex.state.beacon().map(Frame::Mutex);

@@ -27,4 +27,6 @@ pub struct Stats {
     pub election: crate::election::Stats,
     /// Of locks.
     pub mutex: crate::mutex::Stats,
+    /// Of the topology.
+    pub omega: crate::omega::Stats,
 }

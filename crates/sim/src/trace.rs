@@ -99,6 +99,7 @@ fn words(event: &Event) -> (u64, u64, u64) {
         Event::Membership(event) => event,
         Event::Election(event) => return election_words(event),
         Event::Lock(event) => return lock_words(event),
+        Event::Link { id, up } => return (8, id.0, u64::from(*up)),
     };
     let (kind, a, b) = match *event {
         E::Up { id, life, how } => {

@@ -87,9 +87,22 @@ pub enum Preempt {
     },
 }
 
+/// Among whom a leader is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// One leader for the whole group, as far as lists reach.
+    #[default]
+    Group,
+    /// One leader for every connected component of the network, in the middle of it; see
+    /// [`crate::omega`]. Of the rest of the policy nothing applies.
+    Component,
+}
+
 /// How one election is held, when this node holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
+    /// Among whom a leader is chosen.
+    pub mode: Mode,
     /// Tell the best candidate so far at once, and correct later (Optimistic, Hybrid).
     pub stream: bool,
     /// Avoid candidates that members find unhealthy (Preferred, Hybrid).

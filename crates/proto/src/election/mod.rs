@@ -15,6 +15,7 @@
 
 mod answer;
 mod claim;
+mod component;
 mod config;
 mod estimate;
 mod event;
@@ -31,7 +32,8 @@ mod tests;
 mod view;
 
 pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
-pub use config::{Candidacy, Config, Policy, Preempt, Quorum};
+pub use component::Scope;
+pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
@@ -161,6 +163,8 @@ pub struct Standing {
     pub silent_per_mille: u16,
     /// Members that this node lists, itself included.
     pub known: usize,
+    /// For whom the leader was chosen, when it is not the whole group.
+    pub scope: Option<Scope>,
 }
 
 /// All elections at one node.
@@ -240,6 +244,7 @@ impl Election {
             churn: race.estimate.summary(self.config.quorum, inherited),
             silent_per_mille: race.estimate.silent_per_mille,
             known: env.size(),
+            scope: None,
         })
     }
 

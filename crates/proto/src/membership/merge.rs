@@ -482,8 +482,20 @@ impl Membership {
         }
         self.repairs.rotate_left(1);
         self.repairs[2] = Some(cx.now);
+        let random = cx.rng.bits32() as u16;
+        self.begin_life(cx, said.life.next(random));
+    }
+
+    /// Takes a later life that another layer has begun.
+    pub(super) fn outlive(&mut self, cx: &mut MembershipCx<'_>, life: Life) {
+        if life > self.life {
+            self.begin_life(cx, life);
+        }
+    }
+
+    fn begin_life(&mut self, cx: &mut MembershipCx<'_>, life: Life) {
         self.stats.life_repairs += 1;
-        self.life = said.life.next(cx.rng.bits32() as u16);
+        self.life = life;
         self.incarnation = Incarnation(0);
         cx.persist(Fact::Life(self.life));
         self.spread(cx.now, cx.me, cx.me, Urgency::Arrival);

@@ -74,6 +74,8 @@ pub enum Input {
     Restore(Vec<Record>),
     /// Say goodbye.
     Leave,
+    /// Another layer found records of a later life of this node, and took this one above it.
+    Outlive(Life),
     /// Announce another name or other tags.
     SetMeta(Meta),
     /// Announce in which elections this node stands.
@@ -596,6 +598,7 @@ impl Protocol for Membership {
             Input::Join(seeds) => self.join(cx, seeds),
             Input::Restore(records) => self.restore(cx, records),
             Input::Leave => self.leave(cx),
+            Input::Outlive(life) => self.outlive(cx, life),
             Input::SetMeta(meta) => {
                 let campaigns = self.meta.campaigns.clone();
                 self.set_meta(cx, Meta { campaigns, ..meta });

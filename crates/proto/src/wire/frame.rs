@@ -1,7 +1,7 @@
 //! One frame: a layer, a length, a body.
 
 use super::WireError;
-use crate::{election, membership, mutex};
+use crate::{election, membership, mutex, omega};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
 use serde::Serialize;
@@ -16,11 +16,14 @@ pub enum Frame {
     Election(election::Msg),
     /// Of locks.
     Mutex(mutex::Msg),
+    /// Of the topology.
+    Omega(omega::Msg),
 }
 
 const MEMBERSHIP: u8 = 0;
 const ELECTION: u8 = 1;
 const MUTEX: u8 = 2;
+const OMEGA: u8 = 3;
 
 /// Longest body: lengths are one or two bytes of varint.
 const BODY_MAX: usize = (1 << 14) - 1;
@@ -32,6 +35,7 @@ impl Frame {
             Frame::Membership(msg) => frame_len(msg),
             Frame::Election(msg) => frame_len(msg),
             Frame::Mutex(msg) => frame_len(msg),
+            Frame::Omega(msg) => frame_len(msg),
         }
     }
 
@@ -40,6 +44,7 @@ impl Frame {
             Frame::Membership(msg) => encode_body(MEMBERSHIP, msg, out),
             Frame::Election(msg) => encode_body(ELECTION, msg, out),
             Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
+            Frame::Omega(msg) => encode_body(OMEGA, msg, out),
         }
     }
 
@@ -53,6 +58,7 @@ impl Frame {
             MEMBERSHIP => decode_body(body).map(Frame::Membership),
             ELECTION => decode_body(body).map(Frame::Election),
             MUTEX => decode_body(body).map(Frame::Mutex),
+            OMEGA => decode_body(body).map(Frame::Omega),
             _ => None,
         };
         Ok((frame, after))
@@ -65,7 +71,7 @@ pub(crate) fn frame_len<T: Serialize>(msg: &T) -> usize {
     1 + length_len(body) + body
 }
 
-fn body_len<T: Serialize>(msg: &T) -> usize {
+pub(crate) fn body_len<T: Serialize>(msg: &T) -> usize {
     // Sizing cannot fail: the flavour has no end, and our types have no custom serialisation.
     postcard::serialize_with_flavor(msg, Size::default()).unwrap_or(BODY_MAX)
 }

@@ -21,7 +21,7 @@ mod frame;
 mod header;
 
 pub use frame::Frame;
-pub(crate) use frame::frame_len;
+pub(crate) use frame::{body_len, frame_len};
 pub use header::{HEADER_LEN, HEADER_MAX, Header, VERSION};
 
 use alloc::vec::Vec;

@@ -11,7 +11,7 @@ use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
 use crate::world::{HostState, Start, World, WorldConfig};
-use consort_proto::election::{Policy, Preempt, Quorum};
+use consort_proto::election::{Mode, Policy, Preempt, Quorum};
 use consort_proto::membership::JoinState;
 use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
@@ -260,6 +260,7 @@ impl Elections {
                 _ => Preempt::Never,
             };
             let policy = Policy {
+                mode: Mode::Group,
                 stream: rng.below(2) == 0,
                 health: rng.below(2) == 0,
                 replace_unhealthy: rng.below(4) == 0,

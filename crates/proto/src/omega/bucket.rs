@@ -1,0 +1,59 @@
+//! A limit on messages per second.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Lets so many messages pass in a second, and as many at once after a while of silence.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    /// Time between two messages in the long run.
+    every: Duration,
+    burst: u32,
+    /// When it would be full.
+    full_at: Instant,
+}
+
+impl Bucket {
+    pub(super) fn new(per_second: u32) -> Bucket {
+        Bucket {
+            every: Duration::from_secs(1) / per_second.max(1),
+            burst: per_second.max(1),
+            full_at: Instant::ZERO,
+        }
+    }
+
+    /// When the next message may go.
+    pub(super) fn ready_at(&self) -> Instant {
+        let spare = self.every * (self.burst - 1);
+        Instant::ZERO + self.full_at.since(Instant::ZERO).saturating_sub(spare)
+    }
+
+    /// Lets a message pass, if it may.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        if self.ready_at() > now {
+            return false;
+        }
+        self.full_at = self.full_at.max(now) + self.every;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let mut bucket = Bucket::new(20);
+        let at = Instant::ZERO + Duration::from_secs(9);
+        let passed = (0..50).filter(|_| bucket.take(at)).count();
+        assert_eq!(passed, 20);
+        assert_eq!(bucket.ready_at(), at + Duration::from_millis(50));
+        let later = at + Duration::from_secs(1);
+        let passed = (0..100)
+            .filter(|&ms| bucket.take(at + Duration::from_millis(ms * 10)))
+            .count();
+        assert_eq!(passed, 19);
+        assert!(bucket.take(later));
+    }
+}

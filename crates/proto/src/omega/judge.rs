@@ -1,0 +1,79 @@
+//! Who leads a component: a pure function of its records.
+
+use super::record::{Record, Seat};
+use crate::election::CLASS_NEVER;
+use crate::id::{ElectionId, Life, NodeId};
+use core::cmp::Reverse;
+
+/// A member of the component that stands in an election.
+#[derive(Clone, Copy, Debug)]
+struct Candidate<'a> {
+    record: &'a Record,
+    seat: &'a Seat,
+    farness: u32,
+}
+
+impl Candidate<'_> {
+    /// The smallest is best: class, then the middle, then the attribute, then the greatest id.
+    fn order(&self) -> (u8, u32, u32, Reverse<NodeId>) {
+        let Seat {
+            class, attribute, ..
+        } = *self.seat;
+        (class, self.farness, attribute, Reverse(self.record.id))
+    }
+}
+
+/// Who leads, and by what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Chosen {
+    /// Who.
+    pub id: NodeId,
+    /// In which life.
+    pub life: Life,
+    /// Its claim, once it has one.
+    pub claim: Option<u32>,
+    /// Sum of its distances to all others.
+    pub farness: u32,
+}
+
+/// The leader by `records` of one component, each with the sum of its distances.
+///
+/// The best candidate leads, unless one of its class that claimed the lead before is not farther from the
+/// others by more than `hysteresis` percent. Claims are part of the records, so those who know the same
+/// choose the same (G3), and neither writing the winner's claim nor deleting another changes the winner.
+pub fn leader<'a>(
+    records: impl Iterator<Item = (&'a Record, u32)> + Clone,
+    election: ElectionId,
+    hysteresis: u32,
+) -> Option<Chosen> {
+    let candidates = records.filter_map(|(record, farness)| {
+        let seat = record.seat(election)?;
+        (seat.class != CLASS_NEVER).then_some(Candidate {
+            record,
+            seat,
+            farness,
+        })
+    });
+    let best = candidates.clone().min_by_key(Candidate::order)?;
+    let (class, farness) = (best.seat.class, u64::from(best.farness));
+    let near_enough =
+        |c: &Candidate<'_>| u64::from(c.farness) * 100 <= farness * (100 + u64::from(hysteresis));
+    let claimants = candidates.filter(|c| c.seat.claim.is_some() && c.seat.class == class);
+    let kept = claimants.filter(near_enough).min_by_key(Candidate::order);
+    let chosen = kept.unwrap_or(best);
+    Some(Chosen {
+        id: chosen.record.id,
+        life: chosen.record.version.life,
+        claim: chosen.seat.claim,
+        farness: chosen.farness,
+    })
+}
+
+/// The greatest claim in an election.
+pub(super) fn greatest_claim<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    election: ElectionId,
+) -> u32 {
+    let claims = records.filter_map(|r| r.seat(election)?.claim);
+    claims.max().unwrap_or(0)
+}
