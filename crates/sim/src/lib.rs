@@ -24,6 +24,7 @@ pub mod membership;
 pub mod mobility;
 pub mod mutex;
 pub mod net;
+pub mod omega;
 pub mod oracle;
 mod pool;
 pub mod queue;
@@ -92,6 +93,10 @@ pub mod stream {
     pub const RADIO_LOSS: u64 = 133;
     /// Walls between nodes that move.
     pub const SHADOWING: u64 = 134;
+    /// What leaders of moving networks draw themselves.
+    pub const OMEGA: u64 = 135;
+    /// When they crash.
+    pub const OMEGA_FAULTS: u64 = 136;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }
