@@ -23,6 +23,7 @@ mod resign;
 mod sim;
 mod sim_election;
 mod sim_mutex;
+mod sim_omega;
 mod topology;
 mod up;
 

@@ -32,6 +32,8 @@ enum SimCommand {
     Election(crate::sim_election::ElectionArgs),
     /// The papers' locks in a multi-hop network: waits, messages, and whether two nodes are inside at once
     Mutex(crate::sim_mutex::MutexArgs),
+    /// Leaders of networks that move, the papers' and ours: how often they are wrong, and what that costs
+    Omega(crate::sim_omega::OmegaArgs),
     /// Random faults, then calm: checks that no invariant breaks and the group agrees again
     Chaos(ChaosArgs),
 }
@@ -204,6 +206,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
         SimCommand::Membership(args) => membership(args),
         SimCommand::Election(args) => crate::sim_election::run(&args),
         SimCommand::Mutex(args) => crate::sim_mutex::run(&args),
+        SimCommand::Omega(args) => crate::sim_omega::run(&args),
         SimCommand::Chaos(args) => storms(args),
     }
 }

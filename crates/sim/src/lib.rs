@@ -22,11 +22,14 @@ pub mod engine;
 pub mod fault;
 pub mod lists;
 pub mod membership;
+pub mod mobility;
 pub mod mutex;
 pub mod net;
+pub mod omega;
 pub mod oracle;
 mod pool;
 pub mod queue;
+pub mod radio;
 pub mod report;
 pub mod routes;
 pub mod topology;
@@ -85,6 +88,18 @@ pub mod stream {
     pub const LOCK_LISTS: u64 = 125;
     /// What locks draw themselves.
     pub const LOCK_CHOICE: u64 = 126;
+    /// How nodes move.
+    pub const MOBILITY: u64 = 131;
+    /// Countdowns of radios, and latencies of the medium without any.
+    pub const RADIO: u64 = 132;
+    /// Which receptions are lost by chance.
+    pub const RADIO_LOSS: u64 = 133;
+    /// Walls between nodes that move.
+    pub const SHADOWING: u64 = 134;
+    /// What leaders of moving networks draw themselves.
+    pub const OMEGA: u64 = 135;
+    /// When they crash.
+    pub const OMEGA_FAULTS: u64 = 136;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

@@ -1,0 +1,422 @@
+//! `consort sim omega`: leaders of simulated networks that move.
+
+use crate::Answer;
+use crate::output::{Format, table};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use consort_proto::omega::paper::{Detector, Mode};
+use consort_sim::mobility::{Model, Motion};
+use consort_sim::omega::{Channel, Core, Crashes, Mobility, Params, Report, run_many};
+use consort_sim::radio::{RadioConfig, Rate};
+use consort_sim::report::Summary;
+use core::time::Duration;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Most runs: each keeps its report until the end.
+const RUNS_MAX: usize = 100_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct OmegaArgs {
+    /// Which cores: those of the papers (ta-closeness, ta-degree, cel, fd-tick, fd-event, gc) and ours (omega)
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "ta-closeness,cel,gc,omega"
+    )]
+    core: Vec<CoreKind>,
+    /// How likely cel passes news on
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
+    rho: f64,
+    /// How much farther from the others than the best a leader of omega may be, in percent
+    #[arg(long, value_name = "H", default_value_t = 20)]
+    hysteresis: u32,
+    /// How many nodes
+    #[arg(long, default_value_t = 60, conflicts_with = "trace")]
+    nodes: usize,
+    /// How far a radio reaches, in metres
+    #[arg(
+        long,
+        value_name = "M",
+        default_value_t = 80.0,
+        allow_negative_numbers = true
+    )]
+    range: f64,
+    /// Side of the area in metres [default: 900 with the ideal medium, 500 with the radio]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    side: Option<f64>,
+    /// How nodes move
+    #[arg(long, value_enum, default_value_t = MobilityKind::Rw, conflicts_with = "trace")]
+    mobility: MobilityKind,
+    /// Read how nodes move from a file: movements of BonnMotion or ns-2
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// What carries messages
+    #[arg(long, value_enum, default_value_t = MediumKind::Radio)]
+    medium: MediumKind,
+    /// Rate of broadcasts in Mb/s; beacons have 6
+    #[arg(long, value_enum, default_value_t = RateKind::R52)]
+    rate: RateKind,
+    /// After how many silent periods a neighbour is gone [default: 1.125 with the ideal medium, 3.5 with the
+    /// radio]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    loss_threshold: Option<f64>,
+    /// Share of receptions that are lost by chance
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
+    loss: f64,
+    /// How much farther than it is received a transmission is sensed
+    #[arg(
+        long,
+        value_name = "F",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
+    sense: f64,
+    /// A frame ten times as strong as all others survives them
+    #[arg(long)]
+    capture: bool,
+    /// Standard deviation of shadowing in decibels: links that are not the same both ways
+    #[arg(
+        long,
+        value_name = "DB",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
+    shadowing: f64,
+    /// The leader of the largest component crashes every ten seconds, for five
+    #[arg(long)]
+    crashes: bool,
+    /// How long a run is, in seconds
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    duration: u64,
+    /// Decides everything random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many runs, with seeds derived from the first
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    runs: usize,
+    /// Threads; the output does not depend on it [default: one per processor]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// A core by its name.
+#[derive(Clone, Copy, Debug)]
+enum CoreKind {
+    Paper(Mode),
+    Omega,
+}
+
+impl core::str::FromStr for CoreKind {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<CoreKind, &'static str> {
+        match name {
+            "omega" => Ok(CoreKind::Omega),
+            _ => name.parse().map(CoreKind::Paper).map_err(
+                |_| "a core is one of ta-closeness, ta-degree, cel, fd-tick, fd-event, gc, omega",
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum MobilityKind {
+    /// Not at all
+    Static,
+    /// Random waypoint, 5 to 15 m/s
+    Rwp,
+    /// To random points and back to one place, 5 to 15 m/s
+    Poi,
+    /// Random walk, 0.1 to 1 m/s
+    Rw,
+    /// Truncated Lévy walk, 1 m/s
+    Tlw,
+    /// The same as the thesis's tool writes it: nodes fly across the area
+    TlwBm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MediumKind {
+    /// Everybody in range hears everything, about 10 ms later
+    Ideal,
+    /// One shared channel
+    Radio,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RateKind {
+    /// 802.11n
+    #[value(name = "52")]
+    R52,
+    /// 802.11g
+    #[value(name = "24")]
+    R24,
+    /// 802.11g, as cards do
+    #[value(name = "6")]
+    R6,
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Output {
+    nodes: usize,
+    range: f64,
+    duration: u64,
+    runs: usize,
+    seed: u64,
+    cores: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    core: String,
+    /// Share of nodes with another leader than the oracle's.
+    instability: Summary,
+    /// Share of nodes with another leader than most of their component.
+    disagreement: Summary,
+    /// Share of nodes that are wrong for longer than news takes.
+    excess: Summary,
+    /// What the oracle itself would have if it saw as late as the detectors.
+    floor: Summary,
+    /// Farness of the leader over the best.
+    optimality: Summary,
+    /// Changes of leader for each node and minute.
+    changes: Summary,
+    /// Median hops to the leader.
+    path: Summary,
+    /// Longest hops to the leader over the diameter.
+    path_ratio: Summary,
+    /// Messages without beacons, for each node and second.
+    messages: Summary,
+    /// Beacons, for each node and second.
+    beacons: Summary,
+    /// Bytes of a message that is no beacon.
+    bytes: Summary,
+    /// Share of the time that somebody sends, summed over nodes.
+    airtime: Summary,
+    /// Joules a node spends on sending and receiving.
+    energy: Summary,
+    /// Share of nodes that name a neighbour that is none.
+    phantoms: Summary,
+    components: Summary,
+    /// Seconds from the crash of a leader to the next.
+    election: Summary,
+    /// Crashes after which that did not come in time.
+    unsettled: u64,
+    /// Of the leaders of the first run, at all times.
+    trace_hash: String,
+}
+
+/// Runs `consort sim omega`.
+pub(crate) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
+    if !(1..=RUNS_MAX).contains(&args.runs) {
+        bail!("--runs must be between 1 and {RUNS_MAX}");
+    }
+    if !(0.0..=1.0).contains(&args.rho) {
+        bail!("--rho must be between 0 and 1");
+    }
+    let thresholds = 1.0..=100.0;
+    if args
+        .loss_threshold
+        .is_some_and(|x| !thresholds.contains(&x))
+    {
+        bail!("--loss-threshold must be between 1 and 100 periods");
+    }
+    let mobility = mobility(args)?;
+    let nodes = match &mobility {
+        Mobility::Trace(motion) => motion.nodes(),
+        Mobility::Model(_) => args.nodes,
+    };
+    let pool = crate::sim::pool(args.threads)?;
+    let mut cores = Vec::new();
+    for &kind in &args.core {
+        let params = params(args, kind, &mobility);
+        params.check()?;
+        let reports = pool.install(|| run_many(&params, args.seed, args.runs))?;
+        cores.push(row(&params, nodes, &reports));
+    }
+    let output = Output {
+        nodes,
+        range: args.range,
+        duration: args.duration,
+        runs: args.runs,
+        seed: args.seed,
+        cores,
+    };
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
+        Format::Text => writeln!(out, "{}", text(&output, args.crashes))?,
+    }
+    out.flush()?;
+    Ok(Answer::Yes)
+}
+
+fn mobility(args: &OmegaArgs) -> anyhow::Result<Mobility> {
+    if let Some(path) = &args.trace {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let motion = Motion::parse(&text).with_context(|| format!("{name}"))?;
+        return Ok(Mobility::Trace(Arc::new(motion)));
+    }
+    Ok(Mobility::Model(match args.mobility {
+        MobilityKind::Static => Model::Static,
+        MobilityKind::Rwp => Model::Waypoint,
+        MobilityKind::Poi => Model::Interest,
+        MobilityKind::Rw => Model::Walk,
+        MobilityKind::Tlw => Model::Levy,
+        MobilityKind::TlwBm => Model::LevySampled,
+    }))
+}
+
+fn params(args: &OmegaArgs, kind: CoreKind, mobility: &Mobility) -> Params {
+    let mode = match kind {
+        CoreKind::Paper(mode) => mode,
+        // Its detectors are those of the world.
+        CoreKind::Omega => Mode::Cel,
+    };
+    let mut params = match args.medium {
+        MediumKind::Ideal => Params::chapter4(mode, Model::Static, args.range),
+        MediumKind::Radio => Params::chapter5(mode, Model::Static, args.range),
+    };
+    params.channel = match args.medium {
+        MediumKind::Ideal => Channel::Ideal(args.loss),
+        MediumKind::Radio => Channel::Radio(RadioConfig {
+            rate: match args.rate {
+                RateKind::R52 => Rate::Mbps52,
+                RateKind::R24 => Rate::Mbps24,
+                RateKind::R6 => Rate::Mbps6,
+            },
+            sense_factor: args.sense,
+            capture: args.capture,
+            loss: args.loss,
+        }),
+    };
+    if let Core::Paper(config) = &mut params.core {
+        config.rho_per_mille = (args.rho * 1000.0).round() as u16;
+        if let (Some(detector), Some(periods)) = (config.detector, args.loss_threshold) {
+            config.detector = Some(Detector {
+                timeout: detector.period.mul_f64(periods),
+                ..detector
+            });
+        }
+    }
+    params.nodes = args.nodes;
+    params.mobility = mobility.clone();
+    params.side = args.side.unwrap_or(params.side);
+    params.shadowing_db = args.shadowing;
+    params.duration = Duration::from_secs(args.duration);
+    let five = Duration::from_secs(5);
+    params.crashes = args.crashes.then_some(Crashes {
+        up: five,
+        down: five,
+    });
+    match kind {
+        CoreKind::Paper(_) => params,
+        CoreKind::Omega => params.product(args.hysteresis),
+    }
+}
+
+fn row(params: &Params, nodes: usize, reports: &[Report]) -> Row {
+    let all = |of: &dyn Fn(&Report) -> f64| {
+        let all = reports.iter().map(of).filter(|x| x.is_finite());
+        Summary::of(&all.collect::<Vec<f64>>())
+    };
+    let each = nodes as f64;
+    let seconds = params.duration.as_secs_f64();
+    let elections = reports.iter().flat_map(|r| r.elections.iter().copied());
+    Row {
+        core: params.core.name(),
+        instability: all(&|r| r.instability),
+        disagreement: all(&|r| r.disagreement),
+        excess: all(&|r| r.excess),
+        floor: all(&|r| r.floor),
+        optimality: all(&|r| r.optimality),
+        changes: all(&|r| r.changes),
+        path: all(&|r| r.path_median),
+        path_ratio: all(&|r| r.path_ratio),
+        messages: all(&|r| r.messages / each),
+        beacons: all(&|r| r.beacons / each),
+        bytes: all(&|r| r.bytes / r.messages),
+        airtime: all(&|r| r.tally.airtime_us as f64 / 1e6 / seconds),
+        energy: all(&|r| r.energy.transmit + r.energy.receive),
+        phantoms: all(&|r| r.phantoms),
+        components: all(&|r| r.components),
+        election: Summary::of(&elections.collect::<Vec<f64>>()),
+        unsettled: reports.iter().map(|r| r.unsettled).sum(),
+        trace_hash: format!("{:016x}", reports.first().map_or(0, |r| r.trace_hash)),
+    }
+}
+
+fn text(output: &Output, crashes: bool) -> String {
+    let show = |s: &Summary, scale: f64| match s.mean {
+        Some(x) if x * scale >= 100.0 => format!("{:.0}", x * scale),
+        Some(x) => format!("{:.2}", x * scale),
+        None => "-".into(),
+    };
+    let row = |row: &Row| {
+        [
+            row.core.clone(),
+            show(&row.instability, 100.0),
+            show(&row.disagreement, 100.0),
+            show(&row.excess, 100.0),
+            show(&row.floor, 100.0),
+            show(&row.optimality, 1.0),
+            show(&row.changes, 1.0),
+            show(&row.path, 1.0),
+            show(&row.messages, 1.0),
+            show(&row.bytes, 1.0),
+            show(&row.airtime, 100.0),
+            show(&row.phantoms, 100.0),
+            match crashes {
+                true => format!("{} ({} late)", show(&row.election, 1000.0), row.unsettled),
+                false => "-".into(),
+            },
+        ]
+    };
+    let rows: Vec<[String; 13]> = output.cores.iter().map(row).collect();
+    let head = [
+        "CORE",
+        "WRONG %",
+        "SPLIT %",
+        "EXCESS %",
+        "FLOOR %",
+        "FARNESS",
+        "CHANGES",
+        "HOPS",
+        "MSG/S",
+        "BYTES",
+        "AIR %",
+        "PHANTOM %",
+        "ELECTION MS",
+    ];
+    let components = output.cores.first().and_then(|row| row.components.mean);
+    format!(
+        "{} nodes, range {} m, {:.1} components, {} s, {} runs, seed {}; messages without beacons and changes a \
+         minute are for each node\n{}",
+        output.nodes,
+        output.range,
+        components.unwrap_or(f64::NAN),
+        output.duration,
+        output.runs,
+        output.seed,
+        table(head, &rows)
+    )
+}

@@ -1,0 +1,363 @@
+//! Nodes that move and elect leaders, event by event.
+
+use super::actor::{Actor, life};
+use super::crash::Crashing;
+use super::params::{Core, Params};
+use super::report::Report;
+use super::score::{LOOK_EVERY, Score};
+use super::truth::Truth;
+use crate::membership::{ExperimentError, run_seed};
+use crate::mobility::Follower;
+use crate::radio::{Energy, Frame, Medium, Reception};
+use crate::stream;
+use crate::world::{addr_of, id_of};
+use alloc::collections::BinaryHeap;
+use consort_proto::omega::Omega;
+use consort_proto::omega::paper::PaperOmega;
+use consort_proto::{
+    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender, TimerQueue, To,
+    hash_pair,
+};
+use core::cmp::Reverse;
+use rayon::prelude::*;
+
+/// What a datagram holds besides its header.
+const FRAMES_MAX: usize = 1100;
+
+/// One run.
+pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    params.check()?;
+    Ok(match &params.core {
+        Core::Paper(config) => run_with(params, seed, |node, _| {
+            PaperOmega::new(*config, id_of(node))
+        }),
+        Core::Product(config) => run_with(params, seed, |_, life| {
+            Omega::new((**config).clone(), FRAMES_MAX, life)
+        }),
+    })
+}
+
+/// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
+pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
+    let one = |n: u64| run(params, run_seed(seed, n));
+    (0..runs as u64).into_par_iter().map(one).collect()
+}
+
+/// One run of cores that are made anew whenever a node starts; the parameters make sense.
+pub(super) fn run_with<A: Actor<Msg: Clone>>(
+    params: &Params,
+    seed: u64,
+    make: impl Fn(usize, Life) -> A,
+) -> Report {
+    let motion = params.motion(seed);
+    let nodes = motion.nodes();
+    let protocol = hash_pair(seed, stream::OMEGA);
+    let host = |node| Host {
+        core: make(node, life(1)),
+        rng: Rng::seed(protocol, node as u64),
+        timers: TimerQueue::default(),
+        wake_at: Instant::MAX,
+        started: Some(Instant::ZERO),
+        starts: 1,
+        unheard: Vec::new(),
+    };
+    let hosts = (0..nodes).map(host).collect();
+    let mut run = Run {
+        params,
+        make,
+        hosts,
+        medium: params.medium(nodes, seed),
+        positions: motion.follow(),
+        wakes: BinaryHeap::new(),
+        scheduled: 0,
+        now: Instant::ZERO,
+        truth: Truth::new(nodes),
+        score: Score::new(nodes, params.core.oracle(), params.core.detection()),
+        crashing: Crashing::new(params.crashes, seed),
+        counts: Counts::default(),
+        effects: Vec::new(),
+        received: Vec::new(),
+    };
+    for node in 0..nodes {
+        run.step(node, |core, cx| core.start(cx));
+    }
+    run.run()
+}
+
+pub(super) struct Host<A: Actor> {
+    pub(super) core: A,
+    rng: Rng,
+    timers: TimerQueue<A::Timer>,
+    /// The earliest entry of this host among the wakes.
+    wake_at: Instant,
+    /// Since when it runs.
+    pub(super) started: Option<Instant>,
+    starts: u32,
+    /// Neighbours out of reach that it named and did not hear, at the last look.
+    unheard: Vec<NodeId>,
+}
+
+#[derive(Default)]
+struct Counts {
+    messages: u64,
+    beacons: u64,
+    bytes: u64,
+    bytes_beacons: u64,
+    bytes_max: u64,
+    missed: u64,
+    missed_wrongly: u64,
+}
+
+pub(super) struct Run<'a, A: Actor, F> {
+    pub(super) params: &'a Params,
+    make: F,
+    pub(super) hosts: Vec<Host<A>>,
+    medium: Medium<A::Msg>,
+    positions: Follower<'a>,
+    wakes: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    scheduled: u64,
+    pub(super) now: Instant,
+    pub(super) truth: Truth,
+    score: Score,
+    pub(super) crashing: Crashing,
+    counts: Counts,
+    effects: Vec<EffectOf<A>>,
+    received: Vec<Reception<A::Msg>>,
+}
+
+impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
+    fn run(mut self) -> Report {
+        let end = Instant::ZERO + self.params.duration;
+        let mut look_at = Instant::ZERO;
+        loop {
+            let medium = self.medium.next().unwrap_or(Instant::MAX);
+            let wake = self.wakes.peek().map_or(Instant::MAX, |w| w.0.0);
+            let crash = self.crashing.next();
+            let next = medium.min(wake).min(crash).min(look_at);
+            if next >= end {
+                return self.finish();
+            }
+            self.now = next;
+            // What happens at one time is over before somebody looks.
+            if next == medium {
+                self.medium.step(&mut self.positions, &mut self.received);
+                self.deliver();
+            } else if next == wake {
+                self.wake();
+            } else if next == crash {
+                self.crash();
+            } else {
+                self.look();
+                look_at = look_at + LOOK_EVERY;
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        let mut received = core::mem::take(&mut self.received);
+        for Reception { to, from, payload } in received.drain(..) {
+            let from = sender(from, life(self.hosts[from].starts));
+            self.step(to, |core, cx| core.on_msg(cx, (), from, payload));
+        }
+        self.received = received;
+    }
+
+    fn wake(&mut self) {
+        let Some(Reverse((at, _, node))) = self.wakes.pop() else {
+            return;
+        };
+        // An earlier one took its place.
+        if self.hosts[node].wake_at != at {
+            return;
+        }
+        self.hosts[node].wake_at = Instant::MAX;
+        while let Some((_, timer)) = self.hosts[node].timers.pop_due(self.now) {
+            self.step(node, |core, cx| core.on_timer(cx, (), timer));
+        }
+        self.schedule(node);
+    }
+
+    /// Sees to it that a host is woken for its next deadline, or before.
+    fn schedule(&mut self, node: usize) {
+        let host = &mut self.hosts[node];
+        if let Some(due) = host.timers.next()
+            && due < host.wake_at
+        {
+            host.wake_at = due;
+            self.scheduled += 1;
+            self.wakes.push(Reverse((due, self.scheduled, node)));
+        }
+    }
+
+    /// Runs one handler and carries out its effects.
+    fn step(&mut self, node: usize, f: impl FnOnce(&mut A, &mut Cx<'_, A>)) {
+        let mut effects = core::mem::take(&mut self.effects);
+        let host = &mut self.hosts[node];
+        let mut cx = Cx {
+            me: id_of(node),
+            now: self.now,
+            rng: &mut host.rng,
+            effects: &mut effects,
+        };
+        f(&mut host.core, &mut cx);
+        for effect in effects.drain(..) {
+            self.carry_out(node, effect);
+        }
+        self.effects = effects;
+        self.schedule(node);
+    }
+
+    fn carry_out(&mut self, node: usize, effect: EffectOf<A>) {
+        match effect {
+            Effect::Send(To::Neighbors, msg) => self.send(node, None, msg),
+            Effect::Send(To::Node(id) | To::At(id, _), msg) => self.send(node, index(id), msg),
+            Effect::SetTimer(timer, at) => self.hosts[node].timers.set(timer, at),
+            Effect::CancelTimer(timer) => self.hosts[node].timers.cancel(timer),
+            Effect::Emit(event) => {
+                if let Some(id) = A::missed(&event) {
+                    self.missed(node, id);
+                }
+            }
+            Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
+        }
+    }
+
+    fn send(&mut self, node: usize, to: Option<usize>, payload: A::Msg) {
+        let bytes = A::encoded_len(&payload);
+        let beacon = A::is_beacon(&payload);
+        let (count, sum) = match beacon {
+            true => (&mut self.counts.beacons, &mut self.counts.bytes_beacons),
+            false => (&mut self.counts.messages, &mut self.counts.bytes),
+        };
+        *count += 1;
+        *sum += bytes as u64;
+        self.counts.bytes_max = self.counts.bytes_max.max(bytes as u64);
+        let frame = Frame {
+            to,
+            bytes,
+            beacon,
+            payload,
+        };
+        self.medium.send(self.now, node, frame, &mut self.positions);
+    }
+
+    fn missed(&mut self, node: usize, id: NodeId) {
+        let Some(other) = index(id).filter(|&other| other < self.hosts.len()) else {
+            return;
+        };
+        self.counts.missed += 1;
+        let (here, there) = (
+            self.positions.position(node, self.now),
+            self.positions.position(other, self.now),
+        );
+        let there = self.medium.reach().linked((node, here), (other, there));
+        let wrongly = there && self.hosts[other].started.is_some();
+        self.counts.missed_wrongly += u64::from(wrongly);
+    }
+
+    /// Looks at where everybody is.
+    pub(super) fn survey(&mut self) {
+        let started: Vec<Option<Instant>> = self.hosts.iter().map(|h| h.started).collect();
+        let reach = self.medium.reach();
+        self.truth
+            .look(reach, &mut self.positions, self.now, &started);
+    }
+
+    /// Everybody's leader; nodes that do not run have themselves.
+    pub(super) fn leaders(&mut self) -> Vec<usize> {
+        let leader = |(node, host): (usize, &mut Host<A>)| match host.started {
+            Some(_) => index(host.core.leader(id_of(node))).unwrap_or(node),
+            None => node,
+        };
+        self.hosts.iter_mut().enumerate().map(leader).collect()
+    }
+
+    fn look(&mut self) {
+        self.survey();
+        let leaders = self.leaders();
+        let truth = &self.truth;
+        let phantom = |(node, host): (usize, &mut Host<A>)| {
+            // Who is in reach may have been named by others before it was heard.
+            let beyond = |&id: &NodeId| index(id).is_none_or(|n| truth.distance(node, n) != 1);
+            let named = host.core.named(id_of(node)).filter(beyond);
+            let unheard: Vec<NodeId> = named.filter(|&id| !host.core.hears(id)).collect();
+            let lasting = unheard.iter().any(|id| host.unheard.contains(id));
+            host.unheard = unheard;
+            lasting
+        };
+        let phantoms: Vec<bool> = self.hosts.iter_mut().enumerate().map(phantom).collect();
+        self.score.look(&self.truth, &leaders, &phantoms);
+    }
+
+    /// A node stops, and what it knew is gone.
+    pub(super) fn stop(&mut self, node: usize) {
+        let host = &mut self.hosts[node];
+        host.started = None;
+        host.timers = TimerQueue::default();
+        self.medium.set_up(node, false);
+    }
+
+    /// A node starts again, in another life.
+    pub(super) fn start(&mut self, node: usize) {
+        let host = &mut self.hosts[node];
+        host.starts += 1;
+        host.started = Some(self.now);
+        host.core = (self.make)(node, life(host.starts));
+        self.medium.set_up(node, true);
+        self.step(node, |core, cx| core.start(cx));
+    }
+
+    fn finish(self) -> Report {
+        let seconds = self.params.duration.as_secs_f64();
+        let per_second = |count: u64| count as f64 / seconds;
+        let counts = &self.counts;
+        let nodes = self.hosts.len();
+        let mut report = Report {
+            messages: per_second(counts.messages),
+            beacons: per_second(counts.beacons),
+            bytes: per_second(counts.bytes),
+            bytes_beacons: per_second(counts.bytes_beacons),
+            bytes_max: counts.bytes_max,
+            missed: counts.missed,
+            missed_wrongly: counts.missed_wrongly,
+            tally: self.medium.tally(),
+            ..Report::default()
+        };
+        let share = 1.0 / nodes as f64;
+        for node in 0..nodes {
+            let Energy {
+                transmit,
+                receive,
+                listen,
+                above,
+            } = self.medium.meter(node).energy(self.params.duration);
+            report.energy.transmit += transmit * share;
+            report.energy.receive += receive * share;
+            report.energy.listen += listen * share;
+            report.energy.above += above * share;
+        }
+        self.crashing.fill(&mut report);
+        self.score.fill(&mut report);
+        report
+    }
+}
+
+/// How a node appears to others.
+fn sender(node: usize, life: Life) -> Sender {
+    Sender {
+        id: id_of(node),
+        life,
+        incarnation: Incarnation(0),
+        addr: addr_of(node),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
+
+/// The number of a simulated node.
+fn index(id: NodeId) -> Option<usize> {
+    id.0.checked_sub(1).map(|n| n as usize)
+}
