@@ -52,7 +52,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree 82 % more than TA by degree",
         rule: "Flooding Degree by tick at least 1.2 times TA by degree for ranges of 90 m and more",
-        expected: Verdict::Undecided,
+        expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Interest, budget),

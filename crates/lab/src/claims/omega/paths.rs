@@ -36,7 +36,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "TA by closeness 11 % shorter than Flooding Degree, TA by degree about the same",
         rule: RULE,
-        expected: Verdict::Undecided,
+        expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Interest, budget),

@@ -37,7 +37,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree sends more than both forms of TA",
         rule: RULE,
-        expected: Verdict::Undecided,
+        expected: Verdict::Reproduced,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Interest, budget),
