@@ -16,6 +16,7 @@ use consort_sim::membership::{
     Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
 };
 use consort_sim::mutex;
+use consort_sim::omega;
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::units::{PERIOD_TU, in_tu};
 use core::fmt::{Display, Write};
@@ -73,6 +74,8 @@ enum Work {
     Churn(Box<election::Params>, f64),
     /// One lock among many nodes.
     Mutex(Box<mutex::Params>),
+    /// Leaders of a network that moves.
+    Omega(Box<omega::Params>),
     /// Arguments, and what a seed makes of them.
     Numbers(Vec<f64>, Numbers),
 }
@@ -113,6 +116,15 @@ impl Cell {
         Cell {
             key: format!("mutex/{params:?}"),
             work: Work::Mutex(Box::new(params)),
+            runs: 1,
+        }
+    }
+
+    /// Leaders of a network that moves.
+    pub fn omega(params: omega::Params) -> Cell {
+        Cell {
+            key: format!("omega/{params:?}"),
+            work: Work::Omega(Box::new(params)),
             runs: 1,
         }
     }
@@ -299,6 +311,8 @@ impl Cell {
                 let messages = p.nodes * p.workload.requests();
                 1 + (messages as f64 / 1000.0 * (1.0 + 10.0 * p.drop)) as u64
             }
+            // Messages grow with the number of neighbours.
+            Work::Omega(p) => of(p.nodes, p.duration.as_secs_f64() * (1.0 + p.range / 20.0)),
             Work::Numbers(..) => 10,
         }
     }
@@ -339,6 +353,10 @@ impl Cell {
             Work::Mutex(params) => {
                 let report = mutex::run(params, run_seed).map_err(|e| self.error(&e))?;
                 Ok(sample::of_values(sample::of_mutex(&report)))
+            }
+            Work::Omega(params) => {
+                let report = omega::run(params, run_seed).map_err(|e| self.error(&e))?;
+                Ok(sample::of_values(sample::of_omega(params, &report)))
             }
             Work::Numbers(args, numbers) => Ok(sample::of_values(numbers(args, run_seed))),
         }

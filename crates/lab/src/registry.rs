@@ -14,8 +14,9 @@ pub fn all() -> Vec<&'static Claim> {
     ];
     let elections = claims::election::claims();
     let locks = claims::mutex::claims();
+    let moving = claims::omega::claims();
     let groups = groups.into_iter().flatten();
-    groups.chain(elections).chain(locks).collect()
+    groups.chain(elections).chain(locks).chain(moving).collect()
 }
 
 /// The claims with these ids, in order of the registry.

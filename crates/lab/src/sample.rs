@@ -6,6 +6,7 @@ use consort_proto::election::paper::Config;
 use consort_sim::election::{self, Churn, Outcome};
 use consort_sim::membership::{Params, Report};
 use consort_sim::mutex;
+use consort_sim::omega;
 use consort_sim::units::PERIOD_TU;
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +172,77 @@ pub(crate) fn of_mutex(report: &mutex::Report) -> Values {
         ("blocked", r.blocked as f64),
     ];
     values.map(|(name, x)| (name.into(), x)).into()
+}
+
+/// What leaders of a network that moves gave. Shares are in percent; instability up to second s is `wrong@s`,
+/// at the first second and every minute. Joules are of a node in 1800 s, those of messages without beacons.
+pub(crate) fn of_omega(params: &omega::Params, report: &omega::Report) -> Values {
+    let r = report;
+    let seconds = params.duration.as_secs_f64();
+    let on_air = |us: u64| us as f64 / 1e6 / seconds;
+    let joules = 1800.0 / seconds;
+    let beacons = on_air(r.tally.airtime_beacons_us);
+    let of_messages = on_air(r.tally.airtime_us) - beacons;
+    let values = [
+        ("wrong", 100.0 * r.instability),
+        ("wrong-closeness", 100.0 * r.instability_closeness),
+        ("disagree", 100.0 * r.disagreement),
+        ("excess", 100.0 * r.excess),
+        ("floor", 100.0 * r.floor),
+        ("optimality", r.optimality),
+        ("unreachable", 100.0 * r.unreachable),
+        ("changes", r.changes),
+        ("path", r.path_median),
+        ("path-longest", r.path_longest),
+        ("path-ratio", r.path_ratio),
+        ("components", r.components),
+        ("diameter", r.diameter),
+        ("phantoms", 100.0 * r.phantoms),
+        ("messages", r.messages),
+        ("messages-node", r.messages / params.nodes as f64),
+        ("beacons-node", r.beacons / params.nodes as f64),
+        ("size", r.bytes / r.messages),
+        ("size-max", r.bytes_max as f64),
+        ("missed", r.missed as f64),
+        (
+            "missed-wrongly",
+            100.0 * r.missed_wrongly as f64 / r.missed as f64,
+        ),
+        (
+            "collisions",
+            100.0 * r.tally.collisions as f64 / r.tally.arrivals as f64,
+        ),
+        ("airtime", 100.0 * (of_messages + beacons)),
+        ("airtime-beacons", 100.0 * beacons),
+        (
+            "energy-messages",
+            2.5 * 1800.0 * of_messages / params.nodes as f64,
+        ),
+        ("energy-transmit", r.energy.transmit * joules),
+        ("energy-receive", r.energy.receive * joules),
+        ("energy-listen", r.energy.listen * joules),
+        ("energy-above", r.energy.above * joules),
+        ("election", 1000.0 * mean(r.elections.iter().copied())),
+        ("unsettled", r.unsettled as f64),
+        (
+            "components-least",
+            r.series
+                .iter()
+                .map(|s| s.1.into())
+                .fold(f64::INFINITY, f64::min),
+        ),
+        (
+            "components-most",
+            r.series.iter().map(|s| s.1.into()).fold(0.0, f64::max),
+        ),
+    ];
+    let mut values: Values = values.map(|(name, x)| (name.into(), x)).into();
+    for (second, &(wrong, _)) in r.series.iter().enumerate() {
+        if second == 1 || second % 60 == 0 {
+            values.insert(format!("wrong@{second}"), 100.0 * wrong);
+        }
+    }
+    values
 }
 
 /// Some of the runs of a cell.

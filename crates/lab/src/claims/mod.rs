@@ -7,6 +7,7 @@ mod flap;
 pub mod medley;
 pub mod medley_f;
 pub mod mutex;
+pub mod omega;
 pub mod product;
 mod scale;
 mod suspicion;

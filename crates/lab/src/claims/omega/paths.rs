@@ -1,0 +1,64 @@
+//! Section 4.4.4: ways to the leader.
+
+use super::chapter4::{curves, grid, pairs};
+use super::{FD, S4, TA_C, TA_D, below, mean_ratio};
+use crate::cell::Data;
+use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use consort_sim::mobility::Model;
+
+const METRIC: &str =
+    "longest of the shortest ways to the leader, over the diameter, of components of two and more";
+const RULE: &str = "TA by closeness below Flooding Degree by 2 % and more for ranges of 100 m and more; TA by degree \
+    within 2 % of Flooding Degree";
+
+/// The claims of this section.
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "omega.fig4.20",
+        source: "Thesis, Fig. 4.20",
+        title: "Ways to the leader, random waypoint",
+        metric: METRIC,
+        configuration: S4,
+        published: "TA by closeness shorter than Flooding Degree at larger ranges",
+        rule: RULE,
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| grid(Model::Waypoint, budget),
+            judge: |data| judge(data, Model::Waypoint, ""),
+        }),
+    },
+    Claim {
+        id: "omega.fig4.21",
+        source: "Thesis, Fig. 4.21",
+        title: "Ways to the leader, point of interest",
+        metric: METRIC,
+        configuration: S4,
+        published: "TA by closeness 11 % shorter than Flooding Degree, TA by degree about the same",
+        rule: RULE,
+        expected: Verdict::Reproduced,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| grid(Model::Interest, budget),
+            judge: |data| judge(data, Model::Interest, "0.89"),
+        }),
+    },
+];
+
+fn judge(data: &Data<'_>, model: Model, published: &str) -> Outcome {
+    let mut out = Outcome::new("range, m", "way over diameter");
+    curves(&mut out, data, model, "path-ratio");
+    let of = |line| {
+        mean_ratio(
+            data,
+            &pairs(line, FD, model, 100.0, data.budget),
+            "path-ratio",
+        )
+    };
+    let what = "TA closeness over FD, from 100 m";
+    below(&mut out, what, published, of(TA_C), 0.98);
+    let what = "TA degree over FD, from 100 m";
+    out.checks
+        .push(Check::within(what, "about 1", of(TA_D), (0.98, 1.02)));
+    out
+}
