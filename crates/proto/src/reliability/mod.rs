@@ -219,7 +219,10 @@ impl Ledger {
             return;
         }
         if report.id == self.me {
-            let bucket = self.bucket_of(self.rate(report.failures, report.exposure_ms));
+            let rate = self.rate(report.failures, report.exposure_ms);
+            let held = self.about_me.iter().find(|r| r.0 == reporter);
+            let held = held.map_or_else(|| self.bucket_of(self.rate(0, 0)), |r| r.1);
+            let bucket = self.moved(held, rate);
             match self.about_me.iter_mut().find(|r| r.0 == reporter) {
                 Some(held) => held.1 = bucket,
                 None => {
@@ -503,6 +506,14 @@ impl Ledger {
         level.clamp(0.0, f64::from(BUCKETS - 1)) as u8
     }
 
+    /// The rank of one that was ranked `held`, by its rate now.
+    fn moved(&self, held: u8, rate: f64) -> u8 {
+        match self.bucket_of(rate) > held {
+            true => self.bucket_of(rate / EDGE).max(held),
+            false => self.bucket_of(rate * EDGE).min(held),
+        }
+    }
+
     fn rank_self(&mut self) {
         let mut said: Vec<u8> = self.about_me.iter().map(|r| r.1).collect();
         said.sort_unstable();
@@ -518,16 +529,7 @@ impl Ledger {
             return;
         };
         let rate = self.rate(subject.tally.failures, subject.tally.exposure_ms);
-        let (held, reached) = (subject.bucket, self.bucket_of(rate));
-        let firmly = match reached.cmp(&held) {
-            core::cmp::Ordering::Greater => self.bucket_of(rate / EDGE),
-            core::cmp::Ordering::Less => self.bucket_of(rate * EDGE),
-            core::cmp::Ordering::Equal => held,
-        };
-        let moved = match reached > held {
-            true => firmly.max(held),
-            false => firmly.min(held),
-        };
+        let moved = self.moved(subject.bucket, rate);
         if let Some(subject) = self.find_mut(id) {
             subject.bucket = moved;
             subject.ranked_ms = subject.tally.exposure_ms;
