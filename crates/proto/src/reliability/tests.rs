@@ -86,6 +86,28 @@ fn a_failure_is_counted_once_however_often_it_is_told() {
 }
 
 #[test]
+fn a_failure_that_another_has_counted_meanwhile_is_not_counted_again() {
+    let mut l = ledger();
+    hear(&mut l, 2, 1, 0, 100);
+    hear(&mut l, 3, 1, 101, 104);
+    l.learn(at(104), 20, Evidence::Down(NodeId(2), down(1, 0)));
+    assert_eq!(
+        exposure(&l, 2, 104),
+        102,
+        "it ran for half of the time since"
+    );
+    let report = Report {
+        id: NodeId(2),
+        counted: down(1, 0),
+        failures: ONE,
+        exposure_ms: 200_000,
+    };
+    l.import(at(105), NodeId(5), &report, Life(1));
+    hear(&mut l, 3, 1, 105, 120);
+    assert_eq!(failures(&l, 2, 120), 1.0, "R3");
+}
+
+#[test]
 fn a_restart_that_nobody_noticed_is_a_failure_and_a_goodbye_is_none() {
     let mut l = ledger();
     hear(&mut l, 2, 1, 0, 10);
