@@ -1,6 +1,7 @@
 //! `consort sim`: the simulator on the command line.
 
 use crate::Answer;
+use crate::output;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_proto::membership::TargetPolicy;
@@ -208,6 +209,33 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
         SimCommand::Mutex(args) => crate::sim_mutex::run(&args),
         SimCommand::Omega(args) => crate::sim_omega::run(&args),
         SimCommand::Chaos(args) => storms(args),
+    }
+}
+
+/// What comparisons over several runs have in common.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Runs {
+    /// Decides everything random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How many runs, with seeds derived from the first
+    #[arg(long = "runs", value_name = "R", default_value_t = 1)]
+    pub(crate) count: usize,
+    /// Threads; the output does not depend on it [default: one per processor]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = output::Format::Text)]
+    pub(crate) format: output::Format,
+}
+
+impl Runs {
+    /// Threads for the runs, of which there may be `most`.
+    pub(crate) fn pool(&self, most: usize) -> anyhow::Result<rayon::ThreadPool> {
+        if !(1..=most).contains(&self.count) {
+            bail!("--runs must be between 1 and {most}");
+        }
+        pool(self.threads)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Answer;
 use crate::output::{Format, table};
-use anyhow::{Context, bail};
+use crate::sim::Runs;
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use consort_proto::election::paper::{Adopt, Config, Method};
 use consort_sim::election::{
@@ -74,18 +75,8 @@ pub(crate) struct ElectionArgs {
     /// Record the member lists of the first run, for 20000 time units from the end of the warm-up
     #[arg(long, value_name = "FILE", conflicts_with = "trace")]
     record_trace: Option<PathBuf>,
-    /// Decides everything random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
-    /// How many runs, with seeds derived from the first
-    #[arg(long, value_name = "R", default_value_t = 1)]
-    runs: usize,
-    /// Threads; the output does not depend on it [default: one per processor]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -145,27 +136,28 @@ struct Row {
 
 /// Runs `consort sim election`. Exit code 1: nodes disagree at the end of some run.
 pub(crate) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
-    if !(1..=RUNS_MAX).contains(&args.runs) {
-        bail!("--runs must be between 1 and {RUNS_MAX}");
-    }
+    let pool = args.runs.pool(RUNS_MAX)?;
     let trace = args.trace.as_deref().map(read_trace).transpose()?;
     let params = params(args, trace.as_ref());
     params.check()?;
     if let Some(path) = &args.record_trace {
-        let trace = Trace::record(&params, args.seed, params.limit)?;
+        let trace = Trace::record(&params, args.runs.seed, params.limit)?;
         std::fs::write(path, trace.to_text())
             .with_context(|| format!("cannot write the trace to {}", path.display()))?;
     }
-    let pool = crate::sim::pool(args.threads)?;
-    let reports = pool.install(|| run_many(&params, trace.as_ref(), args.seed, args.runs))?;
+    let reports =
+        pool.install(|| run_many(&params, trace.as_ref(), args.runs.seed, args.runs.count))?;
     let output = summary(args, &params, &reports);
     let mut out = std::io::stdout().lock();
-    match args.format {
+    match args.runs.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
         Format::Text => writeln!(out, "{}", text(&output))?,
     }
     out.flush()?;
-    let agreed = output.elections.iter().all(|row| row.agreed == args.runs);
+    let agreed = output
+        .elections
+        .iter()
+        .all(|row| row.agreed == args.runs.count);
     Ok(if agreed { Answer::Yes } else { Answer::No })
 }
 
@@ -242,8 +234,8 @@ fn summary(args: &ElectionArgs, params: &Params, reports: &[Report]) -> Output {
         drop: params.drop,
         c: first.map_or(0, |config| config.missing_max),
         f: args.f,
-        runs: args.runs,
-        seed: args.seed,
+        runs: args.runs.count,
+        seed: args.runs.seed,
         local_wrong: wrong / reports.len() as f64,
         elections: args.variant.iter().enumerate().map(row).collect(),
     }

@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::output::{Format, table};
+use crate::sim::Runs;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_proto::mutex;
@@ -110,18 +111,8 @@ pub(crate) struct MutexArgs {
     /// When to stop, in simulated seconds
     #[arg(long, value_name = "S", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     limit: u64,
-    /// Decides everything random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
-    /// How many runs, with seeds derived from the first
-    #[arg(long, value_name = "R", default_value_t = 1)]
-    runs: usize,
-    /// Threads; the output does not depend on it [default: one per processor]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// A lock by its name.
@@ -235,33 +226,30 @@ struct Row {
 
 /// Runs `consort sim mutex`. Exit code 1: two nodes were inside at once.
 pub(crate) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
-    if !(1..=RUNS_MAX).contains(&args.runs) {
-        bail!("--runs must be between 1 and {RUNS_MAX}");
-    }
+    let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.share) {
         bail!("--share must be between 0 and 1");
     }
     if !(0.1..=100.0).contains(&args.shape) || !(0.0..=10.0).contains(&args.exponent) {
         bail!("--shape must be between 0.1 and 100, --exponent between 0 and 10");
     }
-    let pool = crate::sim::pool(args.threads)?;
     let mut locks = Vec::new();
     for &kind in &args.lock {
         let params = params(args, kind);
         params.check()?;
-        let reports = pool.install(|| run_many(&params, args.seed, args.runs))?;
+        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
         locks.push(row(&params, &reports));
     }
     let output = Output {
         nodes: args.nodes,
         drop: args.drop,
         requests: args.requests.unwrap_or(args.requesters),
-        runs: args.runs,
-        seed: args.seed,
+        runs: args.runs.count,
+        seed: args.runs.seed,
         locks,
     };
     let mut out = std::io::stdout().lock();
-    match args.format {
+    match args.runs.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
         Format::Text => writeln!(out, "{}", text(&output))?,
     }

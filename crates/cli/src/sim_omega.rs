@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::output::{Format, table};
+use crate::sim::Runs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use consort_proto::omega::paper::{Detector, Mode};
@@ -102,18 +103,8 @@ pub(crate) struct OmegaArgs {
     /// How long a run is, in seconds
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     duration: u64,
-    /// Decides everything random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
-    /// How many runs, with seeds derived from the first
-    #[arg(long, value_name = "R", default_value_t = 1)]
-    runs: usize,
-    /// Threads; the output does not depend on it [default: one per processor]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// A core by its name.
@@ -226,9 +217,7 @@ struct Row {
 
 /// Runs `consort sim omega`.
 pub(crate) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
-    if !(1..=RUNS_MAX).contains(&args.runs) {
-        bail!("--runs must be between 1 and {RUNS_MAX}");
-    }
+    let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.rho) {
         bail!("--rho must be between 0 and 1");
     }
@@ -244,24 +233,23 @@ pub(crate) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
         Mobility::Trace(motion) => motion.nodes(),
         Mobility::Model(_) => args.nodes,
     };
-    let pool = crate::sim::pool(args.threads)?;
     let mut cores = Vec::new();
     for &kind in &args.core {
         let params = params(args, kind, &mobility);
         params.check()?;
-        let reports = pool.install(|| run_many(&params, args.seed, args.runs))?;
+        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
         cores.push(row(&params, nodes, &reports));
     }
     let output = Output {
         nodes,
         range: args.range,
         duration: args.duration,
-        runs: args.runs,
-        seed: args.seed,
+        runs: args.runs.count,
+        seed: args.runs.seed,
         cores,
     };
     let mut out = std::io::stdout().lock();
-    match args.format {
+    match args.runs.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
         Format::Text => writeln!(out, "{}", text(&output, args.crashes))?,
     }
