@@ -20,7 +20,8 @@ pub(super) struct Choice {
 }
 
 /// The best candidate of `lists` and `extra` that is not in `skip`, nor among the `worst_max`
-/// unhealthiest by all lists together.
+/// unhealthiest by all lists together. How reliable each is: the lower median of what the lists say, so
+/// that no single member can raise or lower it.
 pub(super) fn select<'a>(
     lists: impl Iterator<Item = &'a Response> + Clone,
     extra: &[Entry],
@@ -29,16 +30,26 @@ pub(super) fn select<'a>(
     worst_max: usize,
 ) -> Option<Choice> {
     // One that is listed in two lives is in the later one.
-    let mut pool: BTreeMap<NodeId, Entry> = BTreeMap::new();
-    let named = lists.clone().flat_map(|l| l.best.iter().chain(&l.healthy));
+    let mut pool: BTreeMap<NodeId, (Entry, Vec<u8>)> = BTreeMap::new();
+    let named = lists.clone().flat_map(|l| l.best.iter().chain(&l.favoured));
     for entry in named.chain(extra) {
-        let known = pool.entry(entry.id).or_insert(*entry);
+        let (known, ranks) = pool.entry(entry.id).or_insert((*entry, Vec::new()));
         if known.life < entry.life {
             *known = *entry;
         }
+        ranks.push(entry.reliability);
     }
+    let settle = |(entry, mut ranks): (Entry, Vec<u8>)| {
+        ranks.sort_unstable();
+        let reliability = ranks[(ranks.len() - 1) / 2];
+        Entry {
+            reliability,
+            ..entry
+        }
+    };
     let mut ranked: Vec<(Score, Entry)> = pool
         .into_values()
+        .map(settle)
         .filter(|e| !skip.contains(&(e.id, e.life)))
         .map(|e| (score(&e), e))
         .collect();
@@ -52,10 +63,7 @@ pub(super) fn select<'a>(
         remarks = Remarks::UNHEALTHY;
     }
     let (best, entry) = *ranked.iter().find(|(_, e)| !is_out(&excluded, e))?;
-    let hides = |l: &Response| {
-        let last = l.best.last().map(&score);
-        l.truncated && last.is_some_and(|last| last < best)
-    };
+    let hides = |l: &Response| l.horizon(&score).is_some_and(|last| last < best);
     let certified = !lists.clone().any(hides);
     let better = ranked.iter().filter(|(s, _)| *s < best);
     Some(Choice {
