@@ -141,10 +141,15 @@ pub struct Response {
 }
 
 impl Response {
+    /// Everybody it names, once.
+    pub(super) fn named(&self) -> impl Iterator<Item = &Entry> + Clone {
+        self.best.iter().chain(&self.favoured)
+    }
+
     /// Whom the sender does not name comes after this, if it lists more than it names (ER-15): the last of
     /// the candidates that it finds best, as many as `best` holds.
     pub(super) fn horizon(&self, score: impl Fn(&Entry) -> Score) -> Option<Score> {
-        let mut named: Vec<Score> = self.best.iter().chain(&self.favoured).map(score).collect();
+        let mut named: Vec<Score> = self.named().map(score).collect();
         named.sort_unstable();
         let last = self.best.len().checked_sub(1).filter(|_| self.truncated);
         last.map(|last| named[last])

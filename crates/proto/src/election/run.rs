@@ -5,7 +5,7 @@ use super::msg::{LIST_MAX, Msg, Query, Response};
 use super::race::Race;
 use super::ranking::Criterion;
 use super::score::Entry;
-use super::select::{Choice, select};
+use super::select::{Ballot, Choice};
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, TimerKind};
 use crate::id::{Life, NodeId, Term};
@@ -328,15 +328,21 @@ impl Race {
         // Among equals those come first that were heard in this very election.
         let proof = env.ranking.has(Criterion::Reliability) && run.round > 0;
         let silent = |id: NodeId| proof && run.asked.contains(&id) && !run.has_answered(id);
-        let lists = run.answers.iter().map(|a| &a.1);
-        let known = lists.clone().map(|a| a.size).max().unwrap_or(1) as usize;
-        let score = |e: &Entry| env.score(self.id, e).silent(silent(e.id));
-        let worst_max = if self.policy.is_some_and(|p| p.health) {
-            known / 3
-        } else {
-            0
-        };
-        select(lists, &run.extra, &run.skip, score, worst_max)
+        self.ballot(env)?.select(silent)
+    }
+
+    fn ballot<'a>(&'a self, env: Env<'a>) -> Option<Ballot<'a>> {
+        let run = self.run.as_ref()?;
+        let health = self.policy.is_some_and(|p| p.health);
+        let known = run.answers.iter().map(|a| a.1.size).max().unwrap_or(1) as usize;
+        Some(Ballot {
+            env,
+            election: self.id,
+            answers: &run.answers,
+            extra: &run.extra,
+            skip: &run.skip,
+            worst_max: if health { known / 3 } else { 0 },
+        })
     }
 
     /// Enough was heard, or no more is to be had.
@@ -374,14 +380,15 @@ impl Race {
     fn widen(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, choice: &Choice) {
         let wider = env.config.best_max.saturating_mul(2).min(LIST_MAX as u8);
         let query = self.query(env, wider);
-        let run = self.run.as_mut().expect("only while an election is held");
-        let chosen = env.score(self.id, &choice.entry);
-        for (from, answer) in &run.answers {
-            let hides = answer.horizon(|e| env.score(self.id, e));
-            if hides.is_some_and(|last| last < chosen) && *from != env.me {
+        let Some(ballot) = self.ballot(env) else {
+            return;
+        };
+        for (from, answer) in ballot.answers {
+            if ballot.hides_better(answer, &choice.entry) && *from != env.me {
                 cx.send(To::Node(*from), Msg::Query(query.clone()));
             }
         }
+        let run = self.run.as_mut().expect("only while an election is held");
         run.round = env.config.rounds_max;
         cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto());
     }

@@ -208,18 +208,41 @@ fn evidence_fades_and_good_nodes_rank_above_bad_ones() {
     let end = 48 * 3600;
     let [good, bad] = [2, 3].map(|id| l.reliability(at(end), NodeId(id)).unwrap());
     assert!(bad.bucket >= good.bucket + 4, "{good:?} {bad:?}");
-    // A day halves: of 48 failures and as many hours 26 are left. The prior, one failure a week, holds
-    // against that with a week.
+    // A day halves: of 48 failures and as many hours 26 are left. Most of those known well have not failed:
+    // half a failure in that time is usual, and the prior holds against the evidence with twice as long.
     assert!((25.0..27.0).contains(&bad.failures), "{bad:?}");
     let hours = bad.exposure.as_secs_f64() / 3600.0;
     assert!((25.5..26.5).contains(&hours), "{bad:?}");
-    let expected = (1.0 + bad.failures) / (168.0 + hours) * 168.0;
+    let expected = (1.0 + bad.failures) / (2.0 * hours + hours) * 168.0;
     assert!(
-        (bad.per_week / expected - 1.0).abs() < 0.2,
+        (bad.per_week / expected - 1.0).abs() < 0.05,
         "{expected} {bad:?}"
     );
     let faded = l.reliability(at(end + 24 * 3600), NodeId(3)).unwrap();
     assert!((faded.failures / bad.failures - 0.5).abs() < 0.01);
+}
+
+/// In a large group members seldom hear from each other, in a small one often: the time observed is the same.
+#[test]
+fn time_counts_in_full_however_seldom_a_member_is_heard() {
+    let mut l = ledger();
+    for t in 0..=7200 {
+        l.learn(at(t), 20, Evidence::Heard(NodeId(2), Life(1)));
+        if t % 600 == 0 {
+            l.learn(at(t), 20, Evidence::Heard(NodeId(3), Life(1)));
+        }
+        // It restarts unnoticed: the time in between belongs to neither life.
+        if t % 600 == 0 && t != 3600 {
+            l.learn(at(t), 20, Evidence::Heard(NodeId(4), Life(1 + t / 3601)));
+        }
+    }
+    let [often, seldom, restarted] = [2, 3, 4].map(|id| exposure(&l, id, 7200));
+    assert!(
+        often > 6_500,
+        "two hours, some of it faded: {often}"
+    );
+    assert!(often.abs_diff(seldom) < often / 50, "{often} {seldom}");
+    assert!(restarted + 1000 < often, "{restarted}");
 }
 
 #[test]

@@ -134,6 +134,51 @@ fn the_most_reliable_by_most_lists_wins_over_the_lowest_hash() {
     assert_eq!(told.first().map(|t| t.0), Some(b), "9 by most against 3");
 }
 
+/// Only those who think well of a candidate name it: that is not most of them.
+#[test]
+fn a_few_friends_do_not_make_a_candidate_reliable() {
+    let best = ranking(20);
+    let bad = best[10];
+    let mut bench = Bench::by(best[19], 20, 5, &[Criterion::Reliability]);
+    bench.blame(bad);
+    let effects = bench.elect();
+    let asked = queries(&effects);
+    let query = asked[0].1.clone();
+    // Everybody asked names five of equal rank, and has more; two of them name the bad one as well.
+    let five: Vec<(u64, u8)> = best[..5].iter().map(|&id| (id, 4)).collect();
+    let mut told = Vec::new();
+    for (n, (from, _)) in asked.iter().enumerate() {
+        let mut list = judged(&query, &five);
+        list.truncated = true;
+        let reliability = 0;
+        let praised = Entry {
+            reliability,
+            ..entry(bad)
+        };
+        list.favoured.extend((n < 2).then_some(praised));
+        told.extend(notifies(&bench.msg(*from, Msg::Response(list))));
+    }
+    assert_eq!(told[0].0, best[0], "not {bad}");
+}
+
+/// R4: that nobody else names it does not make a candidate's own word count.
+#[test]
+fn what_a_candidate_says_of_itself_does_not_count() {
+    let best = ranking(4);
+    let bad = best[2];
+    let mut bench = Bench::by(best[3], 4, 1, &[Criterion::Reliability]);
+    bench.blame(bad);
+    let effects = bench.elect();
+    let query = queries(&effects)[0].1.clone();
+    let own = judged(&query, &[(best[0], 4), (bad, 0)]);
+    let mut told = notifies(&bench.msg(bad, Msg::Response(own)));
+    for from in [best[0], best[1]] {
+        let other = judged(&query, &[(best[0], 4), (best[1], 4)]);
+        told.extend(notifies(&bench.msg(from, Msg::Response(other))));
+    }
+    assert_eq!(told[0].0, best[0], "not {bad}");
+}
+
 #[test]
 fn with_equal_ranks_the_lowest_hash_wins_as_ever() {
     let best = ranking(5);
