@@ -244,7 +244,7 @@ impl Mutex {
         let entry = |(id, e): (&NodeId, &Entry)| Remembered {
             req: e.name(*id, now).req,
             attempt: e.attempt,
-            grant_no: e.grant_no,
+            grant_no: e.grant_no(),
             mode: e.mode,
             deferred: e.deferred,
             done: lock.is_done(*id, e.life, e.ctr),
@@ -320,6 +320,7 @@ fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
 
 fn hash_own<H: Hasher>(own: &Own, state: &mut H) {
     (own.ctr, own.prio, own.stamp, own.attempt).hash(state);
+    own.fresh_from.hash(state);
     if let Phase::Held(hold) = own.phase {
         (
             hold.token,
@@ -347,7 +348,7 @@ fn hash_lock<H: Hasher>(lock: &Lock, state: &mut H) {
     lock.forgotten.hash(state);
     for (id, e) in &lock.table {
         (id, e.life, e.ctr, e.prio, e.stamp).hash(state);
-        (e.mode, e.attempt, e.grant_no, e.deferred).hash(state);
+        (e.mode, e.attempt, e.number, e.deferred).hash(state);
     }
     for (id, d) in &lock.done {
         (id, d.life, d.ctr).hash(state);
@@ -370,7 +371,7 @@ impl Hash for Mutex {
         let sh = &self.shared;
         (sh.me, sh.life, sh.clock, sh.floor, sh.synced, sh.mature).hash(state);
         (&sh.config.bound, &sh.census, &sh.told).hash(state);
-        (sh.heard, sh.active, sh.grant_no, sh.ctr).hash(state);
+        (sh.heard, sh.active, sh.entries, sh.ctr).hash(state);
         for (id, lock) in &self.locks {
             id.hash(state);
             hash_lock(lock, state);

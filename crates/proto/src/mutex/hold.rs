@@ -39,6 +39,13 @@ impl Lock {
         let Some((until, counted)) = ready else {
             return self.press(cx, sh);
         };
+        if own.fresh_from > 1
+            && own
+                .ready_since(sh, &self.done, upper, own.fresh_from)
+                .is_none()
+        {
+            return self.fresh_round(cx, sh);
+        }
         let shared = own.mode() == Mode::Shared;
         let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
         if !shared && own.stamp <= self.floor && !free {

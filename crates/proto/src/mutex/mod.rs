@@ -30,6 +30,7 @@ mod lock;
 mod msg;
 mod order;
 pub mod paper;
+mod pieces;
 mod request;
 mod shared;
 mod sync;

@@ -154,7 +154,7 @@ impl Mutex {
             bound,
             source,
             answered: own.asked.values().filter(|p| p.wit.is_some()).count() as u32,
-            blocker: own.blocker(&self.shared, &lock.done),
+            blocker: own.blocker(&self.shared, &lock.done).map(|n| n.req.node),
             behind: lock.queue.len(),
         })
     }
