@@ -91,7 +91,7 @@ pub struct Facts {
 impl Mutex {
     /// Takes a part of the protocol out.
     pub fn ablate(&mut self, part: Ablation) {
-        self.shared.ablation = Some(part);
+        self.shared.config.ablation = Some(part);
     }
 
     /// Takes the group's clock as read.
@@ -107,12 +107,6 @@ impl Mutex {
     /// Whether membership lists a node, or did.
     pub fn lists(&self, id: NodeId) -> bool {
         self.shared.census.is_listed(id)
-    }
-
-    /// Whether a request is known to be over.
-    pub fn is_over(&self, lock: LockId, req: ReqId) -> bool {
-        let done = |l: &Lock| l.is_done(req.node, req.life, req.ctr);
-        self.locks.get(&lock).is_some_and(done)
     }
 
     /// The lease on what `peer` said to attempts up to `attempt` is over, and so is what it may still say to

@@ -23,6 +23,10 @@ impl Lock {
         let lease = cx.now + sh.config.usable(own.ttl);
         let ready = ready.map(|(until, counted)| (until.min(lease), counted));
         if let Phase::Held(hold) = own.phase {
+            let waits = hold.valid_until.min(hold.renew_at) > cx.now;
+            if sh.lacks(Ablation::Review) && ready.is_none() && waits {
+                return;
+            }
             return self.review(
                 cx,
                 sh,

@@ -50,8 +50,6 @@ pub(super) struct Shared {
     /// Where this node is.
     pub(super) place: u16,
     pub(super) stats: Stats,
-    #[cfg(feature = "_check")]
-    pub(super) ablation: Option<super::Ablation>,
 }
 
 impl Shared {
@@ -86,8 +84,6 @@ impl Shared {
             srtt: Duration::ZERO,
             place: 0,
             stats: Stats::default(),
-            #[cfg(feature = "_check")]
-            ablation: None,
         }
     }
 
