@@ -84,6 +84,7 @@ fn witness(service: Service, cohort: u8) -> Lock {
             cohort,
             ..Policy::default()
         },
+        ..Witness::default()
     }))
 }
 
