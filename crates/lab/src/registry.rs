@@ -16,7 +16,9 @@ pub fn all() -> Vec<&'static Claim> {
     let locks = claims::mutex::claims();
     let moving = claims::omega::claims();
     let groups = groups.into_iter().flatten();
-    groups.chain(elections).chain(locks).chain(moving).collect()
+    let tenure = claims::tenure::CLAIMS;
+    let of_groups = groups.chain(elections).chain(locks).chain(moving);
+    of_groups.chain(tenure).collect()
 }
 
 /// The claims with these ids, in order of the registry.

@@ -32,6 +32,7 @@ pub mod queue;
 pub mod radio;
 pub mod report;
 pub mod routes;
+pub mod tenure;
 pub mod topology;
 pub mod trace;
 pub mod units;
@@ -100,6 +101,8 @@ pub mod stream {
     pub const OMEGA: u64 = 135;
     /// When they crash.
     pub const OMEGA_FAULTS: u64 = 136;
+    /// Who fails and is repaired in a group whose leaders are watched.
+    pub const TENURE: u64 = 151;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }
