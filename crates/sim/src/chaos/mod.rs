@@ -174,7 +174,9 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         oracle = oracle.with(Claims::default()).with(Leadership);
     }
     if params.locks {
-        oracle = oracle.with(oracle::Locks::default());
+        oracle = oracle
+            .with(oracle::Locks::default())
+            .with(oracle::Witnesses);
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
