@@ -71,7 +71,9 @@ fn group_lacking(
     let grants = Grants::default();
     let mut panel = Panel::default().with(Watch(Arc::clone(&grants)));
     if oracles {
-        panel = panel.with(oracle::Locks::default()).with(oracle::Witnesses);
+        panel = panel
+            .with(oracle::Locks::default())
+            .with(oracle::Witnesses::default());
     }
     let mut engine = Engine::new(config, panel).unwrap();
     // The first lock of all wakes everybody up.
@@ -388,7 +390,9 @@ fn an_answer_that_names_too_many_is_found() {
     struct Collect(Sent);
     impl Oracle for Collect {
         fn on_send(&mut self, world: &World, host: usize, d: &Datagram, len: usize) -> Verdict {
-            oracle::Witnesses.on_send(world, host, d, len).unwrap();
+            oracle::Witnesses::default()
+                .on_send(world, host, d, len)
+                .unwrap();
             let names = |f: &Frame| matches!(f, Frame::Mutex(Msg::Reply(r)) if !r.names.is_empty());
             if d.frames.iter().any(names) {
                 self.0.lock().unwrap().push((host, d.clone()));
@@ -408,6 +412,6 @@ fn an_answer_that_names_too_many_is_found() {
             reply.names.extend(reply.names.clone());
         }
     }
-    let said = oracle::Witnesses.on_send(engine.world(), host, &datagram, 0);
+    let said = oracle::Witnesses::default().on_send(engine.world(), host, &datagram, 0);
     assert_eq!(said.map_err(|v| v.invariant), Err("L6"));
 }

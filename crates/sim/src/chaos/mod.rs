@@ -176,7 +176,7 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     if params.locks {
         oracle = oracle
             .with(oracle::Locks::default())
-            .with(oracle::Witnesses);
+            .with(oracle::Witnesses::default());
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {

@@ -4,13 +4,16 @@
 
 use super::{Oracle, Verdict, violated};
 use crate::world::{HostState, World};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use consort_proto::mutex::{Heard, LockId, Mode, Msg, ReqId, Witnessed};
 use consort_proto::wire::{Datagram, Frame};
 
 /// Looks at every answer that is sent and, now and then, at what everybody remembers.
 #[derive(Debug, Default)]
-pub struct Witnesses;
+pub struct Witnesses {
+    /// How many contended at a host before what it does now: an answer may be older than the end of others.
+    before: BTreeMap<(usize, LockId), usize>,
+}
 
 impl Oracle for Witnesses {
     fn on_send(&mut self, world: &World, host: usize, datagram: &Datagram, _: usize) -> Verdict {
@@ -20,12 +23,21 @@ impl Oracle for Witnesses {
                 continue;
             };
             let named: BTreeSet<ReqId> = reply.names.iter().map(|n| n.req).collect();
+            let before = self.before.get(&(host, reply.lock)).map_or(0, |n| *n);
             // The node itself may contend, too.
-            let contenders = node.entries(reply.lock).count() + 1;
+            let contenders = node.entries(reply.lock).count().max(before) + 1;
             if named.len() < reply.names.len() || named.len() > contenders {
                 let text = format!("{} names of {contenders} contenders", reply.names.len());
                 return violated("L6", world, host, text);
             }
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, world: &World, host: usize) -> Verdict {
+        let node = world.host(host).node().mutex();
+        for lock in node.locks() {
+            self.before.insert((host, lock), node.entries(lock).count());
         }
         Ok(())
     }
