@@ -4,13 +4,14 @@
 //!
 //! A policy is an [`Estimator`] (what is learnt), a [`Choice`] (whom a node would have lead) and a [`Tally`]
 //! (how that is counted); the published protocol is one point of that space. [`paper`] has the protocol and its
-//! client, mistakes included, with its two baselines.
+//! client, mistakes included, with its two baselines; [`terms`] repairs the agreement and nothing else.
 
 mod book;
 mod choice;
 pub mod draw;
 pub mod paper;
 mod tally;
+pub mod terms;
 mod timed;
 
 pub use book::{Book, Estimator, Record, Score};
