@@ -15,8 +15,10 @@ pub fn all() -> Vec<&'static Claim> {
     let elections = claims::election::claims();
     let locks = claims::mutex::claims();
     let moving = claims::omega::claims();
+    let learning = claims::bandit::claims();
     let groups = groups.into_iter().flatten();
-    groups.chain(elections).chain(locks).chain(moving).collect()
+    let groups = groups.chain(elections).chain(locks);
+    groups.chain(moving).chain(learning).collect()
 }
 
 /// The claims with these ids, in order of the registry.
