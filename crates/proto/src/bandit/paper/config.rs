@@ -109,14 +109,14 @@ pub enum ConfigError {
     /// Evidence can be merged if it is a rate of failures.
     #[error("evidence is shared where failures are counted by time: use Estimator::Hazard")]
     NothingToShare,
-    /// A node that counts by rounds would wait for a winner that is down.
+    /// Use a buffer that fits.
     #[error("buffers hold between 1 and 64 observations, not {0}")]
     Buffer(u8),
 }
 
 impl Config {
-    /// The program, with this many nodes and the paper's ε-greedy choice. Two things are as in the text, and
-    /// measured beside it: ties go to the lowest id, and who is down hears nothing.
+    /// The program, with this many nodes and the paper's ε-greedy choice. Three things are not, and are measured beside
+    /// it: ties go to the lowest id, who is down hears nothing, and ballots count in their own round.
     pub const fn as_run(nodes: u16) -> Config {
         Config {
             nodes,

@@ -98,7 +98,7 @@ pub enum Timer {
     Campaign,
     /// A campaign is short of grants.
     Answer,
-    /// To renew, and to stop in time.
+    /// To renew.
     Renew,
     /// The lease is over.
     Expire,
