@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::listen::{HttpAddr, ListenError, Listener, listen};
 use crate::routes;
+use axum::serve::ListenerExt;
 use consort::{ElectionError, Events, Life, Node, StartError, Stopped};
 use core::time::Duration;
 use std::io;
@@ -97,6 +98,12 @@ impl Agent {
         };
         let server = match listener {
             Listener::Tcp(listener) => {
+                // Events are small, and each waits for nobody.
+                let listener = listener.tap_io(|tcp| {
+                    if let Err(error) = tcp.set_nodelay(true) {
+                        tracing::debug!("a connection may be slow: {error}");
+                    }
+                });
                 let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
                 tokio::spawn(async move { serve.await })
             }

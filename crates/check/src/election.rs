@@ -14,6 +14,7 @@ use consort_proto::election::{
 use consort_proto::membership::{
     self, Campaign, Membership, Meta, Phase, Precedence, Record, Status,
 };
+use consort_proto::reliability::{self, Ledger};
 use consort_proto::{
     Cx, Effect, ElectionId, Fact, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
     To,
@@ -137,6 +138,7 @@ fn meta() -> Meta {
             election: E,
             class: 0,
             attribute: 0,
+            centrality: 0,
             settled: true,
         }],
         ..Meta::default()
@@ -357,8 +359,16 @@ fn step(
         rng: &mut rng,
         effects: &mut effects,
     };
+    let ledger = Ledger::new(
+        reliability::Config::default(),
+        id(index),
+        Duration::from_secs(1),
+        Duration::from_secs(4),
+        Instant::ZERO,
+    );
     let view = View {
         membership: &membership,
+        reliability: &ledger,
     };
     f(&mut host.election, &mut cx, view);
     for effect in effects {

@@ -33,7 +33,7 @@ struct Args {
     #[arg(long, global = true, default_value_t = 7)]
     reach: usize,
     /// How many random walks to take, or schedules to play
-    #[arg(long, global = true, default_value_t = 100_000)]
+    #[arg(long, global = true, default_value_t = 200_000)]
     walks: u64,
     /// The first seed of the walks
     #[arg(long, global = true, default_value_t = 0)]

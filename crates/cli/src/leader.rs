@@ -4,7 +4,7 @@ use crate::Answer;
 use crate::client::{AgentAddr, block_on, election_path};
 use crate::output::{self, Format, safe};
 use crate::topology;
-use consort_agent::api::{ElectionView, LeaderView};
+use consort_agent::api::{CandidateView, ElectionView, LeaderView};
 use std::io::{self, Write};
 
 /// Show who leads an election, as an agent sees it
@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Name of the election
     #[arg(value_name = "NAME")]
     election: String,
+    /// Show every candidate, what it is judged by, and what decides between it and the leader
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     agent: AgentAddr,
     /// How to print
@@ -34,6 +37,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         Some(leader) => {
             if args.format == Format::Text {
                 output::line(&text(&view, leader))?;
+                if args.explain {
+                    output::line(&format!("\n{}", explanation(&view, leader)))?;
+                }
             }
             Ok(Answer::Yes)
         }
@@ -92,6 +98,59 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
     ]
     .map(|(key, value)| format!("{key:12} {}", safe(&value)))
     .join("\n")
+}
+
+/// Why that one leads: all candidates, the best first, and what decides.
+fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
+    let row = |c: &CandidateView| {
+        let values = view.score.iter().map(|criterion| match criterion.as_str() {
+            "attribute" => format!("attribute {}", c.attribute),
+            "centrality" => format!("centrality {}", c.centrality),
+            _ => format!("reliability {}", c.reliability),
+        });
+        let mut state = vec![];
+        if !c.settled {
+            state.push("newcomer");
+        }
+        if c.suspect {
+            state.push("suspected");
+        }
+        let verdict = match (c.compared.as_deref(), c.by.as_deref()) {
+            (Some("leads"), _) => "leads".to_owned(),
+            (Some(compared), Some(by)) => format!("{compared} by {by}"),
+            _ => "-".to_owned(),
+        };
+        [
+            safe(if c.name.is_empty() { &c.id } else { &c.name }),
+            c.class.to_string(),
+            values.collect::<Vec<_>>().join(", "),
+            verdict,
+            state.join(", "),
+        ]
+    };
+    let rows: Vec<[String; 5]> = view.candidates.iter().map(row).collect();
+    let order: Vec<&str> = view.score.iter().map(String::as_str).collect();
+    let order = [&["newcomers last", "class"][..], &order, &["hash"]].concat();
+    let head = ["CANDIDATE", "CLASS", "JUDGED BY", "THAN THE LEADER", ""];
+    let mut lines = vec![
+        format!(
+            "order        {}; of each the smallest wins",
+            order.join(", ")
+        ),
+        String::new(),
+        output::table(head, &rows),
+    ];
+    let better = |c: &&CandidateView| c.compared.as_deref() == Some("better");
+    if leader.handed_over {
+        lines.push("\nThe leader before chose this one.".to_owned());
+    } else if view.candidates.iter().any(|c| better(&c)) {
+        lines.push(
+            "\nA better candidate does not lead: leaders stay until they go, unless the election preempts; \
+             and who held the election may have known of others, or found them otherwise."
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
 }
 
 /// What people call a leader.

@@ -275,6 +275,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
                 fan_out: mutex::FanOut::All,
                 ..mutex::Policy::default()
             },
+            ..Witness::default()
         })),
     };
     let workload = match args.requests {

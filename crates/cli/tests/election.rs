@@ -74,6 +74,51 @@ fn group(dir: &Path) -> (Vec<Agent>, Vec<Process>, usize, String) {
     (agents, elects, leader, token)
 }
 
+/// Why one leads is shown by any agent: what each candidate is judged by, and what decides.
+#[test]
+fn a_leader_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut agents: Vec<Agent> = Vec::new();
+    let mut elects = Vec::new();
+    for (name, attribute) in [("a", "2"), ("b", "1"), ("c", "2")] {
+        let agent = Agent::start(dir, name, agents.first(), &[]);
+        let score = ["--score", "reliability,attribute", "--attribute", attribute];
+        let args = [&["elect", "demo", "--http", &agent.http][..], &score].concat();
+        let mut command = consort(&args);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        elects.push(Process(command.spawn().unwrap(), "-TERM"));
+        agents.push(agent);
+    }
+    let view = until("somebody leads, and all stand", || {
+        let view = agents[2].leader("demo");
+        let listed = view["candidates"].as_array()?.len();
+        (listed == 3 && !view["leader"].is_null()).then_some(view)
+    });
+    assert_eq!(
+        view["score"],
+        serde_json::json!(["reliability", "attribute"])
+    );
+    let leader = view["leader"]["name"].as_str().unwrap();
+    for candidate in view["candidates"].as_array().unwrap() {
+        let leads = candidate["name"] == leader;
+        assert_eq!(candidate["compared"] == "leads", leads, "{candidate}");
+        assert_eq!(candidate["by"].is_null(), leads, "{candidate}");
+    }
+    let output = run(&["leader", "demo", "--explain", "--http", &agents[0].http]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("class, reliability, attribute, hash"),
+        "{text}"
+    );
+    let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("{name}  ")));
+    assert!(row(leader).is_some_and(|l| l.contains("leads")), "{text}");
+    assert!(
+        row("b").is_some_and(|l| l.contains("attribute 1")),
+        "{text}"
+    );
+}
+
 #[test]
 fn when_the_leaders_agent_is_killed_its_command_ends_before_another_starts() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! How long it takes to get a lock and to give it back, alone and among eight that all want it, on loopback:
-//! five nodes of ours, and etcd beside them in the same run when its address is given.
+//! five nodes of ours in this process, and beside them in the same run five agents over HTTP and etcd, when their
+//! addresses are given.
 //!
 //!     cargo bench -p consort --bench locks
 //!     crates/consort/benches/beside-etcd
@@ -27,8 +28,8 @@ struct Run {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
     // `cargo bench` adds flags of its own.
-    let mut args = std::env::args().skip_while(|a| a != "--etcd").skip(1);
-    let etcd = args.next();
+    let after = |flag: &str| std::env::args().skip_while(|a| a != flag).nth(1);
+    let (agents, etcd) = (after("--agents"), after("--etcd"));
     println!(
         "{:<28}{:>12}{:>12}{:>12}",
         "acquire + release", "median", "99 %", "grants/s"
@@ -45,6 +46,14 @@ async fn main() -> Result<()> {
         "the same in strict turns",
         ours(&locks, CROWD_ROUNDS).await?,
     );
+    if let Some(addrs) = agents {
+        let addrs: Vec<&str> = addrs.split(',').collect();
+        report("agents, alone", asked(&addrs, 1, ALONE_ROUNDS).await?);
+        report(
+            "agents, 8 contenders",
+            asked(&addrs, CONTENDERS, CROWD_ROUNDS).await?,
+        );
+    }
     if let Some(addr) = etcd {
         report("etcd, alone", theirs(&addr, 1, ALONE_ROUNDS).await?);
         report(
@@ -93,11 +102,37 @@ async fn ours(locks: &[Lock], rounds: usize) -> Result<Run> {
     together(tasks).await
 }
 
+/// The same by agents: a stream takes the lock, and a second connection gives it back.
+async fn asked(addrs: &[&str], contenders: usize, rounds: usize) -> Result<Run> {
+    let tasks = (0..contenders).map(|n| {
+        let addr = addrs[n % addrs.len()].to_owned();
+        async move {
+            let mut holds = Http::connect(&addr).await?;
+            let mut gives_back = Http::connect(&addr).await?;
+            let mut spans = Vec::new();
+            for _ in 0..rounds {
+                let start = Instant::now();
+                holds.send("POST", "/v1/locks/bench", "").await?;
+                let events = holds.read_until("event: granted").await?;
+                let request = text_of(&events, "request")?;
+                let path = format!("/v1/locks/bench/{request}");
+                gives_back.send("DELETE", &path, "").await?;
+                gives_back.read_until("\"done\":true").await?;
+                spans.push(start.elapsed());
+                // The stream ends, and its connection takes the next request.
+                holds.read_until("\r\n0\r\n\r\n").await?;
+            }
+            Result::Ok(spans)
+        }
+    });
+    together(tasks).await
+}
+
 async fn theirs(addr: &str, contenders: usize, rounds: usize) -> Result<Run> {
     let tasks = (0..contenders).map(|_| {
         let addr = addr.to_owned();
         async move {
-            let mut etcd = Etcd::connect(&addr).await?;
+            let mut etcd = Http::connect(&addr).await?;
             let lease = etcd.call("/v3/lease/grant", r#"{"TTL":60}"#, "ID").await?;
             let wish = format!(r#"{{"name":"YmVuY2g=","lease":"{lease}"}}"#);
             let mut spans = Vec::new();
@@ -139,32 +174,58 @@ fn report(what: impl Display, run: Run) {
     println!("{what:<28}{:>9.3} ms{:>9.3} ms{rate:>12.0}", at(50), at(99));
 }
 
-/// One connection to etcd's JSON gateway.
-struct Etcd {
+/// One connection to an HTTP server.
+struct Http {
     stream: TcpStream,
     addr: String,
+    /// What was read and not taken yet.
+    rest: Vec<u8>,
 }
 
-impl Etcd {
-    async fn connect(addr: &str) -> Result<Etcd> {
+impl Http {
+    async fn connect(addr: &str) -> Result<Http> {
         let stream = TcpStream::connect(addr).await?;
         stream.set_nodelay(true)?;
-        let addr = addr.to_owned();
-        Ok(Etcd { stream, addr })
+        Ok(Http {
+            stream,
+            addr: addr.to_owned(),
+            rest: Vec::new(),
+        })
+    }
+
+    async fn send(&mut self, method: &str, path: &str, body: &str) -> Result<()> {
+        let (len, host) = (body.len(), &self.addr);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len}\r\n\r\n{body}"
+        );
+        Ok(self.stream.write_all(request.as_bytes()).await?)
+    }
+
+    /// Reads up to the line that has `mark` and the next, and takes it.
+    async fn read_until(&mut self, mark: &str) -> Result<String> {
+        loop {
+            let text = String::from_utf8_lossy(&self.rest).into_owned();
+            let whole = |at: usize| {
+                mark.ends_with('\n') || mark.ends_with("true") || text[at..].contains("\n\n")
+            };
+            if text.find(mark).is_some_and(whole) {
+                self.rest.clear();
+                return Ok(text);
+            }
+            if self.stream.read_buf(&mut self.rest).await? == 0 {
+                return Err(format!("{} closed the connection: {text}", self.addr).into());
+            }
+        }
     }
 
     /// Makes a call and gives the text of the field `field` of its answer.
     async fn call(&mut self, path: &str, body: &str, field: &str) -> Result<String> {
-        let (len, host) = (body.len(), &self.addr);
-        let request =
-            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len}\r\n\r\n{body}");
-        self.stream.write_all(request.as_bytes()).await?;
-        let mut answer = Vec::new();
+        self.send("POST", path, body).await?;
         loop {
-            if self.stream.read_buf(&mut answer).await? == 0 {
+            if self.stream.read_buf(&mut self.rest).await? == 0 {
                 return Err("etcd closed the connection".into());
             }
-            let text = String::from_utf8_lossy(&answer);
+            let text = String::from_utf8_lossy(&self.rest).into_owned();
             if let Some((head, body)) = text.split_once("\r\n\r\n") {
                 let length = head.lines().find_map(|l| {
                     l.to_lowercase()
@@ -173,14 +234,20 @@ impl Etcd {
                         .ok()
                 });
                 if length.is_none_or(|length: usize| body.len() >= length) {
-                    let value = body
-                        .split_once(&format!("\"{field}\":\""))
-                        .and_then(|(_, v)| v.split_once('"'));
-                    return value
-                        .map(|v| v.0.to_owned())
-                        .ok_or_else(|| format!("etcd said {text}").into());
+                    self.rest.clear();
+                    return text_of(body, field);
                 }
             }
         }
     }
+}
+
+/// The text of a field in JSON, the last if there are several.
+fn text_of(json: &str, field: &str) -> Result<String> {
+    let value = json
+        .rsplit_once(&format!("\"{field}\":\""))
+        .and_then(|(_, v)| v.split_once('"'));
+    value
+        .map(|v| v.0.to_owned())
+        .ok_or_else(|| format!("no {field} in {json}").into())
 }

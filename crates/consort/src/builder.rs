@@ -350,6 +350,7 @@ impl Builder {
                 election: ElectionId::of(name),
                 class: options.candidacy.class,
                 attribute: options.candidacy.attribute,
+                centrality: 0,
                 settled: true,
             });
             if meta.check(usize::from(meta_max)).is_err() {

@@ -54,7 +54,8 @@ pub use address::DEFAULT_PORT;
 pub use builder::Builder;
 pub use consort_fence::Token as LockToken;
 pub use consort_proto::election::{
-    Mode as ElectionMode, ParseTokenError, Preempt, Quorum, RankBy, Stage, Token,
+    Criterion, Decider, Mode as ElectionMode, ParseTokenError, Preempt, Quorum, Ranking,
+    RankingError, Stage, Token,
 };
 pub use consort_proto::membership::{Meta, MetaError};
 pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
@@ -64,8 +65,8 @@ pub use consort_proto::{
     membership, mutex, omega,
 };
 pub use election::{
-    Candidate, Churn, Election, ElectionName, ElectionNameError, ElectionOptions, ElectionStatus,
-    Leader, Leaders, Leadership,
+    Candidate, Churn, Comparison, Election, ElectionName, ElectionNameError, ElectionOptions,
+    ElectionStatus, Leader, Leaders, Leadership,
 };
 pub use error::{
     AcquireError, CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError,

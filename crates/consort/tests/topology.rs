@@ -4,8 +4,8 @@ mod common;
 
 use common::{PERIOD, agree, eventually, local};
 use consort::{
-    Builder, CampaignError, ElectionMode, ElectionOptions, Event, Events, Leader, LinkState, Node,
-    NodeId, Preempt, RankBy, ResignError, StartError, Topology, omega,
+    Builder, CampaignError, Criterion, ElectionMode, ElectionOptions, Event, Events, Leader,
+    LinkState, Node, NodeId, Preempt, Ranking, ResignError, StartError, Topology, omega,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -30,6 +30,10 @@ fn in_a_row(addrs: &[SocketAddr], n: usize) -> Builder {
         .probe_period(PERIOD)
         .links(omega::Config::fast())
         .topology(Topology::new().peers(peers))
+}
+
+fn by_centrality() -> Ranking {
+    Ranking::new(&[Criterion::Centrality]).unwrap()
 }
 
 fn by_component() -> ElectionOptions {
@@ -178,7 +182,7 @@ async fn what_needs_neighbours_is_refused_without_them() {
     let plain = local("plain").start().await.unwrap();
     assert_eq!(plain.topology().await.unwrap(), None);
     let election = plain.election("hub").await.unwrap();
-    let central = ElectionOptions::new().rank_by(RankBy::Centrality);
+    let central = ElectionOptions::new().ranking(by_centrality());
     for options in [by_component(), central] {
         let refused = election.campaign(options).await.unwrap_err();
         assert_eq!(refused, CampaignError::NoTopology);
@@ -204,7 +208,7 @@ async fn what_needs_neighbours_is_refused_without_them() {
 async fn an_election_of_the_group_can_be_won_by_the_middle() {
     let hold = Duration::from_millis(300);
     let options = ElectionOptions::new()
-        .rank_by(RankBy::Centrality)
+        .ranking(by_centrality())
         .attribute(3)
         .preempt(Preempt::Strict { hold });
     let nodes = row(3, "gateway", options).await;
@@ -215,7 +219,7 @@ async fn an_election_of_the_group_can_be_won_by_the_middle() {
         let mut levels: Vec<_> = status
             .candidates
             .iter()
-            .map(|c| (c.id.0, c.attribute))
+            .map(|c| (c.id.0, c.centrality))
             .collect();
         levels.sort_unstable();
         // Sums of distances 3, 2, 3 to two others: 16 (1 - 2/3) is 5.33.

@@ -17,8 +17,9 @@ pub fn all() -> Vec<&'static Claim> {
     let moving = claims::omega::claims();
     let learning = claims::bandit::claims();
     let groups = groups.into_iter().flatten();
-    let groups = groups.chain(elections).chain(locks);
-    groups.chain(moving).chain(learning).collect()
+    let tenure = claims::tenure::CLAIMS;
+    let of_groups = groups.chain(elections).chain(locks).chain(moving);
+    of_groups.chain(learning).chain(tenure).collect()
 }
 
 /// The claims with these ids, in order of the registry.

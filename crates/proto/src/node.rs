@@ -200,7 +200,8 @@ impl Node {
             let standing = self.omega.state.standing(me, now, election)?;
             return Some(Standing::by_component(me, now, membership, &standing));
         }
-        self.election.state.standing(me, now, membership, election)
+        let view = self.election_view();
+        self.election.state.standing(me, now, view, election)
     }
 
     /// The elections of which this node knows something, in order of id.
@@ -226,12 +227,24 @@ impl Node {
     /// All candidates of an election as this node lists them, the best first.
     pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
         if self.is_by_component(election) {
-            return self.omega.state.candidates(election);
+            let mut all = self.omega.state.candidates(election);
+            for entry in &mut all {
+                entry.reliability = self.reliability.bucket(entry.id);
+            }
+            return all;
         }
-        let membership = &self.membership.state;
+        let view = self.election_view();
         self.election
             .state
-            .candidates(self.io.me, now, membership, election)
+            .candidates(self.io.me, now, view, election)
+    }
+
+    /// What elections read.
+    fn election_view(&self) -> View<'_> {
+        View {
+            membership: &self.membership.state,
+            reliability: &self.reliability,
+        }
     }
 
     /// Counts since start.
@@ -453,8 +466,10 @@ impl Node {
         now: Instant,
         f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
     ) {
+        // Not by the method below: what is stepped is borrowed with it.
         let view = View {
             membership: &self.membership.state,
+            reliability: &self.reliability,
         };
         self.election.step(
             &mut self.io,
@@ -575,8 +590,8 @@ impl Node {
             } else if self.omega.state.life() < self.membership.state.life() {
                 let input = omega::Input::Life(self.membership.state.life());
                 self.step_omega(now, |o, cx| o.on_input(cx, (), input));
-            } else if self.election.state.levels() != self.levels() {
-                let input = election::Input::Levels(self.levels());
+            } else if self.election.state.centrality() != self.omega.state.centrality() {
+                let input = election::Input::Centrality(self.omega.state.centrality());
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
             } else if self.mutex.state.life() != self.membership.state.life() {
                 let input = mutex::Input::Life(self.membership.state.life());
@@ -584,14 +599,6 @@ impl Node {
             } else {
                 return;
             }
-        }
-    }
-
-    /// What this node is measured by in elections.
-    fn levels(&self) -> election::Levels {
-        election::Levels {
-            centrality: self.omega.state.centrality(),
-            reliability: self.reliability.bucket(self.io.me),
         }
     }
 

@@ -67,6 +67,17 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
+    /// The same, with what each host is given as its attribute.
+    pub fn open_election_with(
+        &mut self,
+        election: ElectionId,
+        policy: Policy,
+        attributes: Vec<u32>,
+    ) -> Result<(), Violation> {
+        self.world.attributes.insert(election, attributes);
+        self.open_election(election, policy)
+    }
+
     fn stand(
         &mut self,
         index: usize,
@@ -76,7 +87,12 @@ impl<O: Oracle> Engine<O> {
         let stored = self.world.hosts[index].stored_terms.get(&election);
         let restore = stored.map(|&term| Order::RestoreTerm(election, term));
         let open = Order::Open(election, policy);
-        let campaign = Order::Campaign(election, Candidacy::default());
+        let given = self.world.attributes.get(&election);
+        let candidacy = Candidacy {
+            attribute: given.and_then(|all| all.get(index)).map_or(0, |a| *a),
+            ..Candidacy::default()
+        };
+        let campaign = Order::Campaign(election, candidacy);
         for order in restore.into_iter().chain([open, campaign]) {
             self.command(index, Command::Election(order))?;
         }
@@ -239,6 +255,8 @@ impl<O: Oracle> Engine<O> {
         } else {
             Vec::new()
         };
+        let ledger = self.world.hosts[index].node.reliability();
+        let reports = (keep == Keep::All).then(|| ledger.reports(self.world.clock(index)));
         self.world.drop_backlog(index);
         self.world.respawn(index, keep != Keep::Nothing);
         self.oracle.on_restart(&self.world, index)?;
@@ -246,6 +264,9 @@ impl<O: Oracle> Engine<O> {
             self.command(index, Command::Lock(mutex::Order::RestoreFence(seq)))?;
         }
         self.restore(index, &known);
+        if let Some(reports) = reports {
+            self.command(index, Command::RestoreReliability(reports))?;
+        }
         self.seek(index)?;
         for n in 0..self.world.elections.len() {
             let (election, policy) = self.world.elections[n];

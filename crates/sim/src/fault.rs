@@ -42,7 +42,7 @@ pub enum Fault {
 /// What a restarted process still knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Its last life and its member list.
+    /// Its last life, its member list and what it knew of failures.
     All,
     /// Its last life only.
     Life,

@@ -33,6 +33,7 @@ pub mod queue;
 pub mod radio;
 pub mod report;
 pub mod routes;
+pub mod tenure;
 pub mod topology;
 pub mod trace;
 pub mod units;
@@ -111,6 +112,8 @@ pub mod stream {
     pub const BANDIT_PRIORS: u64 = 144;
     /// What they draw themselves.
     pub const BANDIT: u64 = 145;
+    /// Who fails and is repaired in a group whose leaders are watched.
+    pub const TENURE: u64 = 151;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;
 }

@@ -164,6 +164,8 @@ pub struct World {
     pub(crate) rng: Rng,
     /// Elections in which every host stands, also after a restart.
     pub(crate) elections: Vec<(ElectionId, Policy)>,
+    /// What hosts are given as their attribute, where it is not 0.
+    pub(crate) attributes: BTreeMap<ElectionId, Vec<u32>>,
     pub(crate) steps: u64,
     /// When a fault last struck or ended.
     pub(crate) disturbed_at: Instant,
@@ -207,6 +209,7 @@ impl World {
             pool: Pool::default(),
             rng,
             elections: Vec::new(),
+            attributes: BTreeMap::new(),
             steps: 0,
             disturbed_at: Instant::ZERO,
         })

@@ -5,11 +5,11 @@ extern crate alloc;
 
 use alloc::sync::Arc;
 use consort_proto::mutex::{
-    Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Reply, Ticket, Wait,
+    Ablation, Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Reply, Ticket, Wait,
 };
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Command, Config, NodeId};
-use consort_sim::fault::Fault;
+use consort_sim::fault::{Fault, Keep};
 use consort_sim::net::Conditions;
 use consort_sim::oracle::{self, Oracle, Panel, Verdict};
 use consort_sim::topology::{Layout, Topology};
@@ -42,7 +42,19 @@ fn group(nodes: usize, bound: Bound, oracles: bool) -> (Engine<Panel>, Grants) {
 }
 
 fn group_with(seed: u64, nodes: usize, bound: Bound, oracles: bool) -> (Engine<Panel>, Grants) {
+    group_lacking(None, seed, nodes, bound, oracles)
+}
+
+/// A group without a part of the protocol.
+fn group_lacking(
+    ablation: Option<Ablation>,
+    seed: u64,
+    nodes: usize,
+    bound: Bound,
+    oracles: bool,
+) -> (Engine<Panel>, Grants) {
     let mut node = Config::default();
+    node.mutex.ablation = ablation;
     node.mutex.ttl = TTL;
     node.mutex.ttl_max = TTL;
     node.mutex.bound = bound;
@@ -59,7 +71,7 @@ fn group_with(seed: u64, nodes: usize, bound: Bound, oracles: bool) -> (Engine<P
     let grants = Grants::default();
     let mut panel = Panel::default().with(Watch(Arc::clone(&grants)));
     if oracles {
-        panel = panel.with(oracle::Locks::default());
+        panel = panel.with(oracle::Locks::default()).with(oracle::Witnesses);
     }
     let mut engine = Engine::new(config, panel).unwrap();
     // The first lock of all wakes everybody up.
@@ -312,4 +324,90 @@ fn clocks_that_drift_too_far_are_found_out() {
         found.extend(run().err().map(|v| v.invariant));
     }
     assert!(found.contains(&"I5"), "{found:?}");
+}
+
+/// What the oracles say of a holder and two that wait and restart, in a group without a part of the protocol.
+fn without(part: Option<Ablation>, tamper: engine::Tamper) -> Result<(), &'static str> {
+    let (mut engine, _) = group_lacking(part, 1, 3, Bound::Floor(3), true);
+    engine.set_tamper(tamper);
+    let mut run = || -> Verdict {
+        engine.command(0, acquire(1))?;
+        engine.run_for(Duration::from_secs(1))?;
+        // Both have asked before either hears of the other.
+        engine.command(1, acquire(1))?;
+        engine.command(2, acquire(1))?;
+        engine.run_for(Duration::from_secs(2))?;
+        for host in [1, 2] {
+            let keep = Keep::Life;
+            engine.strike(Fault::Restart { host, keep })?;
+        }
+        engine.run_for(Duration::from_secs(1))?;
+        engine.command(0, acquire(2))?;
+        engine.run_for(Duration::from_secs(4))
+    };
+    run().map_err(|v| v.invariant)
+}
+
+/// I3, I4, I6, I8 and L6 name what is wrong, and nothing where nothing is.
+#[test]
+fn the_oracles_find_what_is_missing() {
+    let sound: engine::Tamper = |_, _, _| true;
+    assert_eq!(without(None, sound), Ok(()));
+    assert_eq!(without(Some(Ablation::Review), sound), Err("I3"));
+    assert_eq!(without(Some(Ablation::Selfblock), sound), Err("I4"));
+    let nameless: engine::Tamper = |_, _, datagram| {
+        for frame in &mut datagram.frames {
+            if let Frame::Mutex(Msg::Reply(reply)) = frame
+                && !reply.consent
+            {
+                reply.names.retain(|n| n.req.node == datagram.header.id);
+            }
+        }
+        true
+    };
+    assert_eq!(without(None, nameless), Err("I6"));
+    let grown: engine::Tamper = |_, _, datagram| {
+        for frame in &mut datagram.frames {
+            if let Frame::Mutex(Msg::Reply(reply)) = frame {
+                reply.mature = true;
+            }
+        }
+        true
+    };
+    assert_eq!(without(None, grown), Err("I8"));
+}
+
+/// L6: an answer that names somebody twice.
+#[test]
+fn an_answer_that_names_too_many_is_found() {
+    let (mut engine, _) = group(3, Bound::Floor(3), false);
+    for host in 0..3 {
+        engine.command(host, acquire(1)).unwrap();
+    }
+    type Sent = Arc<Mutex<Vec<(usize, Datagram)>>>;
+    struct Collect(Sent);
+    impl Oracle for Collect {
+        fn on_send(&mut self, world: &World, host: usize, d: &Datagram, len: usize) -> Verdict {
+            oracle::Witnesses.on_send(world, host, d, len).unwrap();
+            let names = |f: &Frame| matches!(f, Frame::Mutex(Msg::Reply(r)) if !r.names.is_empty());
+            if d.frames.iter().any(names) {
+                self.0.lock().unwrap().push((host, d.clone()));
+            }
+            Ok(())
+        }
+    }
+    let sent = Sent::default();
+    engine
+        .oracle_mut()
+        .0
+        .push(Box::new(Collect(Arc::clone(&sent))));
+    engine.run_for(Duration::from_secs(2)).unwrap();
+    let (host, mut datagram) = sent.lock().unwrap().pop().unwrap();
+    for frame in &mut datagram.frames {
+        if let Frame::Mutex(Msg::Reply(reply)) = frame {
+            reply.names.extend(reply.names.clone());
+        }
+    }
+    let said = oracle::Witnesses.on_send(engine.world(), host, &datagram, 0);
+    assert_eq!(said.map_err(|v| v.invariant), Err("L6"));
 }

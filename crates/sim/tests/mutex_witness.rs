@@ -22,6 +22,7 @@ fn witness(bound: Bound, service: Service, cohort: u8) -> Lock {
             cohort,
             ..Policy::default()
         },
+        ..Witness::default()
     }))
 }
 
@@ -77,12 +78,12 @@ fn within_its_assumptions_nobody_overlaps() {
     }
 }
 
-/// After a partition so many wait that answers come in pieces. When pieces of two answers were put together,
-/// a contender that both named could be left out, and 53 of 400 such runs had two inside.
+/// After a partition so many wait that answers in small datagrams come in pieces. When pieces of two answers were
+/// put together, a contender that both named could be left out: 97 overlaps and falling tokens in these runs.
 #[test]
 fn many_contenders_do_no_harm() {
     let nodes = 32;
-    let params = Params {
+    let mut params = Params {
         nodes,
         workload: Workload::Stream {
             requests: 60,
@@ -95,6 +96,9 @@ fn many_contenders_do_no_harm() {
             Trouble::Partition(0.5, 15.0, 45.0),
         )
     };
+    if let Lock::Witness(witness) = &mut params.lock {
+        witness.frames_max = 200;
+    }
     let reports = run_many(&params, 7, 40).unwrap();
     assert_eq!(sum(&reports, |r| r.overlaps + r.regressions), 0);
 }

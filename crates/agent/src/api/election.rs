@@ -1,7 +1,10 @@
 //! Bodies about elections.
 
 use super::{ScopeView, is_false};
-use consort::{Candidate, Churn, ElectionMode, ElectionStatus, Leader, Preempt, RankBy, Stage};
+use consort::{
+    Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader, Preempt, Ranking,
+    Stage,
+};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +88,9 @@ pub struct ElectionView {
     pub churn: Option<ChurnView>,
     /// Candidates as this node lists them, the best first.
     pub candidates: Vec<CandidateView>,
+    /// What candidates of one class are compared by, the weightiest first; then a hash decides.
+    #[serde(default)]
+    pub score: Vec<String>,
     /// Id of the answering node.
     pub node: String,
     /// Its name.
@@ -102,19 +108,46 @@ pub struct CandidateView {
     pub class: u8,
     /// Decides among equals in class: the smallest wins.
     pub attribute: u32,
+    /// How central its place is, as it says where that counts: 0 is the middle, 15 worst or unknown.
+    #[serde(default)]
+    pub centrality: u8,
+    /// How rarely it fails, as the answering node finds: 0 is best, 15 worst.
+    #[serde(default)]
+    pub reliability: u8,
+    /// `leads`, or `better` or `worse` than the leader; `null` while none is listed.
+    #[serde(default)]
+    pub compared: Option<String>,
+    /// What decides between it and the leader: `newcomer`, `class`, one of `score`, or `hash`.
+    #[serde(default)]
+    pub by: Option<String>,
     /// It has been there for a while; others come after those.
     pub settled: bool,
     /// It may be gone.
     pub suspect: bool,
 }
 
-impl From<&Candidate> for CandidateView {
-    fn from(c: &Candidate) -> CandidateView {
+impl CandidateView {
+    fn new(c: &Candidate, leader: Option<&Leader>) -> CandidateView {
+        let leads = leader.is_some_and(|l| l.id == c.id);
+        let compared = c.compared.map(|with| match with.better {
+            true => "better",
+            false => "worse",
+        });
+        let by = c.compared.map(|with| match with.by {
+            Decider::Newcomer => "newcomer",
+            Decider::Class => "class",
+            Decider::Criterion(criterion) => word(criterion),
+            Decider::Hash => "hash",
+        });
         CandidateView {
             name: c.name.clone(),
             id: c.id.to_string(),
             class: c.class,
             attribute: c.attribute,
+            centrality: c.centrality,
+            reliability: c.reliability,
+            compared: compared.or(leads.then_some("leads")).map(str::to_owned),
+            by: by.map(str::to_owned),
             settled: c.settled,
             suspect: c.suspect,
         }
@@ -142,6 +175,7 @@ impl ElectionView {
             electing: false,
             churn: None,
             candidates: Vec::new(),
+            score: Vec::new(),
             node: node.id().to_string(),
             node_name: node.name().to_owned(),
         };
@@ -161,7 +195,10 @@ impl ElectionView {
             view.grace_ms = status.grace.as_millis() as u64;
             view.electing = status.electing;
             view.churn = Some(ChurnView::new(name, &status.churn));
-            view.candidates = status.candidates.iter().map(CandidateView::from).collect();
+            let leader = status.leader.as_ref();
+            let candidates = status.candidates.iter();
+            view.candidates = candidates.map(|c| CandidateView::new(c, leader)).collect();
+            view.score = status.ranking.iter().map(|c| word(c).to_owned()).collect();
         }
         view
     }
@@ -229,10 +266,10 @@ pub struct CampaignRequest {
     /// `group` or `component`. Default `group`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// `attribute`, `centrality` or `reliability`. Default `attribute`.
+    /// `attribute`, `centrality` or `reliability`, or several, the weightiest first. Default `attribute`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub score: Option<String>,
-    /// With `margin`: least difference of the attribute. Default 1.
+    pub score: Option<Words>,
+    /// With `margin`: least difference of the first of `score` that differs. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<u32>,
     /// With `margin` and `strict`: for how long. Default 60000.
@@ -252,32 +289,53 @@ pub struct ResignRequest {
     pub to: Option<String>,
 }
 
-/// Reads `group` or `component`, and `attribute`, `centrality` or `reliability`.
+/// One word, or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Words {
+    /// One.
+    One(String),
+    /// Several, in order.
+    Many(Vec<String>),
+}
+
+fn word(criterion: Criterion) -> &'static str {
+    match criterion {
+        Criterion::Attribute => "attribute",
+        Criterion::Centrality => "centrality",
+        Criterion::Reliability => "reliability",
+    }
+}
+
+/// Reads `group` or `component`, and what candidates are compared by.
 pub(crate) fn way(
     mode: Option<&str>,
-    score: Option<&str>,
-) -> Result<(ElectionMode, RankBy), String> {
+    score: Option<&Words>,
+) -> Result<(ElectionMode, Ranking), String> {
     let mode = match mode {
         None | Some("group") => ElectionMode::Group,
         Some("component") => ElectionMode::Component,
         Some(other) => return Err(format!("mode = `{other}`: write group or component")),
     };
-    let rank_by = match score {
-        None | Some("attribute") => RankBy::Attribute,
-        Some("centrality" | "reliability") if mode == ElectionMode::Component => {
-            return Err(
-                "a component is led by the middle of it anyway: leave out score".to_owned(),
-            );
-        }
-        Some("centrality") => RankBy::Centrality,
-        Some("reliability") => RankBy::Reliability,
-        Some(other) => {
-            return Err(format!(
-                "score = `{other}`: write attribute, centrality or reliability"
-            ));
-        }
+    let words = match score {
+        None => return Ok((mode, Ranking::default())),
+        Some(Words::One(word)) => core::slice::from_ref(word),
+        Some(Words::Many(words)) => words,
     };
-    Ok((mode, rank_by))
+    let criterion = |text: &String| {
+        let named = Criterion::ALL.into_iter().find(|c| word(*c) == text);
+        named.ok_or_else(|| {
+            format!(
+                "score = `{text}`: write attribute, centrality or reliability, or several of them"
+            )
+        })
+    };
+    let criteria = words.iter().map(criterion).collect::<Result<Vec<_>, _>>()?;
+    let ranking = Ranking::new(&criteria).map_err(|e| format!("score: {e}"))?;
+    if mode == ElectionMode::Component && ranking != Ranking::default() {
+        return Err("a component is led by the middle of it anyway: leave out score".to_owned());
+    }
+    Ok((mode, ranking))
 }
 
 /// How long a better candidate has to stay better, unless told otherwise.

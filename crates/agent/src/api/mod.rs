@@ -5,7 +5,7 @@ mod lock;
 mod topology;
 
 pub use election::{
-    CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest,
+    CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest, Words,
 };
 
 pub use lock::{

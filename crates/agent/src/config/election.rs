@@ -1,8 +1,8 @@
 //! Settings of elections.
 
 use super::{ConfigError, set};
-use crate::api::{preempt, way};
-use consort::{ElectionMode, ElectionOptions, Quorum, RankBy};
+use crate::api::{Words, preempt, way};
+use consort::{Criterion, ElectionMode, ElectionOptions, Quorum};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -55,9 +55,9 @@ pub struct RawElection {
     /// `group`: one leader for all. `component`: one in the middle of every connected component. Default
     /// `group`.
     pub mode: Option<String>,
-    /// `attribute` as given, `centrality` of this node in its component, or `reliability` as others see
-    /// it. Default `attribute`.
-    pub score: Option<String>,
+    /// What decides among equals in class: `attribute` as given, `centrality` of each node in its component,
+    /// `reliability` as others see it, or several, the weightiest first. Default `attribute`.
+    pub score: Option<Words>,
 }
 
 /// Settings that all elections share; see `consort_proto::election::Config`.
@@ -90,10 +90,10 @@ impl RawElection {
 
     fn options(self, tags: &BTreeMap<String, String>) -> Result<Option<ElectionOptions>, String> {
         let attribute = self.attribute(tags)?;
-        let (mode, rank_by) = way(self.mode.as_deref(), self.score.as_deref())?;
+        let (mode, ranking) = way(self.mode.as_deref(), self.score.as_ref())?;
         let given = self.attribute.is_some() || self.attribute_tag.is_some();
-        if rank_by != RankBy::Attribute && given {
-            return Err("such a score and an attribute exclude each other".to_owned());
+        if given && !ranking.has(Criterion::Attribute) {
+            return Err("an attribute counts only where score names it".to_owned());
         }
         let of_groups = [self.health, self.stream, self.replace_unhealthy];
         if mode == ElectionMode::Component
@@ -114,7 +114,7 @@ impl RawElection {
             .replace_unhealthy(self.replace_unhealthy.unwrap_or_default())
             .preempt(preempt)
             .mode(mode)
-            .rank_by(rank_by);
+            .ranking(ranking);
         Ok(self.campaign.unwrap_or(true).then_some(options))
     }
 

@@ -392,7 +392,8 @@ mod tests {
             mode = "component"
             [[election]]
             name = "sink"
-            score = "centrality"
+            score = ["centrality", "attribute"]
+            attribute = 3
             [topology]
             interfaces = ["wlan0"]
             hello_period = "1s"
@@ -422,7 +423,14 @@ mod tests {
         );
         let hub = consort::ElectionOptions::new().mode(consort::ElectionMode::Component);
         assert_eq!(config.elections[2].options, Some(hub));
-        let sink = consort::ElectionOptions::new().rank_by(consort::RankBy::Centrality);
+        let ranking = [
+            consort::Criterion::Centrality,
+            consort::Criterion::Attribute,
+        ];
+        let ranking = consort::Ranking::new(&ranking).unwrap();
+        let sink = consort::ElectionOptions::new()
+            .attribute(3)
+            .ranking(ranking);
         assert_eq!(config.elections[3].options, Some(sink));
         assert_eq!(config.topology, Some(Topology::new().interface("wlan0")));
         let hello_period = config.protocol.omega.hello_period;
@@ -498,7 +506,11 @@ mod tests {
             ),
             (
                 "[[election]]\nname = 'x'\nscore = 'centrality'\nattribute = 3",
-                ["`x`", "exclude each other"],
+                ["`x`", "where score names it"],
+            ),
+            (
+                "[[election]]\nname = 'x'\nscore = ['reliability', 'reliability']",
+                ["`x`", "counts once"],
             ),
             (
                 "[[election]]\nname = 'x'\nmode = 'component'\nscore = 'centrality'",

@@ -78,12 +78,12 @@ async fn campaign(
     let hold = request.hold_ms.map(Duration::from_millis);
     let preempt = preempt(request.preempt.as_deref(), request.delta, hold);
     let preempt = preempt.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
-    let way = way(request.mode.as_deref(), request.score.as_deref());
-    let (mode, rank_by) =
+    let way = way(request.mode.as_deref(), request.score.as_ref());
+    let (mode, ranking) =
         way.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
     let options = ElectionOptions::new()
         .mode(mode)
-        .rank_by(rank_by)
+        .ranking(ranking)
         .class(request.class)
         .attribute(request.attribute)
         .stream(request.stream)

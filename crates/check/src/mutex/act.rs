@@ -268,7 +268,7 @@ fn is_void(host: &Host, e: &Envelope, returns: bool) -> bool {
                 life: from,
                 ctr: r.ctr,
             };
-            !returns && r.clock.max(r.stamp) <= facts.clock && host.mutex.is_over(LOCK, req)
+            !returns && r.clock.max(r.stamp) <= facts.clock && host.mutex.knows_over(LOCK, req)
         }
         Msg::Release {
             ctr, floor, clock, ..
@@ -280,7 +280,7 @@ fn is_void(host: &Host, e: &Envelope, returns: bool) -> bool {
             };
             let entry = |r: &Remembered| r.req.node == id(e.from) && r.req.life == from;
             let listed = facts.entries.iter().any(|r| entry(r) && r.req.ctr <= *ctr);
-            let over = former || host.mutex.is_over(LOCK, req) && !listed;
+            let over = former || host.mutex.knows_over(LOCK, req) && !listed;
             !returns && over && *floor <= facts.floor && *clock <= facts.clock
         }
         _ => false,

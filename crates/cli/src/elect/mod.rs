@@ -11,7 +11,7 @@ use crate::guarded::{Ended, Guarded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
-use consort_agent::api::{CampaignRequest, ElectionView};
+use consort_agent::api::{CampaignRequest, ElectionView, Words};
 use core::pin::Pin;
 use core::time::Duration;
 use std::ffi::OsString;
@@ -68,9 +68,14 @@ pub(crate) struct Args {
     #[arg(long, value_parser = ["group", "component"], default_value = "group")]
     mode: String,
     /// What decides among equals in class: the attribute, the agent's centrality in its component, or how
-    /// rarely it fails, as other members see it
-    #[arg(long, value_parser = ["attribute", "centrality", "reliability"], default_value = "attribute")]
-    score: String,
+    /// rarely it fails, as other members see it. Several: the weightiest first, with commas between
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_parser = ["attribute", "centrality", "reliability"],
+        default_value = "attribute"
+    )]
+    score: Vec<String>,
     /// How long the command may take to stop; others wait no longer than the default [default: a
     /// quarter of the least time in which members declare one down: 1s with 3 to 6 members that probe
     /// every second]
@@ -190,7 +195,7 @@ impl Elect {
             health: self.args.health,
             stream: self.args.stream,
             mode: Some(self.args.mode.clone()),
-            score: Some(self.args.score.clone()),
+            score: Some(Words::Many(self.args.score.clone())),
             lease_ms: Some(self.lease.as_millis() as u64),
             ..CampaignRequest::default()
         });

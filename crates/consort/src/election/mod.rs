@@ -8,7 +8,7 @@ mod status;
 pub use name::{ElectionName, ElectionNameError};
 pub use options::ElectionOptions;
 pub use seat::Leadership;
-pub use status::{Candidate, Churn, ElectionStatus, Leader};
+pub use status::{Candidate, Churn, Comparison, ElectionStatus, Leader};
 
 pub(crate) use name::check;
 pub(crate) use seat::{Board, Seat};

@@ -1,6 +1,6 @@
 //! How a node stands in an election, and how it holds one.
 
-use consort_proto::election::{Candidacy, Mode, Policy, Preempt, RankBy};
+use consort_proto::election::{Candidacy, Criterion, Mode, Policy, Preempt, Ranking};
 
 /// How a node stands in an election. The defaults suit a group of equals.
 ///
@@ -46,17 +46,27 @@ impl ElectionOptions {
         self
     }
 
-    /// What decides among equals in class: [`attribute`](Self::attribute), or how central each is in its
-    /// component, in 16 levels. A node tells another level when it has been so for 5 s, at most every 10 s.
-    /// Default [`RankBy::Attribute`].
-    pub fn rank_by(mut self, by: RankBy) -> Self {
-        self.candidacy.rank_by = by;
+    /// What decides among equals in class, the weightiest first: the attribute, how central each is in its
+    /// component (in 16 levels; a node tells another when it has been so for 5 s, at most every 10 s), and
+    /// how rarely each fails, by the median of what the members say that an election asks. Default by
+    /// attribute. Members should use the same: who holds an election decides by its own.
+    ///
+    /// ```
+    /// use consort::{Criterion, ElectionOptions, Ranking};
+    ///
+    /// let ranking = Ranking::new(&[Criterion::Reliability, Criterion::Attribute])?;
+    /// let options = ElectionOptions::new().attribute(3).ranking(ranking);
+    /// # let _ = options;
+    /// # Ok::<(), consort::RankingError>(())
+    /// ```
+    pub fn ranking(mut self, ranking: Ranking) -> Self {
+        self.policy.ranking = ranking;
         self
     }
 
     /// Whether a node has to know its neighbours for it.
     pub(crate) fn needs_topology(&self) -> bool {
-        self.policy.mode == Mode::Component || self.candidacy.rank_by == RankBy::Centrality
+        self.policy.mode == Mode::Component || self.policy.ranking.has(Criterion::Centrality)
     }
 
     /// Name the best candidate so far at once and correct it later: sooner, at the price of more

@@ -3,7 +3,7 @@
 use super::name::ElectionName;
 use crate::driver::Clock;
 use crate::topology::{self, Scope};
-use consort_proto::election::{Claim, Remarks, Stage, Standing, Token};
+use consort_proto::election::{Claim, Decider, Ranking, Remarks, Stage, Standing, Token};
 use consort_proto::membership::Membership;
 use consort_proto::{Life, NodeId};
 use core::net::SocketAddr;
@@ -94,10 +94,28 @@ pub struct Candidate {
     pub class: u8,
     /// Decides among equals in class: the smallest wins.
     pub attribute: u32,
+    /// How central its place is, as it says where that counts: 0 is the middle, 15 worst or unknown.
+    pub centrality: u8,
+    /// How rarely it fails, as the asked node finds: 0 is best, 15 worst.
+    pub reliability: u8,
+    /// How it compares with the leader, as the asked node finds; `None` of the leader itself, and while none
+    /// is listed.
+    pub compared: Option<Comparison>,
     /// It has been here for long enough that most members list it; others come after those.
     pub settled: bool,
     /// It may be gone.
     pub suspect: bool,
+}
+
+/// How a candidate compares with the leader. A better one does not lead where leaders stay until they go, or
+/// where those who held the election found otherwise: with [`Criterion::Reliability`](crate::Criterion) it
+/// is the median of several members' views that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The candidate is the better one.
+    pub better: bool,
+    /// What decides between them.
+    pub by: Decider,
 }
 
 /// How an election stands at a node.
@@ -121,6 +139,8 @@ pub struct ElectionStatus {
     pub churn: Churn,
     /// Candidates, the best first.
     pub candidates: Vec<Candidate>,
+    /// What candidates of one class are compared by.
+    pub ranking: Ranking,
     /// For whom a leader is chosen, in an election by component; `None` is the whole group.
     pub scope: Option<Scope>,
 }
@@ -157,11 +177,25 @@ impl ElectionStatus {
             None if id == node.id() => membership.meta().name.clone(),
             None => String::new(),
         };
-        let candidates = node.candidates(now, id).into_iter().map(|e| Candidate {
+        let ranking = standing.ranking;
+        let candidates = node.candidates(now, id);
+        let leads = standing.claim.filter(|_| standing.has_leader);
+        let leads = leads.and_then(|c| candidates.iter().position(|e| e.id == c.leader));
+        let compare = |at: usize| {
+            let leader = leads.filter(|leader| *leader != at)?;
+            Some(Comparison {
+                better: at < leader,
+                by: ranking.decider(&candidates[at], &candidates[leader]),
+            })
+        };
+        let listed = candidates.iter().enumerate().map(|(at, e)| Candidate {
             id: e.id,
             name: name(e.id),
             class: e.class,
             attribute: e.attribute,
+            centrality: e.centrality,
+            reliability: e.reliability,
+            compared: compare(at),
             settled: e.settled,
             suspect: e.suspect,
         });
@@ -175,7 +209,8 @@ impl ElectionStatus {
             electing: standing.electing,
             grace: grace(membership),
             churn: Churn::new(&standing),
-            candidates: candidates.collect(),
+            candidates: listed.collect(),
+            ranking,
         })
     }
 }

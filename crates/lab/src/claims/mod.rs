@@ -12,6 +12,7 @@ pub mod omega;
 pub mod product;
 mod scale;
 mod suspicion;
+pub mod tenure;
 pub mod testbed;
 
 use crate::cell::Cell;

@@ -3,6 +3,7 @@
 use super::claim::{Claim, Remarks};
 use super::msg::{Msg, Query, Refusal, Response};
 use super::race::Race;
+use super::ranking::Criterion;
 use super::score::Entry;
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats};
@@ -57,22 +58,25 @@ impl Race {
     ) -> Response {
         let skipped = |e: &Entry| query.skip.contains(&(e.id, e.life));
         let most = env.best_most(query.best);
-        let (best, truncated) = env.best(self.id, most, |e| !skipped(e));
-        let worst = env.worst(usize::from(query.worst).min(most));
-        let (mut healthy, _) = if query.worst == 0 {
-            Default::default()
-        } else {
-            let is_worst = |e: &Entry| worst.iter().any(|w| w.0 == e.id);
-            env.best(self.id, most, |e| !skipped(e) && !is_worst(e))
+        let env = Env {
+            ranking: query.ranking,
+            ..env
         };
-        healthy.retain(|e| best.iter().all(|b| b.id != e.id));
+        let (best, truncated) = env.as_announced().best(self.id, most, |e| !skipped(e));
+        let worst = env.worst(usize::from(query.worst).min(most));
+        let is_worst = |e: &Entry| worst.iter().any(|w| w.0 == e.id);
+        let keep = |e: &Entry| !skipped(e) && !is_worst(e);
+        let differ = !worst.is_empty() || query.ranking.has(Criterion::Reliability);
+        let most_favoured = if differ { most } else { 0 };
+        let (mut favoured, _) = env.best(self.id, most_favoured, keep);
+        favoured.retain(|e| best.iter().all(|b| b.id != e.id));
         let incumbent = query.claim.filter(|_| asker.is_some());
         Response {
             election: self.id,
             term: query.term,
             attempt: query.attempt,
             best,
-            healthy,
+            favoured,
             worst,
             truncated,
             incumbent_seen: incumbent.is_some_and(|c| self.sees_leading(env, &c)),
@@ -162,7 +166,7 @@ impl Race {
         let own = env.score(self.id, &own);
         let most = env.best_most(env.config.best_max);
         let (better, _) = env.best(self.id, most, |e| {
-            env.score(self.id, e) < own
+            env.score(self.id, e).clearly_beats(&own, env.ranking)
                 && !skip.contains(&(e.id, e.life))
                 && env.is_fresh(e.id, e.life)
         });

@@ -1,6 +1,6 @@
 //! Elections by component, in the words of the others: applications read both alike.
 
-use super::{Claim, Event, Key, Remarks, Stage, Standing, Token};
+use super::{Claim, Event, Key, Ranking, Remarks, Stage, Standing, Token};
 use crate::churn::Beta;
 use crate::id::{Life, NodeId, Term};
 use crate::membership::Membership;
@@ -80,6 +80,8 @@ impl Standing {
                 since: standing.since,
                 settled: standing.settled,
             }),
+            // Nearly: the distances themselves count, not their levels.
+            ranking: Ranking::MIDDLE,
         }
     }
 }

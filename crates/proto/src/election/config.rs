@@ -1,5 +1,6 @@
 //! Settings of elections: of a node, and of one election at a node.
 
+use super::ranking::Ranking;
 use core::time::Duration;
 
 /// How many lists an election reads.
@@ -73,7 +74,8 @@ pub enum Preempt {
     /// Never: leaders stay until they go.
     #[default]
     Never,
-    /// When its attribute is better by so much for so long, or its class is better.
+    /// When its class is better, or it is better by so much in the first criterion in which they differ,
+    /// for so long. See [`Ranking`].
     Margin {
         /// Least difference.
         delta: u32,
@@ -111,20 +113,8 @@ pub struct Policy {
     pub replace_unhealthy: bool,
     /// When a better candidate replaces a leader.
     pub preempt: Preempt,
-}
-
-/// What candidates of one class are ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RankBy {
-    /// By what each was given as its attribute.
-    #[default]
-    Attribute,
-    /// By how near each is to the other nodes of its component: the attribute that this node announces
-    /// is its [`centrality`](crate::omega::Omega::centrality).
-    Centrality,
-    /// By how rarely each fails: the attribute that this node announces is the rank that other members
-    /// report of it; see [`crate::reliability`].
-    Reliability,
+    /// What candidates of one class are compared by. Default: by attribute.
+    pub ranking: Ranking,
 }
 
 /// How this node stands in an election.
@@ -135,7 +125,4 @@ pub struct Candidacy {
     /// The smallest wins among equals in class. Coarse values (16 levels or fewer) keep leaders from
     /// changing with every small drift.
     pub attribute: u32,
-    /// Where the attribute comes from. Default: as given. In elections by component nothing else counts
-    /// before the middle, so there it means nothing.
-    pub rank_by: RankBy,
 }

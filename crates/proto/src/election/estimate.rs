@@ -52,6 +52,7 @@ impl Estimate {
     /// A new election or sample: old trials fade, and the best settled candidates are watched. Whoever
     /// is not confirmed alive, or ruled out by `skip`, is no trial for anybody (ER-25).
     pub(super) fn renew(&mut self, env: Env<'_>, election: ElectionId, skip: &[(NodeId, Life)]) {
+        let env = env.as_announced();
         let watch = |e: &super::Entry| e.settled && !e.suspect && !skip.contains(&(e.id, e.life));
         let (best, _) = env.best(election, TRACKED, watch);
         let old = core::mem::take(&mut self.tracked);
@@ -70,6 +71,7 @@ impl Estimate {
 
     /// Every answer tells of every watched candidate whether that member lists it.
     pub(super) fn note_answer(&mut self, env: Env<'_>, election: ElectionId, answer: &Response) {
+        let env = env.as_announced();
         let own = |id| {
             let listed = env.view.membership.table().get(id);
             let listed = listed.and_then(|m| env.entry(election, m));

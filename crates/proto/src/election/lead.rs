@@ -3,7 +3,6 @@
 use super::claim::{Claim, Key, Token};
 use super::config::Candidacy;
 use super::event::{Event, Report};
-use super::level::Levels;
 use super::msg::Msg;
 use super::race::Race;
 use super::view::{Env, Fate};
@@ -259,17 +258,9 @@ impl Race {
     }
 
     /// Stands in the election from now on.
-    /// `levels` is what it may be ranked by.
-    pub(super) fn campaign(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        candidacy: Candidacy,
-        levels: Levels,
-    ) {
+    pub(super) fn campaign(&mut self, cx: &mut ElectionCx<'_>, candidacy: Candidacy) {
         self.returning = false;
-        if self.candidacy != Some(candidacy) {
-            self.candidacy = Some(candidacy);
-            self.start_level(cx.now, levels);
+        if self.candidacy.replace(candidacy) != Some(candidacy) {
             cx.emit(Report::Campaigns);
         }
     }

@@ -24,6 +24,7 @@ mod level;
 mod msg;
 pub mod paper;
 mod race;
+mod ranking;
 mod run;
 mod score;
 mod select;
@@ -34,12 +35,12 @@ mod view;
 
 pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
 pub use component::Scope;
-pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum, RankBy};
+pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
-pub use level::Levels;
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
-pub use score::{CLASS_NEVER, Entry, Score};
+pub use ranking::{Criterion, Ranking, RankingError};
+pub use score::{CLASS_NEVER, Decider, Entry, Score};
 pub use view::View;
 
 use crate::churn::Beta;
@@ -47,7 +48,6 @@ use crate::id::{ElectionId, NodeId, Term};
 use crate::membership::{self, Campaign, JoinState, Membership};
 use crate::omega::CENTRALITY_WORST;
 use crate::protocol::{Cx, Protocol, Sender};
-use crate::reliability;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -86,8 +86,8 @@ pub enum Input {
     Member(membership::Event),
     /// Membership announced how this node stands.
     Stands,
-    /// What this node is measured by.
-    Levels(Levels),
+    /// How central this node is: see [`crate::omega::Omega::centrality`].
+    Centrality(u8),
     /// This node is about to leave its group.
     Leave,
 }
@@ -173,6 +173,8 @@ pub struct Standing {
     pub known: usize,
     /// For whom the leader was chosen, when it is not the whole group.
     pub scope: Option<Scope>,
+    /// What candidates are compared by, when this node holds it.
+    pub ranking: Ranking,
 }
 
 /// All elections at one node.
@@ -188,8 +190,8 @@ pub struct Election {
     digest: u32,
     /// Where to go on telling claims.
     cursor: usize,
-    /// What this node is measured by, as other layers say.
-    levels: Levels,
+    /// How central this node is.
+    centrality: u8,
     stats: Stats,
 }
 
@@ -204,10 +206,7 @@ impl Election {
             races: Vec::new(),
             digest: 0,
             cursor: 0,
-            levels: Levels {
-                centrality: CENTRALITY_WORST,
-                reliability: reliability::BUCKETS - 1,
-            },
+            centrality: CENTRALITY_WORST,
             stats: Stats::default(),
         }
     }
@@ -232,9 +231,9 @@ impl Election {
         self.race(election).is_some_and(|r| r.candidacy.is_some())
     }
 
-    /// What this node is measured by, as elections know.
-    pub(crate) fn levels(&self) -> Levels {
-        self.levels
+    /// How central this node is, as elections know.
+    pub(crate) fn centrality(&self) -> u8 {
+        self.centrality
     }
 
     /// By which token this node leads and may act.
@@ -247,11 +246,11 @@ impl Election {
         &self,
         me: NodeId,
         now: Instant,
-        membership: &Membership,
+        view: View<'_>,
         election: ElectionId,
     ) -> Option<Standing> {
         let race = self.race(election)?;
-        let env = self.env(me, now, View { membership });
+        let env = self.env(me, now, view, race.ranking());
         let inherited = race.claim.map(|c| c.churn);
         let quorum = race
             .estimate
@@ -260,7 +259,7 @@ impl Election {
             claim: race.claim,
             has_leader: race.has_leader(env),
             acting: race.lead.acting,
-            valid_until: membership.in_touch_until(now),
+            valid_until: view.membership.in_touch_until(now),
             campaigns: env.own_entry(election).is_some(),
             electing: race.run.is_some(),
             quorum,
@@ -269,6 +268,7 @@ impl Election {
             silent_per_mille: race.estimate.silent_per_mille,
             known: env.size(),
             scope: None,
+            ranking: race.ranking(),
         })
     }
 
@@ -282,10 +282,11 @@ impl Election {
         &self,
         me: NodeId,
         now: Instant,
-        membership: &Membership,
+        view: View<'_>,
         election: ElectionId,
     ) -> Vec<Entry> {
-        let env = self.env(me, now, View { membership });
+        let ranking = self.race(election).map(Race::ranking).unwrap_or_default();
+        let env = self.env(me, now, view, ranking);
         env.best(election, usize::MAX, |_| true).0
     }
 
@@ -297,10 +298,8 @@ impl Election {
             Some(Campaign {
                 election: race.id,
                 class: candidacy.class,
-                attribute: match candidacy.rank_by {
-                    RankBy::Attribute => candidacy.attribute,
-                    RankBy::Centrality | RankBy::Reliability => race.level.told(),
-                },
+                attribute: candidacy.attribute,
+                centrality: race.told_centrality(),
                 settled,
             })
         };
@@ -317,8 +316,9 @@ impl Election {
         Some(&self.races[at])
     }
 
-    fn env<'a>(&'a self, me: NodeId, now: Instant, view: View<'a>) -> Env<'a> {
+    fn env<'a>(&'a self, me: NodeId, now: Instant, view: View<'a>, ranking: Ranking) -> Env<'a> {
         Env {
+            ranking,
             me,
             now,
             group: self.group,
@@ -349,7 +349,9 @@ impl Election {
                 return;
             }
             Err(at) => {
-                self.races.insert(at, Race::new(election, None, cx.now));
+                let mut race = Race::new(election, None, cx.now);
+                race.note_centrality(cx, self.centrality);
+                self.races.insert(at, race);
                 at
             }
         };
@@ -368,6 +370,7 @@ impl Election {
             group: *group,
             frames_max: *frames_max,
             config,
+            ranking: races[at].ranking(),
             view,
         };
         let race = &mut races[at];
@@ -382,7 +385,12 @@ impl Election {
         match order {
             Order::Open(election, policy) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {
-                    if race.policy.replace(policy).is_none() {
+                    let told = race.told_centrality();
+                    let first = race.policy.replace(policy).is_none();
+                    if race.told_centrality() != told {
+                        cx.emit(Report::Campaigns);
+                    }
+                    if first {
                         race.opened_at = if race.claim.is_some() {
                             started
                         } else {
@@ -391,13 +399,13 @@ impl Election {
                         cx.set_timer(race.timer(TimerKind::Settle), settles_at);
                         cx.set_timer(race.timer(TimerKind::Look), env.now + env.fresh());
                     }
-                    race.review(cx, env);
+                    let ranking = policy.ranking;
+                    race.review(cx, Env { ranking, ..env });
                 });
             }
             Order::Campaign(election, candidacy) => {
-                let levels = self.levels;
                 self.with_race(cx, view, election, |race, cx, _, _| {
-                    race.campaign(cx, candidacy, levels);
+                    race.campaign(cx, candidacy);
                 });
             }
             Order::Withdraw(election) => {
@@ -506,14 +514,14 @@ impl Election {
 #[cfg(feature = "_check")]
 impl core::hash::Hash for Election {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (&self.races, self.started, self.cursor, self.levels).hash(state);
+        (&self.races, self.started, self.cursor, self.centrality).hash(state);
     }
 }
 
 #[cfg(feature = "_check")]
 impl PartialEq for Election {
     fn eq(&self, other: &Election) -> bool {
-        let state = |e: &Election| (e.started, e.cursor, e.levels);
+        let state = |e: &Election| (e.started, e.cursor, e.centrality);
         self.races == other.races && state(self) == state(other)
     }
 }
@@ -539,9 +547,9 @@ impl Protocol for Election {
             // A suspect still leads, and still is a candidate.
             Input::Member(membership::Event::Suspected { .. }) => {}
             Input::Member(_) | Input::Stands => self.each_race(cx, view, Race::review),
-            Input::Levels(levels) => {
-                self.levels = levels;
-                self.each_race(cx, view, |race, cx, _| race.note_level(cx, levels));
+            Input::Centrality(level) => {
+                self.centrality = level;
+                self.each_race(cx, view, |race, cx, _| race.note_centrality(cx, level));
             }
             Input::Leave => self.each_race(cx, view, |race, cx, env| {
                 race.end_run(cx);

@@ -1,7 +1,8 @@
 //! Bodies of election frames. Every one names its election, so any number share a group.
 
 use super::claim::{Claim, Key};
-use super::score::Entry;
+use super::ranking::Ranking;
+use super::score::{Entry, Score};
 use crate::id::{ElectionId, Life, NodeId, Term};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,8 @@ pub struct Query {
     pub best: u8,
     /// How many unhealthy ones to name (y); 0 without regard to health.
     pub worst: u8,
+    /// What to compare candidates by.
+    pub ranking: Ranking,
     /// A better candidate asks, not one that misses its leader.
     pub objection: bool,
     /// The claim the initiator holds.
@@ -122,10 +125,11 @@ pub struct Response {
     pub term: Term,
     /// Of the question.
     pub attempt: u32,
-    /// The best candidates, whatever their health, the best first.
+    /// The best candidates by what they announce, whatever their health and reliability, the best first.
     pub best: Vec<Entry>,
-    /// The best outside the sender's own worst, those in `best` left out.
-    pub healthy: Vec<Entry>,
+    /// The best outside the sender's own worst, by its own view of their reliability where that counts,
+    /// the best first; those in `best` left out.
+    pub favoured: Vec<Entry>,
     /// Unhealthy members, with suspicions in quarters.
     pub worst: Vec<(NodeId, u8)>,
     /// There are more candidates than `best` could hold.
@@ -134,6 +138,22 @@ pub struct Response {
     pub incumbent_seen: bool,
     /// How many members the sender lists, itself included.
     pub size: u32,
+}
+
+impl Response {
+    /// Everybody it names, once.
+    pub(super) fn named(&self) -> impl Iterator<Item = &Entry> + Clone {
+        self.best.iter().chain(&self.favoured)
+    }
+
+    /// Whom the sender does not name comes after this, if it lists more than it names (ER-15): the last of
+    /// the candidates that it finds best, as many as `best` holds.
+    pub(super) fn horizon(&self, score: impl Fn(&Entry) -> Score) -> Option<Score> {
+        let mut named: Vec<Score> = self.named().map(score).collect();
+        named.sort_unstable();
+        let last = self.best.len().checked_sub(1).filter(|_| self.truncated);
+        last.map(|last| named[last])
+    }
 }
 
 /// Why a node does not accept leadership.
@@ -154,7 +174,7 @@ impl Msg {
         match self {
             Msg::Query(q) => short(q.skip.len()),
             Msg::Response(r) => {
-                short(r.best.len()) && short(r.healthy.len()) && short(r.worst.len())
+                short(r.best.len()) && short(r.favoured.len()) && short(r.worst.len())
             }
             Msg::Notify { skip, .. } => short(skip.len()),
             Msg::Decline {

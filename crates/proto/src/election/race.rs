@@ -8,16 +8,21 @@ use super::event::{Event, Report};
 use super::lead::Lead;
 use super::level::Level;
 use super::msg::Msg;
+use super::ranking::Ranking;
 use super::run::Run;
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, Timer, TimerKind};
 use crate::id::{ElectionId, NodeId, Term};
+use crate::omega::CENTRALITY_WORST;
 use crate::protocol::Fact;
 use crate::time::Instant;
 use core::time::Duration;
 
 /// Candidates with a worse rank wait no longer than this many answers' time.
 const STAGGER_MAX: u32 = 8;
+
+/// A hold doubles at most so often.
+const VAIN_MAX: u8 = 6;
 
 /// One election at one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +32,7 @@ pub(super) struct Race {
     pub(super) policy: Option<Policy>,
     /// How this node stands in it.
     pub(super) candidacy: Option<Candidacy>,
-    /// How central it says it is, when that is what it stands by.
+    /// How central it says it is, where that counts.
     pub(super) level: Level,
     /// It stands again as soon as somebody else leads.
     pub(super) returning: bool,
@@ -45,6 +50,8 @@ pub(super) struct Race {
     pub(super) busy_until: Instant,
     start_armed: bool,
     objection_armed: bool,
+    /// Objections to the leader in office that came to nothing.
+    pub(super) vain: u8,
     /// Since when the leader by the claim is not listed.
     unknown_since: Option<Instant>,
     /// The application was told that nobody leads.
@@ -63,7 +70,7 @@ impl Race {
             id,
             policy: None,
             candidacy: None,
-            level: Level::default(),
+            level: Level::new(CENTRALITY_WORST, now),
             returning: false,
             resigned: None,
             opened_at: now,
@@ -74,6 +81,7 @@ impl Race {
             busy_until: Instant::ZERO,
             start_armed: false,
             objection_armed: false,
+            vain: 0,
             unknown_since: None,
             vacant: false,
             unhealthy_looks: 0,
@@ -81,6 +89,11 @@ impl Race {
             lead: Lead::default(),
             estimate: Estimate::new(now),
         }
+    }
+
+    /// What candidates are compared by.
+    pub(super) fn ranking(&self) -> Ranking {
+        self.policy.map(|p| p.ranking).unwrap_or_default()
     }
 
     pub(super) fn timer(&self, kind: TimerKind) -> Timer {
@@ -172,6 +185,7 @@ impl Race {
         self.unknown_since = None;
         self.vacant = false;
         self.unhealthy_looks = 0;
+        self.vain = 0;
         cx.emit(Report::Event(Event::Changed {
             election: self.id,
             claim,
@@ -365,7 +379,8 @@ impl Race {
         }
     }
 
-    /// How long this node has to stay the better candidate before it objects; `None` when it is not.
+    /// How long this node has to stay the better candidate before it objects; `None` when it is not. Who
+    /// objected in vain knows something that others do not: it waits longer.
     fn objection_hold(&self, env: Env<'_>) -> Option<Duration> {
         let policy = self.policy?;
         let claim = self.claim.filter(|c| c.leader != env.me)?;
@@ -373,11 +388,12 @@ impl Race {
         let leader = env.view.membership.table().get(claim.leader)?;
         let own = env.score(self.id, &own);
         let leader = env.score(self.id, &env.entry(self.id, leader)?);
-        match policy.preempt {
+        let hold = match policy.preempt {
             Preempt::Never => None,
             Preempt::Margin { delta, hold } => own.leads_by(&leader, delta).then_some(hold),
-            Preempt::Strict { hold } => (own < leader).then_some(hold),
-        }
+            Preempt::Strict { hold } => own.clearly_beats(&leader, env.ranking).then_some(hold),
+        };
+        hold.map(|hold| hold.saturating_mul(1 << self.vain.min(VAIN_MAX)))
     }
 
     /// This node has been the better candidate for long enough.

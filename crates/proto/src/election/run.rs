@@ -3,8 +3,9 @@
 use super::claim::{Claim, Stage};
 use super::msg::{LIST_MAX, Msg, Query, Response};
 use super::race::Race;
+use super::ranking::Criterion;
 use super::score::Entry;
-use super::select::{Choice, select};
+use super::select::{Ballot, Choice};
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, TimerKind};
 use crate::id::{Life, NodeId, Term};
@@ -13,6 +14,9 @@ use alloc::vec::Vec;
 
 /// Questions to the incumbent before an election.
 const PROBES: u8 = 3;
+
+/// How many of the best candidates are asked besides, where reliability counts.
+const FAVOURITES: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
@@ -49,6 +53,21 @@ pub(super) struct Run {
     pub(super) corrected: bool,
     /// Lists that may hide a better candidate were asked for more: once is enough.
     pub(super) widened: bool,
+    /// The best candidates, asked besides: their answers prove that they are there. Who was not drawn
+    /// counts for the quorum only when others were silent.
+    pub(super) favourites: Vec<NodeId>,
+}
+
+impl Run {
+    fn has_answered(&self, id: NodeId) -> bool {
+        self.answers.iter().any(|(from, _)| *from == id)
+    }
+
+    /// How many lists count for the quorum.
+    pub(super) fn counted(&self) -> usize {
+        let drawn = |a: &&(NodeId, Response)| !self.favourites.contains(&a.0);
+        self.answers.iter().filter(drawn).count()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +108,7 @@ impl Race {
             ruled_out: Vec::new(),
             corrected: false,
             widened: false,
+            favourites: Vec::new(),
         });
         // One that said goodbye, restarted or resigned need not be asked.
         if gone && matches!(fate, Some(Fate::Failed | Fate::Unknown)) {
@@ -140,10 +160,12 @@ impl Race {
             Phase::Probe { .. } => self.open_query(cx, env, stats),
             Phase::Query => {
                 run.round += 1;
+                run.favourites.clear();
                 let (asked, answered) = (run.asked.len(), run.answers.len());
                 self.estimate
                     .note_silence(asked, answered.saturating_sub(1));
-                if run.round >= env.config.rounds_max || !self.ask(cx, env) {
+                let enough = run.counted() >= run.quorum;
+                if enough || run.round >= env.config.rounds_max || !self.ask(cx, env) {
                     self.decide(cx, env, stats);
                 }
             }
@@ -180,6 +202,7 @@ impl Race {
             attempt: run.attempt,
             best,
             worst: if health { env.config.worst_max } else { 0 },
+            ranking: env.ranking,
             objection: run.objection,
             claim: run.base,
             skip: run.skip.iter().copied().take(env.skip_most()).collect(),
@@ -191,21 +214,26 @@ impl Race {
     fn ask(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> bool {
         let query = self.query(env, env.config.best_max);
         let run = self.run.as_mut().expect("only while an election is held");
-        let missing = run.quorum.saturating_sub(run.answers.len());
+        let missing = run.quorum.saturating_sub(run.counted());
         let count = missing + self.estimate.hedge(missing);
         let skipped = |id: NodeId| run.skip.iter().any(|s| s.0 == id);
         let mut chosen = env.responders(cx.rng, count, |m| {
             !skipped(m.id) && !run.asked.contains(&m.id)
         });
         if chosen.len() < count {
-            let silent = |id: NodeId| {
-                run.asked.contains(&id) && run.answers.iter().all(|(from, _)| *from != id)
-            };
+            let silent = |id: NodeId| run.asked.contains(&id) && !run.has_answered(id);
             let again = count - chosen.len();
             chosen.extend(env.responders(cx.rng, again, |m| !skipped(m.id) && silent(m.id)));
         }
         if chosen.is_empty() {
             return false;
+        }
+        if run.round == 0 && env.ranking.has(Criterion::Reliability) {
+            let more = |e: &Entry| e.id != env.me && !skipped(e.id);
+            let (favourites, _) = env.best(self.id, FAVOURITES, more);
+            let favourites = favourites.iter().map(|e| e.id);
+            run.favourites = favourites.filter(|id| !chosen.contains(id)).collect();
+            chosen.extend(&run.favourites);
         }
         for &id in &chosen {
             cx.send(To::Node(id), Msg::Query(query.clone()));
@@ -255,10 +283,10 @@ impl Race {
             self.stand_back(cx, env, env.fresh());
             return;
         }
-        let enough = run.answers.len() >= run.quorum;
+        let enough = run.counted() >= run.quorum;
         if late {
             self.correct(cx, env, stats);
-        } else if enough {
+        } else if enough && !self.awaits_winner(env) {
             self.decide(cx, env, stats);
         } else {
             self.propose_early(cx, env, stats);
@@ -284,17 +312,37 @@ impl Race {
         }
     }
 
+    /// Whether the winner so far was asked just now and may still answer: that costs less time than
+    /// telling one that is not there.
+    fn awaits_winner(&self, env: Env<'_>) -> bool {
+        let Some(run) = self.run.as_ref().filter(|r| r.round == 0) else {
+            return false;
+        };
+        let open = |id: NodeId| run.asked.contains(&id) && !run.has_answered(id);
+        env.ranking.has(Criterion::Reliability)
+            && self.choose(env).is_some_and(|c| open(c.entry.id))
+    }
+
     pub(super) fn choose(&self, env: Env<'_>) -> Option<Choice> {
         let run = self.run.as_ref()?;
-        let lists = run.answers.iter().map(|a| &a.1);
-        let known = lists.clone().map(|a| a.size).max().unwrap_or(1) as usize;
-        let score = |e: &Entry| env.score(self.id, e);
-        let worst_max = if self.policy.is_some_and(|p| p.health) {
-            known / 3
-        } else {
-            0
-        };
-        select(lists, &run.extra, &run.skip, score, worst_max)
+        // Among equals those come first that were heard in this very election.
+        let proof = env.ranking.has(Criterion::Reliability) && run.round > 0;
+        let silent = |id: NodeId| proof && run.asked.contains(&id) && !run.has_answered(id);
+        self.ballot(env)?.select(silent)
+    }
+
+    fn ballot<'a>(&'a self, env: Env<'a>) -> Option<Ballot<'a>> {
+        let run = self.run.as_ref()?;
+        let health = self.policy.is_some_and(|p| p.health);
+        let known = run.answers.iter().map(|a| a.1.size).max().unwrap_or(1) as usize;
+        Some(Ballot {
+            env,
+            election: self.id,
+            answers: &run.answers,
+            extra: &run.extra,
+            skip: &run.skip,
+            worst_max: if health { known / 3 } else { 0 },
+        })
     }
 
     /// Enough was heard, or no more is to be had.
@@ -320,6 +368,7 @@ impl Race {
         if incumbent {
             // The objection finds the leader in office the best after all.
             self.end_run(cx);
+            self.vain = self.vain.saturating_add(1);
             self.review_objection(cx, env);
             return;
         }
@@ -331,14 +380,15 @@ impl Race {
     fn widen(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, choice: &Choice) {
         let wider = env.config.best_max.saturating_mul(2).min(LIST_MAX as u8);
         let query = self.query(env, wider);
-        let run = self.run.as_mut().expect("only while an election is held");
-        let chosen = env.score(self.id, &choice.entry);
-        for (from, answer) in &run.answers {
-            let last = answer.best.last().map(|e| env.score(self.id, e));
-            if answer.truncated && last < Some(chosen) && *from != env.me {
+        let Some(ballot) = self.ballot(env) else {
+            return;
+        };
+        for (from, answer) in ballot.answers {
+            if ballot.hides_better(answer, &choice.entry) && *from != env.me {
                 cx.send(To::Node(*from), Msg::Query(query.clone()));
             }
         }
+        let run = self.run.as_mut().expect("only while an election is held");
         run.round = env.config.rounds_max;
         cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto());
     }

@@ -1,5 +1,6 @@
 //! Who is the better leader: one total order over candidates, the smallest wins.
 
+use super::ranking::{Criterion, Ranking};
 use crate::hash::hash_pair;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::Campaign;
@@ -19,6 +20,10 @@ pub struct Entry {
     pub class: u8,
     /// See [`Campaign::attribute`].
     pub attribute: u32,
+    /// See [`Campaign::centrality`].
+    pub centrality: u8,
+    /// How rarely it fails, as who lists it finds: a rank of [`crate::reliability`].
+    pub reliability: u8,
     /// Suspicions of late, in quarters.
     pub unhealth: u8,
     /// See [`Campaign::settled`].
@@ -35,6 +40,8 @@ impl Entry {
             life,
             class: campaign.class,
             attribute: campaign.attribute,
+            centrality: campaign.centrality,
+            reliability: 0,
             unhealth: 0,
             settled: campaign.settled,
             suspect: false,
@@ -48,35 +55,103 @@ pub struct Score {
     /// Newcomers come last: most members do not list them yet (ER-3).
     newcomer: bool,
     class: u8,
-    attribute: u32,
+    /// What the ranking asks for, the weightiest first.
+    criteria: [u32; 3],
+    /// Asked in this election, and silent.
+    silent: bool,
     /// Differs from election to election, so that not one node leads them all.
     hash: u64,
     id: NodeId,
 }
 
+/// What decides between two candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider {
+    /// One of them has not been here for long.
+    Newcomer,
+    /// The class.
+    Class,
+    /// What the ranking asks for.
+    Criterion(Criterion),
+    /// Nothing that anybody chose.
+    Hash,
+}
+
+impl Ranking {
+    /// What decides between two candidates, by what is known of both in one place.
+    pub fn decider(&self, a: &Entry, b: &Entry) -> Decider {
+        let score = |entry| Score::of(0, ElectionId(0), *self, entry);
+        let (a, b) = (score(a), score(b));
+        let mut criteria = self.iter().zip(a.criteria.iter().zip(b.criteria));
+        if a.newcomer != b.newcomer {
+            Decider::Newcomer
+        } else if a.class != b.class {
+            Decider::Class
+        } else {
+            let differ = criteria.find(|(_, (a, b))| **a != *b);
+            differ.map_or(Decider::Hash, |(criterion, _)| {
+                Decider::Criterion(criterion)
+            })
+        }
+    }
+}
+
+/// A candidate that fails twice as rarely is hardly a better one: less than this is no reason to object.
+const CLEARLY: u32 = 2;
+
 impl Score {
     /// The score of `entry` in `election` of the group tagged `group`.
-    pub fn of(group: u32, election: ElectionId, entry: &Entry) -> Score {
+    pub fn of(group: u32, election: ElectionId, ranking: Ranking, entry: &Entry) -> Score {
         let contest = u64::from(group) << 32 | u64::from(election.0);
+        let mut criteria = [0; 3];
+        for (value, criterion) in criteria.iter_mut().zip(ranking.iter()) {
+            *value = match criterion {
+                Criterion::Attribute => entry.attribute,
+                Criterion::Centrality => entry.centrality.into(),
+                Criterion::Reliability => entry.reliability.into(),
+            };
+        }
         Score {
             newcomer: !entry.settled,
             class: entry.class,
-            attribute: entry.attribute,
+            criteria,
+            silent: false,
             hash: hash_pair(contest, entry.id.0),
             id: entry.id,
         }
     }
 
-    /// Whether this beats `other` by at least `delta` in class and attribute.
+    /// The same of one that was asked and did not answer, if so: among equals it comes last.
+    pub(super) fn silent(self, silent: bool) -> Score {
+        Score { silent, ..self }
+    }
+
+    /// Whether this beats `other` by at least `delta` in the first criterion in which they differ, or in
+    /// class.
     pub fn leads_by(&self, other: &Score, delta: u32) -> bool {
         let rank = |s: &Score| (s.newcomer, s.class);
         match rank(self).cmp(&rank(other)) {
             core::cmp::Ordering::Less => true,
             core::cmp::Ordering::Equal => {
-                other.attribute > self.attribute && other.attribute - self.attribute >= delta
+                let mut pairs = self.criteria.iter().zip(other.criteria);
+                let differ = pairs.find(|(own, others)| **own != *others);
+                differ.is_some_and(|(own, others)| others > *own && others - own >= delta)
             }
             core::cmp::Ordering::Greater => false,
         }
+    }
+
+    /// Whether this is better by `ranking`, with reliability one step apart taken as equal: observers
+    /// differ by as much.
+    pub(super) fn clearly_beats(&self, other: &Score, ranking: Ranking) -> bool {
+        let (mut own, mut others) = (*self, *other);
+        let criteria = own.criteria.iter_mut().zip(&mut others.criteria);
+        for ((own, others), criterion) in criteria.zip(ranking.iter()) {
+            if criterion == Criterion::Reliability && own.abs_diff(*others) < CLEARLY {
+                (*own, *others) = (0, 0);
+            }
+        }
+        own < others
     }
 }
 
@@ -84,15 +159,29 @@ impl Score {
 mod tests {
     use super::*;
 
-    fn score(settled: bool, class: u8, attribute: u32, id: u64) -> Score {
+    fn entry(settled: bool, class: u8, attribute: u32, id: u64) -> Entry {
         let campaign = Campaign {
             election: ElectionId(1),
             class,
             attribute,
+            centrality: 0,
             settled,
         };
-        let entry = Entry::new(NodeId(id), Life(1), &campaign);
-        Score::of(1, ElectionId(1), &entry)
+        Entry::new(NodeId(id), Life(1), &campaign)
+    }
+
+    fn score(settled: bool, class: u8, attribute: u32, id: u64) -> Score {
+        let entry = entry(settled, class, attribute, id);
+        Score::of(1, ElectionId(1), Ranking::default(), &entry)
+    }
+
+    fn by(criteria: &[Criterion], attribute: u32, centrality: u8, reliability: u8) -> Score {
+        let entry = Entry {
+            centrality,
+            reliability,
+            ..entry(true, 0, attribute, 1)
+        };
+        Score::of(1, ElectionId(1), Ranking::new(criteria).unwrap(), &entry)
     }
 
     #[test]
@@ -110,5 +199,60 @@ mod tests {
         assert!(!score(true, 0, 10, 1).leads_by(&score(true, 0, 12, 2), 3));
         assert!(score(true, 0, 10, 1).leads_by(&score(true, 1, 0, 2), 3));
         assert!(!score(true, 0, 10, 1).leads_by(&score(true, 0, 10, 2), 1));
+    }
+
+    #[test]
+    fn criteria_count_in_the_order_given_and_no_others() {
+        use Criterion::{Attribute, Centrality, Reliability};
+        let order = [Reliability, Attribute, Centrality];
+        assert!(by(&order, 9, 9, 1) < by(&order, 0, 0, 2));
+        assert!(by(&order, 1, 9, 1) < by(&order, 2, 0, 1));
+        assert!(by(&order, 1, 1, 1) < by(&order, 1, 2, 1));
+        assert!(by(&[Centrality], 9, 1, 9) < by(&[Centrality], 0, 2, 0));
+        assert_eq!(by(&[], 9, 1, 9), by(&[], 0, 2, 0));
+        let silent = by(&order, 1, 1, 1).silent(true);
+        assert!(by(&order, 1, 1, 1) < silent && silent < by(&order, 1, 2, 1));
+    }
+
+    #[test]
+    fn a_margin_is_about_the_first_criterion_that_differs() {
+        use Criterion::{Attribute, Reliability};
+        let order = [Reliability, Attribute];
+        assert!(by(&order, 9, 0, 2).leads_by(&by(&order, 0, 0, 4), 2));
+        assert!(!by(&order, 0, 0, 3).leads_by(&by(&order, 9, 0, 4), 2));
+        assert!(by(&order, 0, 0, 4).leads_by(&by(&order, 9, 0, 4), 2));
+        assert!(!by(&order, 0, 0, 5).leads_by(&by(&order, 9, 0, 4), 2));
+    }
+
+    #[test]
+    fn what_decides_is_the_first_that_differs() {
+        let ranking = Ranking::new(&[Criterion::Reliability, Criterion::Attribute]).unwrap();
+        let base = entry(true, 0, 3, 1);
+        let decider = |other: Entry| ranking.decider(&base, &other);
+        assert_eq!(decider(entry(false, 9, 9, 2)), Decider::Newcomer);
+        assert_eq!(decider(entry(true, 9, 9, 2)), Decider::Class);
+        let by_attribute = Decider::Criterion(Criterion::Attribute);
+        assert_eq!(decider(entry(true, 0, 9, 2)), by_attribute);
+        let worse = Entry {
+            reliability: 1,
+            centrality: 7,
+            ..base
+        };
+        let by_reliability = Decider::Criterion(Criterion::Reliability);
+        assert_eq!(decider(worse), by_reliability);
+        assert_eq!(decider(entry(true, 0, 3, 2)), Decider::Hash);
+    }
+
+    #[test]
+    fn reliability_one_step_apart_is_no_clear_difference() {
+        use Criterion::{Attribute, Reliability};
+        let order = [Reliability, Attribute];
+        let ranking = Ranking::new(&order).unwrap();
+        let beats = |a: Score, b: Score| a.clearly_beats(&b, ranking);
+        assert!(!beats(by(&order, 5, 0, 3), by(&order, 5, 0, 4)));
+        assert!(beats(by(&order, 5, 0, 2), by(&order, 5, 0, 4)));
+        assert!(!beats(by(&order, 5, 0, 4), by(&order, 5, 0, 2)));
+        // Then the next criterion decides.
+        assert!(beats(by(&order, 4, 0, 4), by(&order, 5, 0, 3)));
     }
 }

@@ -31,7 +31,7 @@ impl Race {
         let Entry { id, life, .. } = choice.entry;
         // The same leader as told before is confirmed under the same number (S2).
         let same = run.proposal.filter(|p| p.claim.names(id, life));
-        let (term, few) = (run.term, run.answers.len() < run.quorum);
+        let (term, few) = (run.term, run.counted() < run.quorum);
         let revision = match same {
             Some(told) => told.claim.key.token.revision,
             None => self.next_revision(term),
@@ -170,9 +170,11 @@ impl Race {
     fn update_entry(&mut self, entry: Entry) {
         let Some(run) = &mut self.run else { return };
         let lists = run.answers.iter_mut().map(|a| &mut a.1);
-        let listed = lists.flat_map(|a| a.best.iter_mut().chain(&mut a.healthy));
+        let listed = lists.flat_map(|a| a.best.iter_mut().chain(&mut a.favoured));
         for known in listed.chain(&mut run.extra).filter(|e| e.id == entry.id) {
-            (known.class, known.attribute) = (entry.class, entry.attribute);
+            known.class = entry.class;
+            known.attribute = entry.attribute;
+            known.centrality = entry.centrality;
         }
     }
 
@@ -275,6 +277,7 @@ impl Race {
             ruled_out: Vec::new(),
             corrected: true,
             widened: true,
+            favourites: Vec::new(),
         });
         let claim = Claim {
             key: Key {

@@ -2,9 +2,11 @@
 
 use super::config::Config;
 use super::msg::LIST_MAX;
+use super::ranking::Ranking;
 use super::score::{CLASS_NEVER, Entry, Score};
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{Member, Membership, Phase};
+use crate::reliability::Ledger;
 use crate::rng::Rng;
 use crate::time::{Instant, micros};
 use alloc::collections::BTreeMap;
@@ -16,6 +18,8 @@ use core::time::Duration;
 pub struct View<'a> {
     /// Who is here.
     pub membership: &'a Membership,
+    /// Who fails how often.
+    pub reliability: &'a Ledger,
 }
 
 /// The same for one election.
@@ -27,6 +31,8 @@ pub(super) struct Env<'a> {
     /// What fits into a frame.
     pub(super) frames_max: usize,
     pub(super) config: &'a Config,
+    /// What candidates are compared by.
+    pub(super) ranking: Ranking,
     pub(super) view: View<'a>,
 }
 
@@ -48,15 +54,24 @@ impl<'a> Env<'a> {
         self.view.membership.life()
     }
 
+    /// The same with candidates compared by what they announce alone.
+    pub(super) fn as_announced(self) -> Env<'a> {
+        let ranking = self.ranking.announced();
+        Env { ranking, ..self }
+    }
+
     pub(super) fn score(&self, election: ElectionId, entry: &Entry) -> Score {
-        Score::of(self.group, election, entry)
+        Score::of(self.group, election, self.ranking, entry)
     }
 
     /// This node as a candidate.
     pub(super) fn own_entry(&self, election: ElectionId) -> Option<Entry> {
         let campaign = self.view.membership.meta().campaign(election)?;
         let runs = campaign.class != CLASS_NEVER && !self.view.membership.is_leaving();
-        runs.then(|| Entry::new(self.me, self.life(), campaign))
+        runs.then(|| Entry {
+            reliability: self.view.reliability.bucket(self.me),
+            ..Entry::new(self.me, self.life(), campaign)
+        })
     }
 
     /// Members that this node lists, without itself.
@@ -77,6 +92,7 @@ impl<'a> Env<'a> {
         (campaign.class != CLASS_NEVER).then(|| Entry {
             unhealth: (member.trouble(self.now, half_life) * 4.0).min(255.0) as u8,
             suspect: member.phase == Phase::Suspected,
+            reliability: self.view.reliability.bucket(member.id),
             ..Entry::new(member.id, member.precedence.life, campaign)
         })
     }
@@ -106,7 +122,7 @@ impl<'a> Env<'a> {
 
     /// How many candidates an answer can name: what was asked for, and what fits.
     pub(super) fn best_most(&self, asked: u8) -> usize {
-        let fits = self.frames_max.saturating_sub(64) / 60;
+        let fits = self.frames_max.saturating_sub(64) / 64;
         usize::from(asked).min(fits).clamp(1, LIST_MAX)
     }
 

@@ -80,12 +80,14 @@ pub struct Campaign {
     pub class: u8,
     /// The smallest wins among equals in class.
     pub attribute: u32,
+    /// How central its place in the network is, where that counts: the smallest is best.
+    pub centrality: u8,
     /// It has been here for long enough that most members list it. Others come after those.
     pub settled: bool,
 }
 
 /// Encoded size of a [`Campaign`], at most.
-const CAMPAIGN_LEN: usize = 11;
+const CAMPAIGN_LEN: usize = 12;
 
 /// Why a [`Meta`] is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

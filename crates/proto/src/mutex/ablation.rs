@@ -1,5 +1,5 @@
-//! Parts of the protocol that model checking takes out, one at a time, to see that it notices. Outside of
-//! it nothing can be taken out.
+//! Parts of the protocol that model checking and simulation take out, one at a time, to see that they notice. Outside
+//! of them nothing can be taken out.
 
 use super::shared::Shared;
 
@@ -27,13 +27,15 @@ pub enum Ablation {
     Recording,
     /// Everybody is asked again when a contender disappears (F5).
     FreshRound,
+    /// Who holds looks again when something that was said does not count any more (I3).
+    Review,
 }
 
 impl Shared {
     /// Whether a part was taken out.
     #[cfg(feature = "_check")]
     pub(super) fn lacks(&self, part: Ablation) -> bool {
-        self.ablation == Some(part)
+        self.config.ablation == Some(part)
     }
 
     #[cfg(not(feature = "_check"))]

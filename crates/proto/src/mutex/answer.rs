@@ -3,8 +3,9 @@
 use super::ablation::Ablation;
 use super::event::Refusal;
 use super::lock::{Lock, finish};
-use super::msg::{ANSWERS_MAX, Name, Reply, ReqId};
-use super::request::{Done, Own, Resolution, Wait, Wit};
+use super::msg::{Name, Reply, ReqId};
+use super::pieces::assemble;
+use super::request::{Done, Own, Resolution, Wait, Wit, listed};
 use super::shared::Shared;
 use super::{MutexCx, Peers};
 use crate::id::NodeId;
@@ -48,8 +49,18 @@ impl Lock {
             sh.stats.replies_stale += 1;
             return;
         };
-        if !peer.assemble(&mut reply) {
-            return;
+        if reply.consent {
+            let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);
+            if better {
+                let forever = sh.lacks(Ablation::ConsentLease).then_some(Instant::MAX);
+                peer.consent = Some((reply.attempt, forever.unwrap_or(valid_until)));
+            }
+        }
+        let told = core::mem::take(&mut reply.extra);
+        // Whom it names counts when all is there; its floor, and whether it lets us pass, at once.
+        if !assemble(&mut peer.pieces, &mut reply) {
+            self.ask_told(cx, sh, &told);
+            return self.check(cx, sh, peers);
         }
         reply.names.sort_unstable_by_key(Name::prio);
         if peer.sends.last().is_some_and(|s| s.0 == reply.attempt) {
@@ -58,13 +69,6 @@ impl Lock {
             if reply.mature {
                 peer.rto = sh.rto();
                 peer.next_at = sent_at + own.ttl / 3;
-            }
-        }
-        if reply.consent {
-            let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);
-            if better {
-                let forever = sh.lacks(Ablation::ConsentLease).then_some(Instant::MAX);
-                peer.consent = Some((reply.attempt, forever.unwrap_or(valid_until)));
             }
         }
         // A request of its own that came before ours and that it names no more is over: it heard of ours
@@ -79,17 +83,10 @@ impl Lock {
         }
         let named: Vec<(NodeId, Option<SocketAddr>)> =
             reply.names.iter().map(|n| (n.req.node, n.addr)).collect();
-        let extra: Vec<_> = reply
-            .extra
-            .iter()
-            .map(|(id, addr)| (*id, Some(*addr)))
-            .collect();
         let blocked = !reply.consent;
-        if self.take_wit(sh, now, from, reply, valid_until) && waits {
-            self.fresh_round(cx, sh);
-        }
+        self.take_wit(sh, now, from, reply, valid_until);
         self.ask(cx, sh, &named);
-        self.ask(cx, sh, &extra);
+        self.ask_told(cx, sh, &told);
         let trying = |own: &Own| own.waits() && own.waiters.iter().any(|w| w.wait == Wait::Try);
         if blocked && self.own.as_ref().is_some_and(trying) {
             return self.give_up(cx, sh, peers, Refusal::Busy);
@@ -97,7 +94,13 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// Takes what a witness says. Whether a contender that was in the way is gone without a word.
+    /// Asks members that somebody told of.
+    fn ask_told(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, told: &[(NodeId, SocketAddr)]) {
+        let told: Vec<_> = told.iter().map(|(id, addr)| (*id, Some(*addr))).collect();
+        self.ask(cx, sh, &told);
+    }
+
+    /// Takes what a witness says.
     fn take_wit(
         &mut self,
         sh: &Shared,
@@ -105,9 +108,9 @@ impl Lock {
         from: &Sender,
         reply: Reply,
         valid_until: Instant,
-    ) -> bool {
+    ) {
         let Some(own) = &mut self.own else {
-            return false;
+            return;
         };
         for name in &reply.names {
             self.heard = self.heard.max(name.prio());
@@ -117,19 +120,22 @@ impl Lock {
             }
         }
         let Some(peer) = own.asked.get_mut(&from.id) else {
-            return false;
+            return;
         };
         let old = match peer.wit.take() {
             Some(old) if old.life == from.life => {
                 let same = entry_no(reply.grant_no) == entry_no(old.grant_no);
                 if reply.attempt < old.attempt || reply.attempt == old.attempt && !same {
                     peer.wit = Some(old);
-                    return false;
+                    return;
                 }
                 Some(old)
             }
             _ => None,
         };
+        // After a contender disappeared, all that are named count, also those that came after us.
+        let outdated = |o: &Wit| o.attempt < own.fresh_from && own.fresh_from <= reply.attempt;
+        let old = old.filter(|o| !outdated(o));
         let same = |o: &Wit| entry_no(o.grant_no) == entry_no(reply.grant_no);
         let same_entry = old.as_ref().is_some_and(same);
         let forgot = old.as_ref().is_none_or(|o| o.forgotten != reply.forgotten);
@@ -139,19 +145,11 @@ impl Lock {
         names.retain(|n| !self.done.get(&n.req.node).is_some_and(|d| over(d, n)));
         let mut gone = Vec::new();
         if let Some(old) = old {
-            let listed = |list: &[Name], name: &Name| {
-                let at = list.binary_search_by_key(&name.prio(), Name::prio);
-                at.is_ok_and(|at| list[at].req == name.req)
-            };
-            gone = old
-                .names
-                .iter()
-                .filter(|n| !listed(&names, n))
-                .copied()
-                .collect();
+            let missing = old.names.iter().filter(|n| listed(&names, n).is_none());
+            gone = missing.copied().collect();
             if same_entry {
                 // Those that came after us were told of us: they are not in our way.
-                names.retain(|n| listed(&old.names, n));
+                names.retain(|n| old.named(n).is_some());
             }
         }
         peer.wit = Some(Wit {
@@ -165,10 +163,11 @@ impl Lock {
             valid_until,
             names,
         });
-        gone.retain(|n| own.resolution(sh, &self.done, n) == Resolution::No);
         if !same_entry || forgot {
-            return !gone.is_empty();
+            // It may just have forgotten them: what they used is in its floor, if they counted on it.
+            return;
         }
+        gone.retain(|n| own.resolution(sh, &self.done, n) == Resolution::No);
         if later {
             // The witness was told that they are over; its floor says which tokens they used.
             for name in gone {
@@ -181,11 +180,10 @@ impl Lock {
             wit.names.append(&mut gone);
             wit.names.sort_unstable_by_key(Name::prio);
         }
-        false
     }
 }
 
 /// Which entry an answer stands on.
 fn entry_no(grant_no: u32) -> u32 {
-    grant_no & !ANSWERS_MAX
+    grant_no >> u8::BITS
 }

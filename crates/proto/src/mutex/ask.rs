@@ -1,9 +1,8 @@
 //! Whom a request asks, when again, and where it stands in the queue.
 
-use super::ablation::Ablation;
 use super::lock::{Lock, millis, to};
-use super::msg::{Asked, Msg, Request};
-use super::request::{Own, Peer, Waiter, Wit};
+use super::msg::{Asked, Msg, Name, Request};
+use super::request::{Own, Peer, Waiter};
 use super::shared::Shared;
 use super::{FanOut, Fence, MutexCx, Peers, Service};
 use crate::id::NodeId;
@@ -98,21 +97,32 @@ impl Lock {
         }
     }
 
-    /// Asks everybody again; what was said before does not count (H3).
+    /// Asks those again whose answers are too old for a grant, once (H8).
     pub(super) fn fresh_round(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared) {
         let Some(own) = &mut self.own else {
             return;
         };
-        if sh.lacks(Ablation::FreshRound) {
+        let last = |p: &Peer| p.sends.last().map_or(0, |s| s.0);
+        let old = (own.asked.iter()).filter(|(_, p)| last(p) < own.fresh_from);
+        let old: Vec<NodeId> = old.map(|(id, _)| *id).collect();
+        if old.is_empty() {
             return;
         }
         sh.stats.fresh_rounds += 1;
         own.attempt += 1;
-        for peer in own.asked.values_mut() {
-            peer.forget(own.attempt);
-        }
-        let all: Vec<NodeId> = own.asked.keys().copied().collect();
-        self.send(cx, sh, &all);
+        self.send(cx, sh, &old);
+    }
+
+    /// Asks those again who name a contender that this node forgot: they may have forgotten it, too.
+    pub(super) fn ask_about(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, name: &Name) {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let names = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.named(name).is_some());
+        let those = own.asked.iter().filter(|(_, p)| names(p));
+        let those: Vec<NodeId> = those.map(|(id, _)| *id).collect();
+        own.attempt += 1;
+        self.send(cx, sh, &those);
     }
 
     /// Asks the one in the way again, soon.
@@ -123,7 +133,7 @@ impl Lock {
         let Some(blocker) = own.blocker(sh, &self.done) else {
             return;
         };
-        if let Some(peer) = own.asked.get_mut(&blocker) {
+        if let Some(peer) = own.asked.get_mut(&blocker.req.node) {
             let last = peer.sends.last().map_or(cx.now, |s| s.1);
             peer.next_at = peer
                 .next_at
@@ -132,15 +142,10 @@ impl Lock {
         }
         // When it should have been forgotten, ask those who named it.
         for peer in own.asked.values_mut() {
-            let named = |w: &Wit| {
-                w.names
-                    .iter()
-                    .find(|n| n.req.node == blocker)
-                    .map(|n| n.left_ms)
-            };
-            if let Some(left) = peer.wit.as_ref().and_then(named) {
+            if let Some(name) = peer.wit.as_ref().and_then(|w| w.named(&blocker)) {
                 let last = peer.sends.last().map_or(cx.now, |s| s.1);
-                let over = last + Duration::from_millis(u64::from(left)) + sh.config.guard;
+                let left = Duration::from_millis(u64::from(name.left_ms));
+                let over = last + left + sh.config.guard;
                 peer.next_at = peer.next_at.min(over.max(cx.now + sh.config.guard));
             }
         }

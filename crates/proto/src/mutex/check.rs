@@ -91,7 +91,7 @@ pub struct Facts {
 impl Mutex {
     /// Takes a part of the protocol out.
     pub fn ablate(&mut self, part: Ablation) {
-        self.shared.ablation = Some(part);
+        self.shared.config.ablation = Some(part);
     }
 
     /// Takes the group's clock as read.
@@ -107,12 +107,6 @@ impl Mutex {
     /// Whether membership lists a node, or did.
     pub fn lists(&self, id: NodeId) -> bool {
         self.shared.census.is_listed(id)
-    }
-
-    /// Whether a request is known to be over.
-    pub fn is_over(&self, lock: LockId, req: ReqId) -> bool {
-        let done = |l: &Lock| l.is_done(req.node, req.life, req.ctr);
-        self.locks.get(&lock).is_some_and(done)
     }
 
     /// The lease on what `peer` said to attempts up to `attempt` is over, and so is what it may still say to
@@ -244,7 +238,7 @@ impl Mutex {
         let entry = |(id, e): (&NodeId, &Entry)| Remembered {
             req: e.name(*id, now).req,
             attempt: e.attempt,
-            grant_no: e.grant_no,
+            grant_no: e.grant_no(),
             mode: e.mode,
             deferred: e.deferred,
             done: lock.is_done(*id, e.life, e.ctr),
@@ -320,6 +314,7 @@ fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
 
 fn hash_own<H: Hasher>(own: &Own, state: &mut H) {
     (own.ctr, own.prio, own.stamp, own.attempt).hash(state);
+    own.fresh_from.hash(state);
     if let Phase::Held(hold) = own.phase {
         (
             hold.token,
@@ -347,7 +342,7 @@ fn hash_lock<H: Hasher>(lock: &Lock, state: &mut H) {
     lock.forgotten.hash(state);
     for (id, e) in &lock.table {
         (id, e.life, e.ctr, e.prio, e.stamp).hash(state);
-        (e.mode, e.attempt, e.grant_no, e.deferred).hash(state);
+        (e.mode, e.attempt, e.number, e.deferred).hash(state);
     }
     for (id, d) in &lock.done {
         (id, d.life, d.ctr).hash(state);
@@ -370,7 +365,7 @@ impl Hash for Mutex {
         let sh = &self.shared;
         (sh.me, sh.life, sh.clock, sh.floor, sh.synced, sh.mature).hash(state);
         (&sh.config.bound, &sh.census, &sh.told).hash(state);
-        (sh.heard, sh.active, sh.grant_no, sh.ctr).hash(state);
+        (sh.heard, sh.active, sh.entries, sh.ctr).hash(state);
         for (id, lock) in &self.locks {
             id.hash(state);
             hash_lock(lock, state);

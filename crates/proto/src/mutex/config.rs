@@ -133,6 +133,9 @@ pub struct Config {
     pub contenders_max: u16,
     /// Most local requests that wait for one lock. Default 1024.
     pub waiters_max: u16,
+    /// A part of the protocol that is taken out, to see that it is missed. Default none.
+    #[cfg(feature = "_check")]
+    pub ablation: Option<super::Ablation>,
 }
 
 impl Default for Config {
@@ -151,6 +154,8 @@ impl Default for Config {
             locks_max: 1024,
             contenders_max: 512,
             waiters_max: 1024,
+            #[cfg(feature = "_check")]
+            ablation: None,
         }
     }
 }

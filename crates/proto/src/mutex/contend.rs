@@ -123,6 +123,7 @@ impl Lock {
             waiters: Vec::from([waiter]),
             deadline,
             asked: BTreeMap::new(),
+            fresh_from: 1,
             contenders: rivals.iter().map(|n| (n.req.node, *n)).collect(),
             selfblock: rivals,
         };

@@ -23,6 +23,10 @@ impl Lock {
         let lease = cx.now + sh.config.usable(own.ttl);
         let ready = ready.map(|(until, counted)| (until.min(lease), counted));
         if let Phase::Held(hold) = own.phase {
+            let waits = hold.valid_until.min(hold.renew_at) > cx.now;
+            if sh.lacks(Ablation::Review) && ready.is_none() && waits {
+                return;
+            }
             return self.review(
                 cx,
                 sh,
@@ -39,6 +43,13 @@ impl Lock {
         let Some((until, counted)) = ready else {
             return self.press(cx, sh);
         };
+        if own.fresh_from > 1
+            && own
+                .ready_since(sh, &self.done, upper, own.fresh_from)
+                .is_none()
+        {
+            return self.fresh_round(cx, sh);
+        }
         let shared = own.mode() == Mode::Shared;
         let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
         if !shared && own.stamp <= self.floor && !free {

@@ -28,7 +28,10 @@ pub(super) struct Entry {
     pub(super) mode: Mode,
     pub(super) held: bool,
     pub(super) attempt: u32,
-    pub(super) grant_no: u32,
+    /// Rises with each entry that this node makes: those with smaller ones were here before.
+    pub(super) number: u64,
+    /// Answers in pieces to this attempt.
+    pub(super) answers: u8,
     pub(super) expires: Instant,
     pub(super) addr: SocketAddr,
     /// Its owner waits for this node.
@@ -71,6 +74,20 @@ impl Entry {
             Mode::Exclusive => self.stamp.last_turn(),
             Mode::Shared => Fence::ZERO,
         }
+    }
+
+    /// Whether the owner of this request is told of the other, both remembered here. The later is told of the
+    /// earlier (I6), so answers do not grow with those behind. And who let another pass, and then lost sight of it,
+    /// is told when that one may have used a token above its own place (F5). Who is told of once is told of until
+    /// it is over: what is told no more counts as over.
+    pub(super) fn is_after(&self, other: &Entry) -> bool {
+        let matters = self.mode == Mode::Shared || other.stamp > self.prio;
+        other.number < self.number || other.prio < self.prio && matters
+    }
+
+    /// Tells the next answer from those before it.
+    pub(super) fn grant_no(&self) -> u32 {
+        (self.number as u32) << u8::BITS | u32::from(self.answers)
     }
 
     pub(super) fn name(&self, node: NodeId, now: Instant) -> Name {

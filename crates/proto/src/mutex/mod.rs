@@ -30,6 +30,7 @@ mod lock;
 mod msg;
 mod order;
 pub mod paper;
+mod pieces;
 mod request;
 mod shared;
 mod sync;
@@ -49,7 +50,7 @@ pub use fence::{Fence, LockId, PLACES, ParseFenceError};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
 pub use order::{Acquire, Order};
 pub use request::Wait;
-pub use view::Standing;
+pub use view::{Heard, Standing, Witnessed};
 
 use crate::id::{Life, NodeId};
 use crate::membership;

@@ -91,9 +91,6 @@ pub struct Request {
     pub asked: Option<Asked>,
 }
 
-/// Answers in pieces to one attempt, at most; a number of that many bits.
-pub(super) const ANSWERS_MAX: u32 = 0xff;
-
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reply {
@@ -105,8 +102,8 @@ pub struct Reply {
     pub ctr: u32,
     /// Of the request.
     pub attempt: u32,
-    /// Tells apart entries that the sender made for this request, after it forgot one; and by its low bits
-    /// (`ANSWERS_MAX`) its answers in pieces to one attempt, which must not be mixed.
+    /// Tells apart entries that the sender made for this request, after it forgot one; and by its low byte
+    /// its answers in pieces to one attempt, which must not be mixed.
     pub grant_no: u32,
     /// How many requests the sender forgot without being told that they are over.
     pub forgotten: u32,
@@ -122,7 +119,9 @@ pub struct Reply {
     pub window: u32,
     /// The sender's clock.
     pub clock: u64,
-    /// All others that contend, as the sender knows.
+    /// All others that the sender knew to contend when it first heard of this request, and that still do.
+    /// Those that came later are told of it instead, and named only if they may have used a token above this
+    /// one's place.
     pub names: Vec<Name>,
     /// Which piece of the answer this is, when the names do not fit into one: index and count.
     pub piece: Option<(u8, u8)>,

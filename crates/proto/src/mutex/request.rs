@@ -2,7 +2,8 @@
 
 use super::ablation::Ablation;
 use super::event::{Grounds, Ticket};
-use super::msg::{Name, Reply};
+use super::msg::Name;
+use super::pieces::Pieces;
 use super::shared::Shared;
 use super::{Bound, Fence, Mode, Policy};
 use crate::id::{Life, NodeId};
@@ -15,9 +16,6 @@ use core::time::Duration;
 
 /// Sends to one peer that are remembered: answers to earlier ones come too late.
 const SENDS_MAX: usize = 8;
-
-/// Pieces of one answer, at most: a bit for each.
-pub(super) const PIECES_MAX: u8 = 64;
 
 /// How long a local request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,18 +68,8 @@ pub(super) struct Peer {
     pub(super) wit: Option<Wit>,
     /// Attempt, and until when it counts.
     pub(super) consent: Option<(u32, Instant)>,
-    /// Pieces of an answer that have come.
+    /// Of an answer that is not all there.
     pub(super) pieces: Option<Pieces>,
-}
-
-/// An answer of which some pieces are missing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Pieces {
-    attempt: u32,
-    grant_no: u32,
-    count: u8,
-    come: u64,
-    names: Vec<Name>,
 }
 
 /// Where a request stands.
@@ -121,6 +109,9 @@ pub(super) struct Own {
     pub(super) asked: BTreeMap<NodeId, Peer>,
     /// Requests that this node consented to, or knew of before it asked: they come first.
     pub(super) selfblock: Vec<Name>,
+    /// A grant takes answers to this attempt or later ones: those to earlier ones may not know of a token that a
+    /// contender used before it disappeared.
+    pub(super) fresh_from: u32,
     /// The latest request that was named, by node.
     pub(super) contenders: BTreeMap<NodeId, Name>,
 }
@@ -192,42 +183,19 @@ impl Peer {
         let wit = self.wit.as_ref().map_or(Instant::MAX, |w| w.valid_until);
         wit.min(self.consent.map_or(Instant::MAX, |c| c.1))
     }
+}
 
-    /// Puts the pieces of an answer together: gives the names when all are there.
-    pub(super) fn assemble(&mut self, reply: &mut Reply) -> bool {
-        let Some((index, count)) = reply.piece else {
-            self.pieces = None;
-            return true;
-        };
-        if index >= count || count > PIECES_MAX {
-            return false;
-        }
-        let fits = |p: &Pieces| {
-            p.attempt == reply.attempt && p.grant_no == reply.grant_no && p.count == count
-        };
-        if !self.pieces.as_ref().is_some_and(fits) {
-            self.pieces = Some(Pieces {
-                attempt: reply.attempt,
-                grant_no: reply.grant_no,
-                count,
-                come: 0,
-                names: Vec::new(),
-            });
-        }
-        let Some(pieces) = &mut self.pieces else {
-            return false;
-        };
-        if pieces.come & 1 << index == 0 {
-            pieces.come |= 1 << index;
-            pieces.names.append(&mut reply.names);
-        }
-        if pieces.come.count_ones() < u32::from(count) {
-            return false;
-        }
-        reply.names = core::mem::take(&mut pieces.names);
-        self.pieces = None;
-        true
+impl Wit {
+    /// What it says of a contender.
+    pub(super) fn named(&self, name: &Name) -> Option<&Name> {
+        listed(&self.names, name)
     }
+}
+
+/// Finds a contender among those in order.
+pub(super) fn listed<'a>(names: &'a [Name], name: &Name) -> Option<&'a Name> {
+    let at = names.binary_search_by_key(&name.prio(), Name::prio).ok()?;
+    names.get(at).filter(|n| n.req == name.req)
 }
 
 impl Own {
@@ -318,6 +286,17 @@ impl Own {
         done: &BTreeMap<NodeId, Done>,
         upper: u32,
     ) -> Option<(Instant, u32)> {
+        self.ready_since(sh, done, upper, 0)
+    }
+
+    /// The same, of answers to attempt `first` and later ones.
+    pub(super) fn ready_since(
+        &self,
+        sh: &Shared,
+        done: &BTreeMap<NodeId, Done>,
+        upper: u32,
+        first: u32,
+    ) -> Option<(Instant, u32)> {
         let mut until = Instant::MAX;
         for name in &self.selfblock {
             match self.resolution(sh, done, name) {
@@ -332,7 +311,9 @@ impl Own {
             return None;
         }
         let counted = |(id, peer): (&NodeId, &Peer)| self.counts_until(sh, done, *id, peer);
-        let mut untils: Vec<Instant> = self.asked.iter().filter_map(counted).collect();
+        let late = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.attempt >= first);
+        let late = self.asked.iter().filter(|(_, p)| late(p));
+        let mut untils: Vec<Instant> = late.filter_map(counted).collect();
         if untils.len() < need {
             return None;
         }
@@ -345,7 +326,7 @@ impl Own {
     }
 
     /// The first contender in the way.
-    pub(super) fn blocker(&self, sh: &Shared, done: &BTreeMap<NodeId, Done>) -> Option<NodeId> {
+    pub(super) fn blocker(&self, sh: &Shared, done: &BTreeMap<NodeId, Done>) -> Option<Name> {
         let in_the_way = |n: &&Name| self.resolution(sh, done, n) == Resolution::No;
         let of_wit = |p: &Peer| {
             let names = p.wit.as_ref().map_or(&[][..], |w| &w.names);
@@ -353,7 +334,7 @@ impl Own {
         };
         let named = self.asked.values().filter_map(of_wit);
         let own = self.selfblock.iter().filter(in_the_way).copied();
-        named.chain(own).min_by_key(Name::prio).map(|n| n.req.node)
+        named.chain(own).min_by_key(Name::prio)
     }
 
     /// When something is due.

@@ -3,7 +3,6 @@
 use super::census::{Census, Learned};
 use super::coverage::Coverage;
 use super::fence::SEQ_MAX;
-use super::msg::ANSWERS_MAX;
 use super::sync::Told;
 use super::{Config, Fence, MutexCx, Stats};
 use crate::id::{Life, NodeId};
@@ -43,15 +42,14 @@ pub(super) struct Shared {
     /// Who has told its clock since the start, and whether it is mature.
     pub(super) told: BTreeMap<NodeId, Told>,
     pub(super) coverage: Coverage,
-    pub(super) grant_no: u32,
+    /// Entries made so far, of all locks.
+    pub(super) entries: u64,
     pub(super) ctr: u32,
     /// Smoothed round trip.
     pub(super) srtt: Duration,
     /// Where this node is.
     pub(super) place: u16,
     pub(super) stats: Stats,
-    #[cfg(feature = "_check")]
-    pub(super) ablation: Option<super::Ablation>,
 }
 
 impl Shared {
@@ -81,13 +79,11 @@ impl Shared {
             census: Census::default(),
             told: BTreeMap::new(),
             coverage: Coverage::default(),
-            grant_no: 0,
+            entries: 0,
             ctr: 0,
             srtt: Duration::ZERO,
             place: 0,
             stats: Stats::default(),
-            #[cfg(feature = "_check")]
-            ablation: None,
         }
     }
 
@@ -151,10 +147,10 @@ impl Shared {
         };
     }
 
-    /// A number for a new entry, with room for its answers in pieces.
-    pub(super) fn next_grant(&mut self) -> u32 {
-        self.grant_no = self.grant_no.wrapping_add(1 + ANSWERS_MAX);
-        self.grant_no
+    /// A number for a new entry.
+    pub(super) fn next_entry(&mut self) -> u64 {
+        self.entries += 1;
+        self.entries
     }
 }
 

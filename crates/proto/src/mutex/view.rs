@@ -3,7 +3,7 @@
 use super::event::{Source, Ticket};
 use super::fence::{Fence, LockId};
 use super::lock::Lock;
-use super::msg::{ReqId, Seen};
+use super::msg::{Name, ReqId, Seen};
 use super::request::{Own, Phase};
 use super::{Config, Mode, Mutex, Stats};
 use crate::id::{Life, NodeId};
@@ -27,6 +27,43 @@ pub struct Standing {
     pub blocker: Option<NodeId>,
     /// Local requests behind it.
     pub behind: usize,
+}
+
+/// A request of another node that this one remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witnessed {
+    /// Whose, and which.
+    pub req: ReqId,
+    /// Its latest attempt.
+    pub attempt: u32,
+    /// How it asks.
+    pub mode: Mode,
+    /// Rises with each entry that the node makes.
+    pub number: u64,
+    /// Whether this node lets it pass.
+    pub passes: bool,
+}
+
+/// What a witness of this node's own request said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard<'a> {
+    /// Who said it.
+    pub from: NodeId,
+    /// In which life.
+    pub life: Life,
+    /// For which entry, by the low bits of its number.
+    entry: u32,
+    /// Whether it counted as a witness.
+    pub mature: bool,
+    /// Who is in the way.
+    pub names: &'a [Name],
+}
+
+impl Heard<'_> {
+    /// Whether it was said of this entry.
+    pub fn is_of(&self, entry: &Witnessed) -> bool {
+        self.entry == (entry.number as u32) << u8::BITS >> u8::BITS
+    }
 }
 
 impl Mutex {
@@ -137,11 +174,46 @@ impl Mutex {
         })
     }
 
-    /// The request of a node that this one remembers, and its latest attempt.
-    pub fn remembered(&self, lock: LockId, node: NodeId) -> Option<(ReqId, u32)> {
-        let entry = self.locks.get(&lock)?.table.get(&node)?;
-        let (life, ctr) = (entry.life, entry.ctr);
-        Some((ReqId { node, life, ctr }, entry.attempt))
+    /// What the witnesses of this node's own request for a lock said last.
+    pub fn answers(&self, lock: LockId) -> impl Iterator<Item = Heard<'_>> + '_ {
+        let asked = self.own(lock).into_iter().flat_map(|own| &own.asked);
+        asked.filter_map(|(from, peer)| {
+            peer.wit.as_ref().map(|w| Heard {
+                from: *from,
+                life: w.life,
+                entry: w.grant_no >> u8::BITS,
+                mature: w.mature,
+                names: &w.names,
+            })
+        })
+    }
+
+    /// The requests that come before this node's own, because it let them pass, while it waits.
+    pub fn in_front(&self, lock: LockId) -> Option<&[Name]> {
+        let own = self.own(lock).filter(|own| own.waits())?;
+        Some(&own.selfblock)
+    }
+
+    /// Whether a request is known here to be over.
+    pub fn knows_over(&self, lock: LockId, req: ReqId) -> bool {
+        let done = |l: &Lock| l.is_done(req.node, req.life, req.ctr);
+        self.locks.get(&lock).is_some_and(done)
+    }
+
+    /// The requests of others that this node remembers.
+    pub fn entries(&self, lock: LockId) -> impl Iterator<Item = Witnessed> + '_ {
+        let table = self.locks.get(&lock).into_iter().flat_map(|l| &l.table);
+        table.map(|(node, e)| Witnessed {
+            req: ReqId {
+                node: *node,
+                life: e.life,
+                ctr: e.ctr,
+            },
+            attempt: e.attempt,
+            mode: e.mode,
+            number: e.number,
+            passes: !e.deferred,
+        })
     }
 
     /// Where this node's own request for a lock stands.
@@ -154,7 +226,7 @@ impl Mutex {
             bound,
             source,
             answered: own.asked.values().filter(|p| p.wit.is_some()).count() as u32,
-            blocker: own.blocker(&self.shared, &lock.done),
+            blocker: own.blocker(&self.shared, &lock.done).map(|n| n.req.node),
             behind: lock.queue.len(),
         })
     }

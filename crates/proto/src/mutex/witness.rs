@@ -2,20 +2,20 @@
 
 use super::ablation::Ablation;
 use super::lock::{Entry, Lock, millis};
-use super::msg::{ANSWERS_MAX, Asked, Msg, Name, Reply, ReqId, Request};
-use super::request::{Own, PIECES_MAX, Phase, Resolution};
+use super::msg::{Asked, Msg, Name, Reply, ReqId, Request};
+use super::pieces::{PIECES_MAX, split};
+use super::request::{Own, Phase, Resolution};
 use super::shared::Shared;
 use super::{Fence, MutexCx, Peers};
 use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::time::Instant;
+use crate::wire::body_len;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Bytes of an answer besides its names, at most.
 const REPLY_LEN: usize = 88;
-/// Bytes of a name, at most.
-const NAME_LEN: usize = 57;
 /// Members told to one that knows too few, at most.
 const EXTRA_MAX: usize = 8;
 /// Bytes of a member so told, at most.
@@ -54,7 +54,7 @@ impl Lock {
         if let Some(entry) = self.table.get_mut(&from.id).filter(same) {
             if entry.attempt < r.attempt {
                 entry.attempt = r.attempt;
-                entry.grant_no &= !ANSWERS_MAX;
+                entry.answers = 0;
             }
             entry.stamp = entry.stamp.max(stamp);
             entry.expires = entry.expires.max(expires);
@@ -75,7 +75,8 @@ impl Lock {
                 mode: r.mode,
                 held: r.held,
                 attempt: r.attempt,
-                grant_no: sh.next_grant(),
+                number: sh.next_entry(),
+                answers: 0,
                 expires,
                 addr: from.addr,
                 deferred: false,
@@ -126,20 +127,19 @@ impl Lock {
         let Some(entry) = self.table.get(&id) else {
             return;
         };
-        let mut names = self.names(sh, cx.now, id, entry);
         let room = sh.frames_max.saturating_sub(REPLY_LEN);
-        let per_piece = (room / NAME_LEN).max(1);
-        let count = names.len().div_ceil(per_piece).max(1);
+        let pieces = split(self.names(sh, cx.now, entry), room);
+        let count = pieces.len();
         let Some(entry) = self.table.get_mut(&id) else {
             return;
         };
         if count > 1 {
             // Half an answer would be worse than none, and so would be halves of two.
-            if count > usize::from(PIECES_MAX) || entry.grant_no & ANSWERS_MAX == ANSWERS_MAX {
+            if count > usize::from(PIECES_MAX) || entry.answers == u8::MAX {
                 sh.stats.requests_refused += 1;
                 return;
             }
-            entry.grant_no += 1;
+            entry.answers += 1;
         }
         let (entry, forgotten, floor) = (&*entry, self.forgotten, self.floor);
         let window = sh.window(cx.now);
@@ -148,7 +148,7 @@ impl Lock {
             life: entry.life,
             ctr: entry.ctr,
             attempt: entry.attempt,
-            grant_no: entry.grant_no,
+            grant_no: entry.grant_no(),
             forgotten,
             stamp: entry.stamp.seq(),
             floor,
@@ -160,29 +160,24 @@ impl Lock {
             piece,
             extra,
         };
-        let spare = room.saturating_sub(names.len().min(per_piece) * NAME_LEN) / EXTRA_LEN;
-        let extra = asked.map_or(Vec::new(), |asked| extra(sh, peers, id, asked, spare));
         let to = crate::protocol::To::At(id, entry.addr);
-        if count == 1 {
-            cx.send(to, Msg::Reply(reply(names, None, extra)));
-            return;
-        }
-        let count = count as u8;
-        let mut extra = Some(extra);
-        for index in 0..count {
-            let rest = names.split_off(names.len().min(per_piece));
-            let piece = core::mem::replace(&mut names, rest);
-            let extra = extra.take().unwrap_or_default();
-            cx.send(to, Msg::Reply(reply(piece, Some((index, count)), extra)));
+        for (index, names) in pieces.into_iter().enumerate() {
+            let piece = (count > 1).then_some((index as u8, count as u8));
+            let told = asked.filter(|_| index == 0).map(|asked| {
+                let spare = room.saturating_sub(names.iter().map(body_len).sum());
+                extra(sh, peers, id, asked, spare / EXTRA_LEN)
+            });
+            let answer = reply(names, piece, told.unwrap_or_default());
+            cx.send(to, Msg::Reply(answer));
         }
     }
 
-    /// Everybody who contends with the request of `id`.
-    fn names(&self, sh: &Shared, now: Instant, id: NodeId, entry: &Entry) -> Vec<Name> {
+    /// Everybody who contends with a request that is remembered here, and has to be out of its way.
+    fn names(&self, sh: &Shared, now: Instant, entry: &Entry) -> Vec<Name> {
         let others = self
             .table
             .iter()
-            .filter(|(other, e)| **other != id && !e.mode.admits(entry.mode));
+            .filter(|(_, e)| entry.is_after(e) && !e.mode.admits(entry.mode));
         let mut names: Vec<Name> = others.map(|(other, e)| e.name(*other, now)).collect();
         if let Some(own) = &self.own
             && !own.mode().admits(entry.mode)
@@ -236,14 +231,19 @@ impl Lock {
         sh.stats.expired += 1;
         self.forgotten = self.forgotten.wrapping_add(1);
         self.raise_floor(entry.may_have_used());
+        let mut first = None;
         if let Some(own) = &mut self.own {
+            first = own.blocker(sh, &self.done).filter(|n| n.req.node == id);
             let in_the_way =
                 |n: &Name| n.req.node == id && own.resolution(sh, &self.done, n) == Resolution::No;
-            let vanished = own.selfblock.iter().any(in_the_way);
-            own.selfblock.retain(|n| n.req.node != id);
-            if vanished && own.waits() {
-                self.fresh_round(cx, sh);
+            if own.selfblock.iter().any(in_the_way) && !sh.lacks(Ablation::FreshRound) {
+                // It may have used a token that only others know of (F5, F6).
+                own.fresh_from = own.attempt + 1;
             }
+            own.selfblock.retain(|n| n.req.node != id);
+        }
+        if let Some(name) = first {
+            self.ask_about(cx, sh, &name);
         }
         self.check(cx, sh, peers);
     }

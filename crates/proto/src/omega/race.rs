@@ -142,6 +142,8 @@ impl Omega {
             life: e.record.version.life,
             class: seat.class,
             attribute: seat.attribute,
+            centrality: self.level(e.record.id),
+            reliability: 0,
             unhealth: 0,
             settled: true,
             suspect: false,
@@ -201,9 +203,9 @@ impl Omega {
         self.follow(cx);
     }
 
-    fn level(&self, me: NodeId) -> u8 {
+    fn level(&self, id: NodeId) -> u8 {
         let others = self.component_size().saturating_sub(1) as u64;
-        let farness = self.store.get(me).map_or(0, |e| u64::from(e.farness));
+        let farness = self.store.get(id).map_or(0, |e| u64::from(e.farness));
         // Closeness is others / farness, at most 1.
         match farness {
             0 => CENTRALITY_WORST,

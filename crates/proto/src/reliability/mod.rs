@@ -347,7 +347,7 @@ impl Ledger {
 
     fn heard(&mut self, now: Instant, id: NodeId, life: Life) {
         let (half_life, most) = (self.config.half_life, self.exposure_max_ms());
-        let (deaf_until, cap, me) = (self.deaf_until, self.patience, self.me);
+        let (deaf_until, me) = (self.deaf_until, self.me);
         let Some(subject) = self.subject(now, id) else {
             return;
         };
@@ -355,19 +355,14 @@ impl Ledger {
         match subject.last {
             Some((held, ..)) if life < held => return,
             Some((held, at, true)) if held == life => {
-                let span = now.since(at);
-                if at >= deaf_until && span <= cap {
-                    // What is left of a millisecond counts next time.
-                    let whole = Duration::from_millis(span.as_millis() as u64);
+                // The same process, and nobody said that it was gone: it ran all the time since, however
+                // long ago that was. In a large group members seldom hear from each other. What is left
+                // of a millisecond counts next time.
+                let whole = Duration::from_millis(now.since(at).as_millis() as u64);
+                if at >= deaf_until {
                     subject.observe(whole, most, me);
                     subject.last = Some((life, at + whole, true));
                 } else {
-                    let seen = if at >= deaf_until {
-                        cap
-                    } else {
-                        Duration::ZERO
-                    };
-                    subject.observe(seen, most, me);
                     subject.last = Some((life, now, true));
                 }
                 if subject.tally.exposure_ms > subject.ranked_ms + subject.ranked_ms / 16 + 1000 {
@@ -391,7 +386,7 @@ impl Ledger {
 
     fn accused(&mut self, now: Instant, id: NodeId, counted: Counted) {
         let most = self.exposure_max_ms();
-        let (half_life, me, cap) = (self.config.half_life, self.me, self.patience);
+        let (half_life, me) = (self.config.half_life, self.me);
         let Some(subject) = self.subject(now, id) else {
             return;
         };
@@ -401,7 +396,7 @@ impl Ledger {
         if let Some((_, at, true)) = subject.last {
             subject.fade(now, half_life);
             // It ran for some of the time since: half of it, by the best guess.
-            subject.observe(now.since(at).min(cap) / 2, most, me);
+            subject.observe(now.since(at) / 2, most, me);
         }
         subject.last = Some((counted.life, now, false));
         let waits = self
@@ -482,7 +477,8 @@ impl Ledger {
         (prior + failures as f64 / ONE as f64) / (prior / self.fleet + exposure_ms as f64)
     }
 
-    /// The median rate of those that are known well, else one failure a week.
+    /// The median rate of those that are known well, each by its own evidence alone (with Jeffreys' half a
+    /// failure, so that nobody is perfect), else one failure a week.
     fn fleet_rate(&self) -> f64 {
         let enough = self.config.half_life.as_millis() as u64 / 8;
         let known = self
@@ -490,8 +486,8 @@ impl Ledger {
             .iter()
             .filter(|s| s.tally.exposure_ms >= enough);
         let rate = |s: &Subject| {
-            let failures = 1.0 + s.tally.failures as f64 / ONE as f64;
-            failures / (WEEK_MS + s.tally.exposure_ms as f64)
+            let failures = 0.5 + s.tally.failures as f64 / ONE as f64;
+            failures / s.tally.exposure_ms.max(1) as f64
         };
         let mut rates: Vec<f64> = known.map(rate).collect();
         rates.sort_unstable_by(f64::total_cmp);

@@ -12,7 +12,7 @@ use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
 use crate::world::{HostState, Start, World, WorldConfig};
-use consort_proto::election::{Mode, Policy, Preempt, Quorum};
+use consort_proto::election::{Criterion, Mode, Policy, Preempt, Quorum, Ranking};
 use consort_proto::membership::JoinState;
 use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
@@ -174,7 +174,9 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
         oracle = oracle.with(Claims::default()).with(Leadership);
     }
     if params.locks {
-        oracle = oracle.with(oracle::Locks::default());
+        oracle = oracle
+            .with(oracle::Locks::default())
+            .with(oracle::Witnesses);
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
@@ -305,11 +307,19 @@ impl Elections {
                 health: rng.below(2) == 0,
                 replace_unhealthy: rng.below(4) == 0,
                 preempt,
+                ranking: Ranking::default(),
             };
             (ElectionId::of(name), policy)
         });
         let count = if any { 1 + rng.below(2) as usize } else { 0 };
-        let held = held.into_iter().take(count).collect();
+        let mut held: Vec<_> = held.into_iter().take(count).collect();
+        // Every other election by another order; of a byte's values sixteen are one.
+        for (_, policy) in &mut held {
+            if rng.below(2) == 0 {
+                let any = core::iter::repeat_with(|| Ranking::try_from(rng.below(64) as u8));
+                policy.ranking = any.take(64).find_map(Result::ok).unwrap_or_default();
+            }
+        }
         Elections { quorum, held }
     }
 
@@ -328,6 +338,8 @@ impl Elections {
             let strict = matches!(policy.preempt, Preempt::Strict { .. });
             if strict
                 && !policy.health
+                // Of that members have different views.
+                && !policy.ranking.has(Criterion::Reliability)
                 && let Some(host) = world.up().next()
             {
                 let best = world.host(host).node().candidates(world.now(), election);

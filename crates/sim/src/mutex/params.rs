@@ -18,6 +18,8 @@ use core::time::Duration;
 const SIDE: f64 = 2.125;
 /// Radio range in metres.
 const RANGE: f64 = 4.0;
+/// What a datagram of an Ethernet holds besides its header, and some room.
+const FRAMES_MAX: usize = 1100;
 /// How long a live group runs at most.
 const LIVE_MAX: Duration = Duration::from_secs(3600);
 
@@ -31,12 +33,24 @@ pub enum Lock {
 }
 
 /// Settings of the product's lock.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
     /// Of the nodes. Those that are there at the start are the first of their group.
     pub config: mutex::Config,
     /// Of the requests.
     pub policy: mutex::Policy,
+    /// What a datagram holds besides its header, in bytes.
+    pub frames_max: usize,
+}
+
+impl Default for Witness {
+    fn default() -> Witness {
+        Witness {
+            config: mutex::Config::default(),
+            policy: mutex::Policy::default(),
+            frames_max: FRAMES_MAX,
+        }
+    }
 }
 
 impl Lock {

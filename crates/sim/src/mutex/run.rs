@@ -17,9 +17,6 @@ use consort_proto::{Cx, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sende
 use core::time::Duration;
 use rayon::prelude::*;
 
-/// What a datagram holds besides its header.
-const FRAMES_MAX: usize = 1100;
-
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     params.check()?;
@@ -35,7 +32,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
                     bootstrap: now == Instant::ZERO,
                     ..witness.config.clone()
                 };
-                Mutex::new(config, id_of(node), life, FRAMES_MAX, now)
+                Mutex::new(config, id_of(node), life, witness.frames_max, now)
             };
             let terms = Arc::new(witness.policy.clone());
             Ok(Run::new(params, seed, terms, make)?.run())

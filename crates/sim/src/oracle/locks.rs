@@ -164,12 +164,9 @@ impl Oracle for Locks {
                     };
                     let same = world.host(witness).node().membership().life() == life;
                     let runs = world.host(witness).state() == HostState::Up;
-                    let told = world
-                        .host(witness)
-                        .node()
-                        .mutex()
-                        .remembered(lock, req.node);
-                    let kept = told.is_some_and(|(r, a)| r == req && a >= attempt);
+                    let mut entries = world.host(witness).node().mutex().entries(lock);
+                    let told = entries.find(|e| e.req.node == req.node);
+                    let kept = told.is_some_and(|e| e.req == req && e.attempt >= attempt);
                     if same && runs && !kept {
                         let text =
                             format!("counts on node {witness} for {req:?}, which knows {told:?}");

@@ -17,6 +17,7 @@ mod messages;
 mod ownership;
 mod precedence;
 mod refutation;
+mod witnesses;
 
 pub use accuracy::Accuracy;
 pub use bag::Bag;
@@ -34,6 +35,7 @@ pub use messages::Messages;
 pub use ownership::Ownership;
 pub use precedence::Monotony;
 pub use refutation::Refutation;
+pub use witnesses::Witnesses;
 
 use crate::fault::Fault;
 use crate::world::World;

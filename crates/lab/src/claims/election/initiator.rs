@@ -7,7 +7,7 @@
 
 use crate::sample::Values;
 use consort_proto::churn::hedge;
-use consort_proto::election::{Entry, Msg, Order, Policy, Query, Quorum, Response, Score};
+use consort_proto::election::{Entry, Msg, Order, Policy, Query, Quorum, Ranking, Response, Score};
 use consort_proto::membership::{
     self, Accusation, Campaign, Meta, Phase, Precedence, Record, Status,
 };
@@ -97,6 +97,7 @@ impl Bench {
             election: ELECTION,
             class: 0,
             attribute: 0,
+            centrality: 0,
             settled: true,
         };
         let meta = alloc::sync::Arc::new(Meta {
@@ -121,7 +122,7 @@ impl Bench {
         };
         let entry = |index| Entry::new(id_of(index), LIFE, &campaign);
         let mut ranking: Vec<Entry> = (1..nodes).map(entry).collect();
-        ranking.sort_by_key(|e| Score::of(group, ELECTION, e));
+        ranking.sort_by_key(|e| Score::of(group, ELECTION, Ranking::default(), e));
         let mut bench = Bench {
             node: Node::new(config, identity, seed, Instant::ZERO).expect("the defaults work"),
             group,
@@ -260,7 +261,7 @@ impl Bench {
             term: query.term,
             attempt: query.attempt,
             best,
-            healthy: Vec::new(),
+            favoured: Vec::new(),
             worst: Vec::new(),
             truncated: true,
             incumbent_seen: false,

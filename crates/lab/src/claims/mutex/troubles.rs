@@ -195,6 +195,7 @@ fn cell((_, lists, trouble, rate): Kind, column: usize, budget: Budget) -> Cell 
                 fan_out: FanOut::All,
                 ..Policy::default()
             },
+            ..Witness::default()
         }))
     };
     let lock = match column {

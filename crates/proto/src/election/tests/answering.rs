@@ -9,6 +9,7 @@ fn query(term: u64, held: Option<Claim>) -> Query {
         attempt: 5,
         best: 3,
         worst: 0,
+        ranking: Ranking::default(),
         objection: false,
         claim: held,
         skip: vec![],

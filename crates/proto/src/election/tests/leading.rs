@@ -231,7 +231,10 @@ fn one_that_resigned_and_stands_again_leads_only_by_another_election() {
     let effects = bench.order(Order::Campaign(E, Candidacy::default()));
     assert!(effects.contains(&Effect::Emit(Report::Campaigns)));
     assert_eq!(bench.e.acting(E), None, "no silent resumption");
-    let standing = bench.e.standing(bench.me, bench.now, &bench.m, E).unwrap();
+    let standing = bench
+        .e
+        .standing(bench.me, bench.now, bench.view(), E)
+        .unwrap();
     assert!(!standing.has_leader);
     let nonce = 3;
     let effects = bench.msg(2, Msg::Probe(E, nonce));

@@ -12,6 +12,7 @@ use super::*;
 use crate::id::{Incarnation, Life};
 use crate::membership::{Meta, Phase, Precedence, Record, Status};
 use crate::protocol::{Effect, EffectOf, Fact, To};
+use crate::reliability::{self, Ledger};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -37,6 +38,7 @@ fn campaign() -> Campaign {
         election: E,
         class: 0,
         attribute: 0,
+        centrality: CENTRALITY_WORST,
         settled: true,
     }
 }
@@ -61,14 +63,18 @@ fn record(id: u64) -> Record {
     }
 }
 
+/// A candidate of whom nothing is known.
 fn entry(id: u64) -> Entry {
-    Entry::new(NodeId(id), LIFE, &campaign())
+    Entry {
+        reliability: 4,
+        ..Entry::new(NodeId(id), LIFE, &campaign())
+    }
 }
 
 /// Nodes 1 to `n`, the best candidate first.
 fn ranking(n: u64) -> Vec<u64> {
     let mut ids: Vec<u64> = (1..=n).collect();
-    ids.sort_by_key(|&id| Score::of(GROUP, E, &entry(id)));
+    ids.sort_by_key(|&id| Score::of(GROUP, E, Ranking::default(), &entry(id)));
     ids
 }
 
@@ -109,6 +115,7 @@ struct Bench {
     me: NodeId,
     e: Election,
     m: Membership,
+    ledger: Ledger,
     rng: Rng,
     now: Instant,
 }
@@ -134,6 +141,13 @@ impl Bench {
                 Instant::ZERO,
             ),
             m: Membership::new(config, 1150, LIFE, addr(me), own),
+            ledger: Ledger::new(
+                reliability::Config::default(),
+                NodeId(me),
+                ms(1000),
+                ms(4000),
+                Instant::ZERO,
+            ),
             rng: Rng::seed(1, 1),
             now: Instant::ZERO,
         };
@@ -171,9 +185,17 @@ impl Bench {
             &mut cx,
             View {
                 membership: &self.m,
+                reliability: &self.ledger,
             },
         );
         effects
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            membership: &self.m,
+            reliability: &self.ledger,
+        }
     }
 
     fn order(&mut self, order: Order) -> Effects {
@@ -278,7 +300,7 @@ fn response(query: &Query, listed: &[u64]) -> Response {
         term: query.term,
         attempt: query.attempt,
         best: listed.iter().map(|&id| entry(id)).collect(),
-        healthy: Vec::new(),
+        favoured: Vec::new(),
         worst: Vec::new(),
         truncated: false,
         incumbent_seen: false,

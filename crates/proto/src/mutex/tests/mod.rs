@@ -3,6 +3,7 @@
 mod granting;
 mod leases;
 mod lives;
+mod pieces;
 mod sharing;
 mod tokens;
 
@@ -245,6 +246,13 @@ impl Cluster {
     /// The lock at a node, to be looked at.
     pub(super) fn lock_at(&self, node: u64) -> &Lock {
         &self.hosts[&id(node)].mutex.locks[&lock()]
+    }
+
+    /// Whom `of` names to `to`, as far as `to` knows.
+    pub(super) fn named(&self, to: u64, of: u64) -> Option<Vec<u64>> {
+        let own = self.lock_at(to).own.as_ref()?;
+        let wit = own.asked.get(&id(of))?.wit.as_ref()?;
+        Some(wit.names.iter().map(|n| n.req.node.0).collect())
     }
 
     /// How many messages of a kind are on their way.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::churn::Beta;
 use crate::election::{
-    Candidacy, Claim, Entry, Key, Msg, Order, Policy, Query, Refusal, Remarks, Response, Stage,
-    Token,
+    Candidacy, Claim, Entry, Key, Msg, Order, Policy, Query, Ranking, Refusal, Remarks, Response,
+    Stage, Token,
 };
 use crate::id::{ElectionId, Term};
 
@@ -65,6 +65,8 @@ fn entry() -> impl Strategy<Value = Entry> {
             life,
             class,
             attribute,
+            centrality: unhealth / 16,
+            reliability: unhealth % 16,
             unhealth,
             settled: unhealth & 1 == 0,
             suspect: unhealth & 2 == 0,
@@ -94,6 +96,7 @@ fn query() -> impl Strategy<Value = Msg> {
                 attempt,
                 best,
                 worst: best / 2,
+                ranking: Ranking::try_from(best).unwrap_or_default(),
                 objection,
                 claim,
                 skip,
@@ -110,13 +113,13 @@ fn response() -> impl Strategy<Value = Msg> {
         some((id(), any::<u8>())),
         any::<u32>(),
     )
-        .prop_map(|(election, term, best, healthy, worst, size)| {
+        .prop_map(|(election, term, best, favoured, worst, size)| {
             Msg::Response(Response {
                 election,
                 term: Term(term),
                 attempt: size,
                 best,
-                healthy,
+                favoured,
                 worst,
                 truncated: size & 1 == 0,
                 incumbent_seen: size & 2 == 0,
