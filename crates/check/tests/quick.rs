@@ -76,8 +76,9 @@ fn random_walks_break_no_lock() {
 
 #[test]
 fn random_walks_find_every_flaw_of_a_lock() {
-    // This one takes longer: search finds it.
-    for schedule in schedules().into_iter().filter(|s| s.name != "P9d") {
+    // These take longer: search finds them, and so do walks of the long command.
+    let soon = |s: &Schedule| !["P9d", "F5"].contains(&s.name);
+    for schedule in schedules().into_iter().filter(soon) {
         let Some(flaw) = schedule.group.flaw else {
             continue;
         };
@@ -122,7 +123,7 @@ fn the_locks_of_the_papers_break_where_they_should_and_nowhere_else() {
 /// What a lock thinks of itself breaks before its users notice.
 #[test]
 fn inner_invariants_are_looked_at() {
-    for (name, invariant) in [("P2c", "I4"), ("P5b", "I5")] {
+    for (name, invariant) in [("P2c", "I4"), ("P5c", "I5")] {
         let schedule = schedules().into_iter().find(|s| s.name == name).unwrap();
         let outcome = Schedule {
             group: Group {

@@ -237,10 +237,7 @@ fn time_counts_in_full_however_seldom_a_member_is_heard() {
         }
     }
     let [often, seldom, restarted] = [2, 3, 4].map(|id| exposure(&l, id, 7200));
-    assert!(
-        often > 6_500,
-        "two hours, some of it faded: {often}"
-    );
+    assert!(often > 6_500, "two hours, some of it faded: {often}");
     assert!(often.abs_diff(seldom) < often / 50, "{often} {seldom}");
     assert!(restarted + 1000 < often, "{restarted}");
 }
