@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod bandit;
 pub mod election;
 pub mod mutex;
 pub mod omega;

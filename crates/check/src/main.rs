@@ -1,6 +1,7 @@
 //! Checks every model and prints how many states it has.
 
 use clap::{Parser, Subcommand};
+use consort_check::bandit;
 use consort_check::mutex::{self, Outcome, Walk, Watch, paper};
 use consort_check::omega::{self, Searched};
 use consort_check::{election, verdicts};
@@ -55,6 +56,8 @@ enum What {
     Papers,
     /// Leaders of moving networks: the papers', whose flaws must be found, and those that ship
     Leaders,
+    /// Elections that learn: the published one, which elects two, and the one with terms
+    Bandit,
 }
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         What::Walks,
         What::Papers,
         What::Leaders,
+        What::Bandit,
     ];
     let what = args.what.map_or(all.to_vec(), |what| vec![what]);
     let mut good = true;
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
             What::Walks => walks(&args),
             What::Papers => papers(&args),
             What::Leaders => leaders(&args),
+            What::Bandit => learners(&args),
         };
     }
     if good {
@@ -313,6 +318,107 @@ fn tell_searched(args: &Args, name: &str, wants: &[omega::Flaws], searched: &Sea
     }
     for (flaw, way) in searched.found.iter().filter(|_| args.steps) {
         println!("        {flaw}: {way}");
+    }
+    good
+}
+
+fn learners(args: &Args) -> bool {
+    let mut good = true;
+    let round = bandit::Rounds {
+        votes: [0, 1, 1],
+        confirm_any: false,
+        until_rest: false,
+    };
+    for (name, group, expect) in [
+        ("round", round, Some("two nodes win")),
+        (
+            "round-agreed",
+            bandit::Rounds {
+                votes: [1; 3],
+                ..round
+            },
+            None,
+        ),
+        (
+            "round-crossing",
+            bandit::Rounds {
+                confirm_any: true,
+                until_rest: true,
+                ..round
+            },
+            Some("nobody leads"),
+        ),
+    ] {
+        if wanted(args, name) {
+            good &= tell_learner(args, name, expect, &group.check(args.threads));
+        }
+    }
+    if wanted(args, "pairs") {
+        let all = bandit::pairs();
+        let two = all.iter().filter(|p| p.winners > 1).count();
+        let none = all.iter().filter(|p| p.winners == 0).count();
+        let meets = two == 30;
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        println!(
+            "{mark} {:<16} {} ways to vote and arrive: two win in {two}, nobody in {none}",
+            "pairs",
+            all.len()
+        );
+    }
+    let terms = bandit::Terms {
+        nodes: 3,
+        terms: 1,
+        crashes: 1,
+        confirms: true,
+        amnesia: false,
+    };
+    let two = bandit::Terms { terms: 2, ..terms };
+    let untold = bandit::Terms {
+        confirms: false,
+        ..two
+    };
+    let amnesia = bandit::Terms {
+        amnesia: true,
+        ..terms
+    };
+    for (name, group, expect) in [
+        ("terms-1", terms, None),
+        ("terms-2", untold, None),
+        ("terms-2-told", two, None),
+        ("terms-amnesia", amnesia, Some("T")),
+    ] {
+        if wanted(args, name) {
+            let searched = group.check(args.states, args.threads);
+            good &= tell_learner(args, name, expect, &searched);
+        }
+    }
+    good
+}
+
+fn tell_learner(
+    args: &Args,
+    name: &str,
+    expect: Option<&str>,
+    searched: &bandit::Searched,
+) -> bool {
+    let bandit::Searched { states, depth, .. } = searched;
+    let found = searched.broken.as_ref().map(|b| b.0);
+    let good = searched.reached
+        && match expect {
+            Some(words) => found.is_some_and(|f| f.contains(words)),
+            None => found.is_none(),
+        };
+    let mark = if good { "   " } else { "NO " };
+    let all = if searched.complete {
+        "all"
+    } else {
+        "the first"
+    };
+    let words = found.unwrap_or("safe");
+    println!("{mark} {name:<16} {all} {states} states, depth {depth}: {words}");
+    if let Some((_, steps)) = searched.broken.as_ref().filter(|_| args.steps || !good) {
+        steps.iter().for_each(|step| println!("        {step}"));
     }
     good
 }

@@ -21,6 +21,7 @@ mod output;
 mod reproduce;
 mod resign;
 mod sim;
+mod sim_bandit;
 mod sim_election;
 mod sim_mutex;
 mod sim_omega;

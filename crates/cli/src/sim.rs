@@ -35,6 +35,8 @@ enum SimCommand {
     Mutex(crate::sim_mutex::MutexArgs),
     /// Leaders of networks that move, the papers' and ours: how often they are wrong, and what that costs
     Omega(crate::sim_omega::OmegaArgs),
+    /// Elections that learn who fails: how many they need, what they cost and what they learn
+    Bandit(crate::sim_bandit::BanditArgs),
     /// Random faults, then calm: checks that no invariant breaks and the group agrees again
     Chaos(ChaosArgs),
 }
@@ -208,6 +210,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
         SimCommand::Election(args) => crate::sim_election::run(&args),
         SimCommand::Mutex(args) => crate::sim_mutex::run(&args),
         SimCommand::Omega(args) => crate::sim_omega::run(&args),
+        SimCommand::Bandit(args) => crate::sim_bandit::run(&args),
         SimCommand::Chaos(args) => storms(args),
     }
 }

@@ -11,6 +11,7 @@ use crate::{LabError, sample};
 use alloc::collections::BTreeMap;
 use consort_proto::hash_pair;
 use consort_proto::membership::{Config, SuspicionTimeout, TargetPolicy};
+use consort_sim::bandit;
 use consort_sim::election;
 use consort_sim::membership::{
     Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
@@ -76,6 +77,8 @@ enum Work {
     Mutex(Box<mutex::Params>),
     /// Leaders of a network that moves.
     Omega(Box<omega::Params>),
+    /// Elections that learn who fails.
+    Bandit(Box<bandit::Params>),
     /// Arguments, and what a seed makes of them.
     Numbers(Vec<f64>, Numbers),
 }
@@ -125,6 +128,15 @@ impl Cell {
         Cell {
             key: format!("omega/{params:?}"),
             work: Work::Omega(Box::new(params)),
+            runs: 1,
+        }
+    }
+
+    /// Elections that learn who fails.
+    pub fn bandit(params: bandit::Params) -> Cell {
+        Cell {
+            key: format!("bandit/{params:?}"),
+            work: Work::Bandit(Box::new(params)),
             runs: 1,
         }
     }
@@ -313,6 +325,7 @@ impl Cell {
             }
             // Messages grow with the number of neighbours.
             Work::Omega(p) => of(p.nodes, p.duration.as_secs_f64() * (1.0 + p.range / 20.0)),
+            Work::Bandit(p) => 1 + of(p.config.nodes.into(), p.client.requests as f64 / 2.0),
             Work::Numbers(..) => 10,
         }
     }
@@ -357,6 +370,10 @@ impl Cell {
             Work::Omega(params) => {
                 let report = omega::run(params, run_seed).map_err(|e| self.error(&e))?;
                 Ok(sample::of_values(sample::of_omega(params, &report)))
+            }
+            Work::Bandit(params) => {
+                let report = bandit::run(params, run_seed).map_err(|e| self.error(&e))?;
+                Ok(sample::of_values(sample::of_bandit(params, &report)))
             }
             Work::Numbers(args, numbers) => Ok(sample::of_values(numbers(args, run_seed))),
         }

@@ -15,10 +15,11 @@ pub fn all() -> Vec<&'static Claim> {
     let elections = claims::election::claims();
     let locks = claims::mutex::claims();
     let moving = claims::omega::claims();
+    let learning = claims::bandit::claims();
     let groups = groups.into_iter().flatten();
     let tenure = claims::tenure::CLAIMS;
     let of_groups = groups.chain(elections).chain(locks).chain(moving);
-    of_groups.chain(tenure).collect()
+    of_groups.chain(learning).chain(tenure).collect()
 }
 
 /// The claims with these ids, in order of the registry.

@@ -3,6 +3,7 @@
 use crate::stat::{mean, quantile};
 use alloc::collections::BTreeMap;
 use consort_proto::election::paper::Config;
+use consort_sim::bandit;
 use consort_sim::election::{self, Churn, Outcome};
 use consort_sim::membership::{Params, Report};
 use consort_sim::mutex;
@@ -246,6 +247,55 @@ pub(crate) fn of_omega(params: &omega::Params, report: &omega::Report) -> Values
     values
 }
 
+/// What elections that learn gave. Of node n and observer m: `down@n`, `error@m`; node 4's beliefs are `belief@n`.
+/// Failed rounds by how many of them follow, the first included, are `delay@1` and so on.
+pub(crate) fn of_bandit(params: &bandit::Params, report: &bandit::Report) -> Values {
+    let r = report;
+    let rounds = f64::from(r.rounds);
+    let values = [
+        ("rounds", rounds),
+        ("failed", f64::from(r.failed())),
+        ("dual", f64::from(r.dual)),
+        ("elected", f64::from(r.elected)),
+        ("seconds", r.seconds),
+        ("outage", r.outage),
+        ("messages", r.messages_election as f64),
+        ("finished", f64::from(u8::from(r.finished))),
+        ("out-of-bounds", r.out_of_bounds as f64),
+    ];
+    let mut values: Values = values.map(|(name, x)| (name.into(), x)).into();
+    if params.rates != bandit::Rates::Published {
+        return values;
+    }
+    let mut add = |name: String, x: f64| values.insert(name, x);
+    for (n, down) in r.down.iter().enumerate() {
+        add(format!("down@{n}"), *down);
+    }
+    for m in 0..r.observers.len() {
+        add(format!("error@{m}"), r.error_of(m));
+    }
+    if let Some(observer) = r.observers.get(4) {
+        add("updates@4".into(), observer.updates.into());
+        for (n, x) in observer.estimates.iter().enumerate() {
+            add(format!("belief@{n}"), *x);
+        }
+    }
+    for (delay, count) in r.delays().into_iter().enumerate() {
+        add(format!("delay@{}", delay + 1), count.into());
+    }
+    for (name, found) in [("found", true), ("lost", false)] {
+        if let Some((start, end)) = r.trend(found) {
+            add(format!("{name}-start"), start);
+            add(format!("{name}-end"), end);
+            add(format!("{name}-falls"), f64::from(u8::from(end < start)));
+        }
+    }
+    let good = bandit::good(params.config.nodes.into());
+    add("good".into(), r.found_among(&good, 500.0));
+    add("led-1-2".into(), r.led_by(&[1, 2], 1600.0));
+    values
+}
+
 /// Some of the runs of a cell.
 pub struct View<'a> {
     samples: &'a [Sample],
@@ -281,6 +331,14 @@ impl<'a> View<'a> {
     /// Mean of a named number; not a number when no run has it.
     pub fn value(&self, name: &str) -> f64 {
         mean(self.all(name))
+    }
+
+    /// How many standard deviations of a run `x` is above the mean of a named number.
+    pub fn deviations(&self, name: &str, x: f64) -> f64 {
+        let mean = self.value(name);
+        let squares: Vec<f64> = self.all(name).map(|y| (y - mean) * (y - mean)).collect();
+        let variance = squares.iter().sum::<f64>() / (squares.len() as f64 - 1.0);
+        (x - mean) / variance.sqrt()
     }
 
     fn detections(&self) -> impl Iterator<Item = f64> {

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod bandit;
 pub mod churn;
 mod command;
 mod config;

@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod bandit;
 pub mod chaos;
 pub mod election;
 pub mod engine;
@@ -101,6 +102,16 @@ pub mod stream {
     pub const OMEGA: u64 = 135;
     /// When they crash.
     pub const OMEGA_FAULTS: u64 = 136;
+    /// Which machines nodes are, and what becomes of them.
+    pub const BANDIT_TYPES: u64 = 141;
+    /// When they fail, and for how long.
+    pub const BANDIT_FAULTS: u64 = 142;
+    /// What becomes of messages among them.
+    pub const BANDIT_NET: u64 = 143;
+    /// What they believe at first.
+    pub const BANDIT_PRIORS: u64 = 144;
+    /// What they draw themselves.
+    pub const BANDIT: u64 = 145;
     /// Who fails and is repaired in a group whose leaders are watched.
     pub const TENURE: u64 = 151;
     /// Shape of a chaos scenario.

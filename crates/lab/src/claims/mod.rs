@@ -1,6 +1,7 @@
 //! The claims, one file for each source. A claim's text and rule are written before it runs.
 
 mod bag;
+pub mod bandit;
 pub mod election;
 mod faults;
 mod flap;

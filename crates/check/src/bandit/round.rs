@@ -1,0 +1,194 @@
+//! One round of the published election among three, without crash or loss.
+
+use super::{REACHED, SAFE, Searched, search, sender};
+use alloc::collections::BTreeSet;
+use consort_proto::bandit::paper::{
+    CLIENT, Config, Event, Input, Leader, Msg, PaperNode, Penalty, Round,
+};
+use consort_proto::bandit::{Choice, Estimator};
+use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, To};
+use core::time::Duration;
+use stateright::{Model, Property};
+
+const NODES: usize = 3;
+
+/// A round in which node n votes for `votes[n]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Whom each votes for.
+    pub votes: [usize; NODES],
+    /// Every confirmation counts, as the text has it; otherwise only a newer one.
+    pub confirm_any: bool,
+    /// What counts as broken: that two nodes win, or also that nobody leads at the end.
+    pub until_rest: bool,
+}
+
+/// A message on its way: from, to, what.
+type Flight = (usize, usize, Msg);
+
+/// A state of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    nodes: Vec<PaperNode>,
+    wire: BTreeSet<Flight>,
+    steps: u64,
+    winners: BTreeSet<usize>,
+    broken: Option<&'static str>,
+}
+
+impl Rounds {
+    fn config(&self) -> Config {
+        let mut config = Config {
+            estimator: Estimator::Truth,
+            choice: Choice::Greedy,
+            broadcast_wait: Duration::ZERO,
+            tally_wait: Duration::ZERO,
+            confirm_wait: None,
+            ..Config::text(NODES as u16)
+        };
+        config.rules.penalty = Penalty::None;
+        config.rules.confirm_any = self.confirm_any;
+        config
+    }
+
+    /// Everybody has been asked by the client and has sent its ballots.
+    fn begin(&self) -> State {
+        let make = |n| PaperNode::new(self.config(), NodeId(n), &mut Rng::seed(0, 0));
+        let mut state = State {
+            nodes: (0..NODES as u64).map(make).collect(),
+            wire: BTreeSet::new(),
+            steps: 10,
+            winners: BTreeSet::new(),
+            broken: None,
+        };
+        let round = Round {
+            request: 1,
+            attempt: 1,
+        };
+        // Nobody of the group leads: all take part.
+        let leader = Some(Leader {
+            stamp: Instant::from_micros(1),
+            id: NodeId(NODES as u64),
+        });
+        for n in 0..NODES {
+            let truth = (0..NODES).map(|m| f64::from(u8::from(m != self.votes[n])));
+            let truth = Input::Truth(truth.collect());
+            step(&mut state, n, |node, cx| node.on_input(cx, (), truth));
+            let request = Msg::Request { round, leader };
+            let mut client = sender(n);
+            client.id = CLIENT;
+            step(&mut state, n, |node, cx| {
+                node.on_msg(cx, (), client, request)
+            });
+        }
+        state
+    }
+
+    /// Looks at every order of messages.
+    pub fn check(self, threads: usize) -> Searched {
+        search(self, usize::MAX, threads, |state| state.broken)
+    }
+}
+
+fn step(state: &mut State, n: usize, f: impl FnOnce(&mut PaperNode, &mut Cx<'_, PaperNode>)) {
+    let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
+    let mut cx = Cx {
+        me: NodeId(n as u64),
+        now: Instant::from_micros(state.steps),
+        rng: &mut rng,
+        effects: &mut effects,
+    };
+    f(&mut state.nodes[n], &mut cx);
+    for effect in effects {
+        match effect {
+            Effect::Send(To::Node(to), msg) if to != CLIENT => {
+                state.wire.insert((n, to.0 as usize, msg));
+            }
+            Effect::Emit(Event::Elected(_)) => {
+                state.winners.insert(n);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Model for Rounds {
+    type State = State;
+    type Action = Flight;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![self.begin()]
+    }
+
+    fn actions(&self, state: &State, out: &mut Vec<Flight>) {
+        if state.broken.is_none() {
+            out.extend(state.wire.iter().cloned());
+        }
+    }
+
+    fn next_state(&self, last: &State, flight: Flight) -> Option<State> {
+        let mut state = last.clone();
+        state.wire.remove(&flight);
+        state.steps += 1;
+        let (from, to, msg) = flight;
+        let from = sender(from);
+        step(&mut state, to, |node, cx| node.on_msg(cx, (), from, msg));
+        if !self.until_rest && state.winners.len() > 1 {
+            state.broken = Some("B-1: two nodes win one round");
+        }
+        let leads = state.nodes.iter().any(PaperNode::leads);
+        if self.until_rest && state.wire.is_empty() && !state.winners.is_empty() && !leads {
+            state.broken = Some("B-1: confirmations cross and nobody leads");
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
+            Property::sometimes(REACHED, |_, s: &State| !s.winners.is_empty()),
+        ]
+    }
+}
+
+/// A way to vote, whose ballot each hears first, and who wins by its own count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Whom each votes for.
+    pub votes: [usize; NODES],
+    /// Whom each hears first.
+    pub heard: [usize; NODES],
+    /// How many win.
+    pub winners: usize,
+}
+
+/// All of them: 27 ways to vote, 8 orders of arrival. A node counts with the first ballot of another that arrives.
+pub fn pairs() -> Vec<Pair> {
+    let mut all = Vec::new();
+    for profile in 0..27_usize {
+        let votes = [profile / 9, profile / 3 % 3, profile % 3];
+        for order in 0..8_usize {
+            let heard = [0, 1, 2].map(|n| (n + 1 + (order >> n & 1)) % NODES);
+            let rounds = Rounds {
+                votes,
+                confirm_any: false,
+                until_rest: false,
+            };
+            let mut state = rounds.begin();
+            let ballots = state.wire.clone();
+            for (n, from) in heard.into_iter().enumerate() {
+                let first = ballots.iter().find(|f| (f.0, f.1) == (from, n));
+                let (_, _, msg) = first.expect("everybody sends to everybody").clone();
+                let from = sender(from);
+                step(&mut state, n, |node, cx| node.on_msg(cx, (), from, msg));
+            }
+            let winners = state.winners.len();
+            all.push(Pair {
+                votes,
+                heard,
+                winners,
+            });
+        }
+    }
+    all
+}

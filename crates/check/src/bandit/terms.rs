@@ -1,0 +1,216 @@
+//! Terms and grants among three: campaigns, a crash, and a network that does as it likes.
+
+use super::{REACHED, SAFE, Searched, search, sender};
+use alloc::collections::{BTreeMap, BTreeSet};
+use consort_proto::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
+use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};
+use core::time::Duration;
+use stateright::{Model, Property};
+
+/// A group.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// How many nodes.
+    pub nodes: u16,
+    /// How many terms there may be.
+    pub terms: u64,
+    /// How many crashes.
+    pub crashes: u8,
+    /// Winners tell the others. Nothing in T1 and T2 hangs on it, and without it all states of two terms can be seen.
+    pub confirms: bool,
+    /// A flaw: a node that starts again has forgotten its grants.
+    pub amnesia: bool,
+}
+
+/// A message that was sent: from, to, what. It may arrive at any later time, repeatedly, or never.
+type Flight = (usize, usize, Msg);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Host {
+    node: TermNode,
+    timers: BTreeSet<Timer>,
+    stored: Durable,
+}
+
+/// A state of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    hosts: Vec<Host>,
+    wire: BTreeSet<Flight>,
+    crashes: u8,
+    /// Who led each term, and whom each node granted it to.
+    led: BTreeMap<Term, usize>,
+    granted: BTreeMap<(usize, Term), NodeId>,
+    broken: Option<&'static str>,
+}
+
+/// What may happen next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A message arrives.
+    Deliver(Flight),
+    /// A timer fires.
+    Fire(usize, Timer),
+    /// A node crashes and starts again.
+    Restart(usize),
+}
+
+impl Terms {
+    fn config(&self) -> Config {
+        Config {
+            // Promises are over at once, and time stands still: only stored grants are left to keep two apart.
+            lease: Duration::ZERO,
+            drift_per_mille: 0,
+            base: Duration::ZERO,
+            step: Duration::ZERO,
+            answer_wait: Duration::ZERO,
+            message_life: Duration::ZERO,
+            ..Config::new(self.nodes)
+        }
+    }
+
+    /// Looks at every state, or at the first `most`.
+    pub fn check(self, most: usize, threads: usize) -> Searched {
+        search(self, most, threads, |state| state.broken)
+    }
+
+    fn step(
+        &self,
+        state: &mut State,
+        n: usize,
+        f: impl FnOnce(&mut TermNode, &mut Cx<'_, TermNode>),
+    ) {
+        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
+        let host = &mut state.hosts[n];
+        let mut cx = Cx {
+            me: NodeId(n as u64),
+            now: Instant::ZERO,
+            rng: &mut rng,
+            effects: &mut effects,
+        };
+        f(&mut host.node, &mut cx);
+        for effect in effects {
+            match effect {
+                // What only ends promises changes nothing here.
+                Effect::Send(_, Msg::Release(_)) => {}
+                Effect::Send(_, Msg::Confirm(_)) if !self.confirms => {}
+                Effect::Send(To::Node(to), msg) => {
+                    state.wire.insert((n, to.0 as usize, msg));
+                }
+                Effect::SetTimer(timer, _) => {
+                    // Renewals and leases are left out.
+                    if matches!(timer, Timer::Campaign | Timer::Answer) {
+                        state.hosts[n].timers.insert(timer);
+                    }
+                }
+                Effect::CancelTimer(timer) => {
+                    state.hosts[n].timers.remove(&timer);
+                }
+                Effect::Emit(event) => self.note(state, n, event),
+                Effect::Send(..) | Effect::Persist(_) => {}
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, n: usize, event: Event) {
+        match event {
+            Event::Store(durable) => {
+                state.hosts[n].stored = durable;
+                if let Some(to) = durable.granted {
+                    let first = state.granted.entry((n, durable.term)).or_insert(to);
+                    if *first != to {
+                        state.broken = Some("T2: a node grants one term to two");
+                    }
+                }
+            }
+            Event::Leads(term, _) => {
+                let first = state.led.entry(term).or_insert(n);
+                if *first != n {
+                    state.broken = Some("T1: two nodes lead in one term");
+                }
+            }
+            Event::Stops(_) | Event::Follows(..) => {}
+        }
+    }
+}
+
+impl Model for Terms {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let host = |n: u64| Host {
+            node: TermNode::new(self.config(), NodeId(n)),
+            timers: BTreeSet::new(),
+            stored: Durable::default(),
+        };
+        let mut state = State {
+            hosts: (0..u64::from(self.nodes)).map(host).collect(),
+            wire: BTreeSet::new(),
+            crashes: self.crashes,
+            led: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            broken: None,
+        };
+        for n in 0..usize::from(self.nodes) {
+            self.step(&mut state, n, |node, cx| {
+                node.on_input(cx, (), Input::Start)
+            });
+        }
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        out.extend(state.wire.iter().cloned().map(Action::Deliver));
+        for (n, host) in state.hosts.iter().enumerate() {
+            for timer in &host.timers {
+                let more = host.node.durable().term.0 < self.terms;
+                if *timer != Timer::Campaign || more {
+                    out.push(Action::Fire(n, *timer));
+                }
+            }
+            if state.crashes > 0 {
+                out.push(Action::Restart(n));
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Deliver((from, to, msg)) => {
+                let from = sender(from);
+                self.step(&mut state, to, |node, cx| node.on_msg(cx, (), from, msg));
+            }
+            Action::Fire(n, timer) => {
+                state.hosts[n].timers.remove(&timer);
+                self.step(&mut state, n, |node, cx| node.on_timer(cx, (), timer));
+            }
+            Action::Restart(n) => {
+                state.crashes -= 1;
+                let host = &mut state.hosts[n];
+                host.timers.clear();
+                host.node = TermNode::new(self.config(), NodeId(n as u64));
+                let input = match self.amnesia {
+                    true => Input::Start,
+                    false => Input::Restart(Some(host.stored)),
+                };
+                self.step(&mut state, n, |node, cx| node.on_input(cx, (), input));
+            }
+        }
+        // What changes nothing need not be looked at again.
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
+            Property::sometimes(REACHED, |group: &Terms, s: &State| {
+                s.led.len() as u64 == group.terms
+            }),
+        ]
+    }
+}

@@ -1,0 +1,262 @@
+//! `consort sim bandit`: elections that learn who fails.
+
+use crate::Answer;
+use crate::output::{Format, table};
+use crate::sim::Runs;
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use consort_proto::bandit::Tally;
+use consort_proto::bandit::paper::{ClientConfig, Config};
+use consort_sim::bandit::{Failures, Links, Params, Policy, Pool, Rates, Report, run_many};
+use consort_sim::report::Summary;
+use core::time::Duration;
+use serde::Serialize;
+use std::io::Write;
+
+/// Most runs: each keeps its report until the end.
+const RUNS_MAX: usize = 10_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct BanditArgs {
+    /// Which policies: dle, rle, e-greedy, ucb, e-greedy-buffer, ucb-buffer, d-ucb-S, sw-ucb-S, thompson-beta-S (S in
+    /// seconds), hazard, availability, r-first, r-mean, r-thompson-beta, r-thompson-hazard, rs-hazard, product,
+    /// r-truth, truth
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "dle,rle,e-greedy,ucb,r-first,product,r-truth"
+    )]
+    policy: Vec<Policy>,
+    /// How many nodes; published rates are of up to 23
+    #[arg(long, default_value_t = 5)]
+    nodes: u16,
+    /// How many requests the client makes, two seconds apart
+    #[arg(long, default_value_t = 2500)]
+    requests: u64,
+    /// How often each node fails
+    #[arg(long, value_enum, default_value_t = RatesKind::Published)]
+    rates: RatesKind,
+    /// Draw rates again after so many seconds
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    every: Option<u64>,
+    /// How nodes fail and recover: slot, repair, scaled, async
+    #[arg(long, default_value_t = Failures::Slot)]
+    failures: Failures,
+    /// Share of messages that are lost
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
+    loss: f64,
+    /// Shortest and longest delay of a message, in milliseconds
+    #[arg(
+        long,
+        value_name = "MS,MS",
+        value_delimiter = ',',
+        num_args = 1,
+        default_value = "100,400"
+    )]
+    delay: Vec<u64>,
+    /// Everything else as the paper's text has it, not as the authors' program ran
+    #[arg(long)]
+    text: bool,
+    #[command(flatten)]
+    runs: Runs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RatesKind {
+    /// Those of the paper's runs
+    Published,
+    /// Machines of its Table 1, drawn at random
+    Machines,
+    /// Its pool of hardware, drawn at random
+    Hardware,
+    /// Five nodes, ten vectors, three minutes each: its section 6.4
+    Repeating,
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Output {
+    nodes: u16,
+    requests: u64,
+    failures: &'static str,
+    runs: usize,
+    seed: u64,
+    policies: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    policy: String,
+    /// Rounds of elections, failed ones too.
+    rounds: Summary,
+    /// Rounds without a leader.
+    failed: Summary,
+    /// Rounds in which two nodes and more won.
+    dual: Summary,
+    /// Seconds without a leader, as the client sees it.
+    outage: Summary,
+    /// How long a run took, in seconds.
+    seconds: Summary,
+    /// Messages of elections in a round.
+    messages: Summary,
+    /// Pings and answers in a second.
+    pings: Summary,
+    /// Root of the mean square of estimates less the share of time down, of others than oneself.
+    error: Summary,
+    /// Runs that did not get to the last request.
+    unfinished: usize,
+    /// Ticks with fewer than 0.8 f or more than f nodes down.
+    out_of_bounds: u64,
+    /// Of the first run.
+    trace_hash: String,
+}
+
+/// Runs `consort sim bandit`. Exit code 1 means that the environment left its bounds.
+pub(crate) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
+    let pool = args.runs.pool(RUNS_MAX)?;
+    let &[least, most] = args.delay.as_slice() else {
+        bail!("--delay takes two numbers, the shortest and the longest");
+    };
+    let links = Links {
+        delay: (Duration::from_millis(least), Duration::from_millis(most)),
+        loss: args.loss,
+    };
+    let rates = rates(args)?;
+    let mut policies = Vec::new();
+    for &policy in &args.policy {
+        let params = params(args, policy, rates, links);
+        params.check()?;
+        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
+        policies.push(row(policy, &reports));
+    }
+    let broken = policies.iter().any(|row| row.out_of_bounds > 0);
+    let output = Output {
+        nodes: args.nodes,
+        requests: args.requests,
+        failures: args.failures.name(),
+        runs: args.runs.count,
+        seed: args.runs.seed,
+        policies,
+    };
+    let mut out = std::io::stdout().lock();
+    match args.runs.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
+        Format::Text => writeln!(out, "{}", text(&output))?,
+    }
+    out.flush()?;
+    Ok(if broken { Answer::No } else { Answer::Yes })
+}
+
+fn rates(args: &BanditArgs) -> anyhow::Result<Rates> {
+    let every = args.every.map(Duration::from_secs);
+    Ok(match (args.rates, every) {
+        (RatesKind::Machines, None) => Rates::Drawn(Pool::Machines),
+        (RatesKind::Hardware, None) => Rates::Drawn(Pool::Hardware),
+        (RatesKind::Machines, Some(every)) => Rates::Redrawn(Pool::Machines, every),
+        (RatesKind::Hardware, Some(every)) => Rates::Redrawn(Pool::Hardware, every),
+        (_, Some(_)) => bail!("--every goes with --rates machines or hardware"),
+        (RatesKind::Published, None) => Rates::Published,
+        (RatesKind::Repeating, None) => Rates::Repeating,
+    })
+}
+
+fn params(args: &BanditArgs, policy: Policy, rates: Rates, links: Links) -> Params {
+    let mut params = Params {
+        rates,
+        failures: args.failures,
+        links,
+        ..Params::stationary(policy, args.nodes, args.requests)
+    };
+    if args.text {
+        let text = Config::text(args.nodes);
+        let Config {
+            method,
+            estimator,
+            choice,
+            tally,
+            ..
+        } = params.config;
+        let tally = match tally {
+            Tally::Approval { .. } => text.tally,
+            other => other,
+        };
+        params.config = Config {
+            method,
+            estimator,
+            choice,
+            tally,
+            ..text
+        };
+        params.client = ClientConfig::text(args.nodes, args.requests);
+    }
+    params
+}
+
+fn row(policy: Policy, reports: &[Report]) -> Row {
+    let all = |of: &dyn Fn(&Report) -> f64| {
+        let all = reports.iter().map(of).filter(|x| x.is_finite());
+        Summary::of(&all.collect::<Vec<f64>>())
+    };
+    Row {
+        policy: policy.to_string(),
+        rounds: all(&|r| f64::from(r.rounds)),
+        failed: all(&|r| f64::from(r.failed())),
+        dual: all(&|r| f64::from(r.dual)),
+        outage: all(&|r| r.outage),
+        seconds: all(&|r| r.seconds),
+        messages: all(&|r| r.messages_election as f64 / f64::from(r.rounds)),
+        pings: all(&|r| r.messages_ping as f64 / r.seconds),
+        error: all(&Report::error),
+        unfinished: reports.iter().filter(|r| !r.finished).count(),
+        out_of_bounds: reports.iter().map(|r| r.out_of_bounds).sum(),
+        trace_hash: format!("{:016x}", reports.first().map_or(0, |r| r.trace_hash)),
+    }
+}
+
+fn text(output: &Output) -> String {
+    let show = |s: &Summary| match s.mean {
+        Some(x) if x >= 100.0 => format!("{x:.0}"),
+        Some(x) => format!("{x:.2}"),
+        None => "-".into(),
+    };
+    let row = |row: &Row| {
+        [
+            row.policy.clone(),
+            show(&row.rounds),
+            show(&row.failed),
+            show(&row.dual),
+            show(&row.outage),
+            show(&row.messages),
+            show(&row.pings),
+            show(&row.error),
+        ]
+    };
+    let rows: Vec<[String; 8]> = output.policies.iter().map(row).collect();
+    let head = [
+        "POLICY",
+        "ROUNDS",
+        "FAILED",
+        "DUAL",
+        "OUTAGE S",
+        "MSG/ROUND",
+        "PINGS/S",
+        "ERROR",
+    ];
+    let seconds = output.policies.first().and_then(|row| row.seconds.mean);
+    format!(
+        "{} nodes, {} requests in about {:.0} s, failures {}, {} runs, seed {}; means over runs\n{}",
+        output.nodes,
+        output.requests,
+        seconds.unwrap_or(f64::NAN),
+        output.failures,
+        output.runs,
+        output.seed,
+        table(head, &rows)
+    )
+}

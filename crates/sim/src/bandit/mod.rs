@@ -1,0 +1,23 @@
+//! Elections that learn who fails: how many rounds they need, and what they learn.
+//!
+//! The experiments of the paper: a client, a group of nodes of different quality, and an environment that takes
+//! them down and brings them back. Everything happens message by message in the cores of
+//! [`consort_proto::bandit`]; all policies meet the same failures, as long as their runs are equally long.
+
+mod environment;
+mod params;
+mod policy;
+mod rates;
+mod report;
+mod run;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use environment::Failures;
+pub use params::{Links, Params};
+pub use policy::{ParsePolicyError, Policy};
+pub use rates::{Pool, REPEATING, Rates, good};
+pub use report::{Observer, Report, RoundEnd};
+pub use run::{run, run_many};
+pub use terms::{TermParams, TermReport, run_terms};

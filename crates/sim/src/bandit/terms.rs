@@ -1,0 +1,342 @@
+//! The safe variant (BLE-T) under the same failures: who leads, by the true time.
+
+use super::environment::{Environment, Failures};
+use super::params::Links;
+use super::rates::{Pool, Rates};
+use crate::queue::{Due, EventQueue};
+use crate::stream;
+use crate::world::addr_of;
+use alloc::collections::BTreeMap;
+use consort_proto::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode};
+use consort_proto::{
+    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
+    TimerQueue, To, hash_pair,
+};
+use core::time::Duration;
+
+/// An experiment with the safe variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermParams {
+    /// The nodes.
+    pub config: Config,
+    /// How nodes fail and recover; a node that recovers has started again.
+    pub failures: Failures,
+    /// What carries messages.
+    pub links: Links,
+    /// Clocks run faster or slower than true time by up to this many thousandths.
+    pub drift_per_mille: u16,
+    /// How likely a restart finds its store lost.
+    pub lost_store: f64,
+    /// A flaw, to see that it is found: a node that lost its store behaves as if it had never run.
+    pub amnesia: bool,
+    /// How long it runs.
+    pub duration: Duration,
+}
+
+impl TermParams {
+    /// A group under failures of Table 1, clocks as bad as they may be.
+    pub fn new(nodes: u16, links: Links, duration: Duration) -> TermParams {
+        let config = Config::new(nodes);
+        TermParams {
+            config,
+            failures: Failures::Async,
+            links,
+            drift_per_mille: config.drift_per_mille,
+            lost_store: 0.0,
+            amnesia: false,
+            duration,
+        }
+    }
+}
+
+/// What a run showed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TermReport {
+    /// Terms that had a leader.
+    pub terms: u32,
+    /// Terms that had two (T1).
+    pub dual: u32,
+    /// Grants of a term by a node that had granted it to another (T2); who lost its store cannot know.
+    pub regrants: u32,
+    /// Moments at which a node began to lead while another's lease ran, in true time (T3).
+    pub overlaps: u32,
+    /// Share of the time without a leader.
+    pub vacant: f64,
+    /// Messages of campaigns: asked, granted or not, confirmed, released.
+    pub messages_election: u64,
+    /// Hash of all that nodes reported, and when.
+    pub trace_hash: u64,
+}
+
+struct Host {
+    core: TermNode,
+    rng: Rng,
+    timers: TimerQueue<<TermNode as Protocol>::Timer>,
+    wake_at: Instant,
+    stored: Durable,
+    up: bool,
+    /// Ticks of its clock in a million of true time.
+    pace: u64,
+    /// The lease it has, in true time.
+    lease: Option<(Instant, Instant)>,
+}
+
+impl Host {
+    fn local(&self, at: Instant) -> Instant {
+        let us = u128::from(at.as_micros()) * u128::from(self.pace) / 1_000_000;
+        Instant::from_micros(us as u64)
+    }
+
+    /// The first true time at which its clock shows that.
+    fn truly(&self, local: Instant) -> Instant {
+        let us = (u128::from(local.as_micros()) * 1_000_000).div_ceil(u128::from(self.pace));
+        Instant::from_micros(us as u64)
+    }
+}
+
+struct Run<'a> {
+    params: &'a TermParams,
+    hosts: Vec<Host>,
+    environment: Environment,
+    queue: EventQueue,
+    packets: Vec<(usize, usize, Msg)>,
+    now: Instant,
+    net: Rng,
+    faults: Rng,
+    effects: Vec<EffectOf<TermNode>>,
+    leaders: BTreeMap<Term, Vec<usize>>,
+    grants: BTreeMap<(usize, Term), NodeId>,
+    led: Duration,
+    report: TermReport,
+}
+
+/// One run.
+pub fn run_terms(params: &TermParams, seed: u64) -> TermReport {
+    let nodes = usize::from(params.config.nodes);
+    let draws = hash_pair(seed, stream::BANDIT);
+    let mut clocks = Rng::seed(seed, stream::DRIFT);
+    let mut host = |n: usize| {
+        let drift = u32::from(params.drift_per_mille) * 1000;
+        Host {
+            core: TermNode::new(params.config, NodeId(n as u64)),
+            rng: Rng::seed(draws, n as u64),
+            timers: TimerQueue::default(),
+            wake_at: Instant::MAX,
+            stored: Durable::default(),
+            up: true,
+            pace: u64::from(1_000_000 - drift + clocks.below(2 * drift + 1)),
+            lease: None,
+        }
+    };
+    let mut run = Run {
+        params,
+        hosts: (0..nodes).map(&mut host).collect(),
+        environment: Environment::new(params.failures, Rates::Drawn(Pool::Machines), nodes, seed),
+        queue: EventQueue::default(),
+        packets: Vec::new(),
+        now: Instant::ZERO,
+        net: Rng::seed(seed, stream::BANDIT_NET),
+        faults: Rng::seed(seed, stream::BANDIT_PRIORS),
+        effects: Vec::new(),
+        leaders: BTreeMap::new(),
+        grants: BTreeMap::new(),
+        led: Duration::ZERO,
+        report: TermReport::default(),
+    };
+    run.tell_ranks();
+    for n in 0..nodes {
+        run.step(n, |node, cx| node.on_input(cx, (), Input::Start));
+    }
+    run.run()
+}
+
+impl Run<'_> {
+    fn run(mut self) -> TermReport {
+        let end = Instant::ZERO + self.params.duration;
+        self.queue.push(self.environment.next(), Due::Sample);
+        while let Some((at, due)) = self.queue.pop(end) {
+            self.now = at;
+            match due {
+                Due::Sample => self.change(),
+                Due::Deliver(slot) => {
+                    let (from, to, msg) = self.packets[slot];
+                    if self.hosts[to].up {
+                        self.step(to, |node, cx| node.on_msg(cx, (), sender(from), msg));
+                    }
+                }
+                Due::Wake(n) => self.wake(n),
+                Due::Fault(_) => {}
+            }
+        }
+        self.now = end;
+        (0..self.hosts.len()).for_each(|n| self.end_lease(n));
+        let mut report = self.report;
+        report.terms = self.leaders.len() as u32;
+        report.dual = self.leaders.values().filter(|l| l.len() > 1).count() as u32;
+        report.vacant = 1.0 - self.led.as_secs_f64() / self.params.duration.as_secs_f64();
+        report
+    }
+
+    fn change(&mut self) {
+        self.environment.step(self.now);
+        for n in 0..self.hosts.len() {
+            let up = self.environment.down[n].is_none();
+            if up == self.hosts[n].up {
+                continue;
+            }
+            self.hosts[n].up = up;
+            if up {
+                self.restart(n);
+            } else {
+                self.end_lease(n);
+                self.hosts[n].timers = TimerQueue::default();
+            }
+        }
+        self.tell_ranks();
+        self.queue.push(self.environment.next(), Due::Sample);
+    }
+
+    fn restart(&mut self, n: usize) {
+        let lost = self.faults.chance(self.params.lost_store);
+        let host = &mut self.hosts[n];
+        host.core = TermNode::new(self.params.config, NodeId(n as u64));
+        if lost {
+            host.stored = Durable::default();
+        }
+        let input = match (lost, self.params.amnesia) {
+            (true, true) => Input::Start,
+            (true, false) => Input::Restart(None),
+            (false, _) => Input::Restart(Some(host.stored)),
+        };
+        self.step(n, |node, cx| node.on_input(cx, (), input));
+    }
+
+    /// Everybody has heard of everybody that is up lately.
+    fn tell_ranks(&mut self) {
+        let key = |n: usize| (self.environment.rates[n], n);
+        let up: Vec<usize> = (0..self.hosts.len())
+            .filter(|n| self.hosts[*n].up)
+            .collect();
+        let ranks: Vec<(usize, u16)> = up
+            .iter()
+            .map(|n| (*n, up.iter().filter(|m| key(**m) < key(*n)).count() as u16))
+            .collect();
+        for (n, better) in ranks {
+            let input = Input::Rank { better, bucket: 0 };
+            self.step(n, |node, cx| node.on_input(cx, (), input));
+        }
+    }
+
+    fn wake(&mut self, n: usize) {
+        if self.hosts[n].wake_at != self.now {
+            return;
+        }
+        self.hosts[n].wake_at = Instant::MAX;
+        let local = self.hosts[n].local(self.now);
+        while let Some((_, timer)) = self.hosts[n].timers.pop_due(local) {
+            self.step(n, |node, cx| node.on_timer(cx, (), timer));
+        }
+        self.schedule(n);
+    }
+
+    fn schedule(&mut self, n: usize) {
+        let host = &mut self.hosts[n];
+        if let Some(due) = host.timers.next() {
+            let at = host.truly(due).max(self.now);
+            if at < host.wake_at {
+                host.wake_at = at;
+                self.queue.push(at, Due::Wake(n));
+            }
+        }
+    }
+
+    fn step(&mut self, n: usize, f: impl FnOnce(&mut TermNode, &mut Cx<'_, TermNode>)) {
+        let mut effects = core::mem::take(&mut self.effects);
+        let host = &mut self.hosts[n];
+        let now = host.local(self.now);
+        f(
+            &mut host.core,
+            &mut Cx {
+                me: NodeId(n as u64),
+                now,
+                rng: &mut host.rng,
+                effects: &mut effects,
+            },
+        );
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Send(To::Node(to), msg) => self.send(n, to.0 as usize, msg),
+                Effect::SetTimer(timer, at) => self.hosts[n].timers.set(timer, at),
+                Effect::CancelTimer(timer) => self.hosts[n].timers.cancel(timer),
+                Effect::Emit(event) => self.note(n, event),
+                Effect::Send(..) | Effect::Persist(_) => {}
+            }
+        }
+        self.effects = effects;
+        self.schedule(n);
+    }
+
+    fn send(&mut self, from: usize, to: usize, msg: Msg) {
+        let renewal = matches!(msg, Msg::Renew { .. } | Msg::RenewAck { .. });
+        self.report.messages_election += u64::from(!renewal);
+        if self.net.chance(self.params.links.loss) {
+            return;
+        }
+        let (least, most) = self.params.links.delay;
+        let spread = (most - least).as_micros() as u64;
+        let delay = least + Duration::from_micros(self.net.below64(spread));
+        self.packets.push((from, to, msg));
+        let slot = self.packets.len() - 1;
+        self.queue.push(self.now + delay, Due::Deliver(slot));
+    }
+
+    fn note(&mut self, n: usize, event: Event) {
+        let word = self.now.as_micros() << 8 ^ n as u64;
+        self.report.trace_hash = hash_pair(self.report.trace_hash, word);
+        match event {
+            Event::Store(durable) => {
+                self.hosts[n].stored = durable;
+                if let Some(to) = durable.granted {
+                    let first = *self.grants.entry((n, durable.term)).or_insert(to);
+                    self.report.regrants += u32::from(first != to);
+                }
+            }
+            Event::Leads(term, until) => {
+                let leaders = self.leaders.entry(term).or_default();
+                if !leaders.contains(&n) {
+                    leaders.push(n);
+                }
+                let until = self.hosts[n].truly(until);
+                let since = self.hosts[n].lease.map_or(self.now, |l| l.0);
+                let now = self.now;
+                let led = |h: &Host| h.lease.is_some_and(|(_, until)| until > now);
+                let others = self.hosts.iter().enumerate();
+                let overlap = others.filter(|(m, h)| *m != n && led(h)).count();
+                self.report.overlaps += u32::from(overlap > 0);
+                self.hosts[n].lease = Some((since, until));
+            }
+            Event::Stops(_) => self.end_lease(n),
+            Event::Follows(..) => {}
+        }
+    }
+
+    fn end_lease(&mut self, n: usize) {
+        if let Some((since, until)) = self.hosts[n].lease.take() {
+            self.led += until.min(self.now).since(since);
+        }
+    }
+}
+
+fn sender(from: usize) -> Sender {
+    Sender {
+        id: NodeId(from as u64),
+        life: Life(1),
+        incarnation: Incarnation(0),
+        addr: addr_of(from),
+        leaving: false,
+        unlucky: false,
+        isolated: false,
+        digest: 0,
+        coordinate: None,
+    }
+}
