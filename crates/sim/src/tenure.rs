@@ -4,6 +4,7 @@
 //! Nodes fail at rates of their own and are repaired after a while, as the bandit paper's five types do, with
 //! its tick of 30 s stretched to an hour: at its pace nobody could be detected, let alone learned about.
 
+use crate::bandit::Pool;
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
 use crate::net::Conditions;
@@ -20,15 +21,6 @@ use core::time::Duration;
 
 /// How often it is looked who acts.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// Types of machines: their share, and the chance that one fails within a tick (Table 1).
-const TYPES: [(u32, f64); 5] = [
-    (463, 0.95),
-    (2025, 0.15),
-    (1114, 0.7),
-    (717, 0.2),
-    (810, 0.8),
-];
 
 /// One tick of the paper, stretched.
 const TICK: Duration = Duration::from_secs(3600);
@@ -363,15 +355,7 @@ impl Group {
 
 /// Failures per second of a machine of some type.
 fn draw_rate(rng: &mut Rng) -> f64 {
-    let all: u32 = TYPES.iter().map(|t| t.0).sum();
-    let mut at = rng.below(all);
-    let found = TYPES.iter().find(|t| {
-        let here = at < t.0;
-        at = at.saturating_sub(t.0);
-        here
-    });
-    let chance = found.map_or(0.5, |t| t.1);
-    -libm::log(1.0 - chance) / TICK.as_secs_f64()
+    -libm::log(1.0 - Pool::Machines.draw(rng)) / TICK.as_secs_f64()
 }
 
 /// How long a repair takes: clamped to what the paper's program lets through, a thirtieth to ten ticks.
