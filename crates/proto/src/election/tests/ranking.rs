@@ -226,6 +226,25 @@ fn a_favourite_that_does_not_answer_is_passed_over() {
     assert_eq!(notifies(&effects)[0].0, best[1], "the one that was heard");
 }
 
+/// The quorum rests on lists drawn by lot: those of the best candidates, which are asked besides, are none.
+#[test]
+fn favourites_do_not_count_for_the_quorum() {
+    let best = ranking(20);
+    let mut bench = Bench::by(best[19], 20, 1, &[Criterion::Reliability]);
+    let effects = bench.elect();
+    let asked = queries(&effects);
+    let besides: Vec<u64> = asked.iter().rev().take(3).rev().map(|a| a.0).collect();
+    assert_eq!(besides, best[..3], "none of them was drawn");
+    let query = asked[0].1.clone();
+    let all: Vec<(u64, u8)> = best[..5].iter().map(|&id| (id, 4)).collect();
+    for from in besides {
+        let effects = bench.msg(from, Msg::Response(judged(&query, &all)));
+        assert_eq!(notifies(&effects), [], "{from}");
+    }
+    let drawn = Msg::Response(judged(&query, &all));
+    assert_eq!(notifies(&bench.msg(asked[0].0, drawn))[0].0, best[0]);
+}
+
 #[test]
 fn a_favourite_that_answers_wins_at_once() {
     let best = ranking(20);
