@@ -218,8 +218,7 @@ async fn who_said_that_it_will_ask_loses_the_lock_when_it_does_not() {
     while begun.elapsed() < TTL * 3 {
         let (_, view) = ask(&agents[0], "GET", &path, "").await;
         assert_eq!(view["event"], "granted", "who asks keeps it: {view}");
-        least =
-            Instant::now() + Duration::from_millis(view["valid_for_ms"].as_u64().unwrap() - 20);
+        least = Instant::now() + Duration::from_millis(view["valid_for_ms"].as_u64().unwrap() - 20);
         tokio::time::sleep(TTL / 4).await;
     }
     let mut next = Events::take(&agents[1], "demo", "{}").await;

@@ -89,12 +89,6 @@ fn holder(agent: &Agent, file: &Path, trap: &str) -> (Process, Vec<String>) {
     (process, ids)
 }
 
-fn all_gone(ids: &[String]) {
-    until("nothing of the command is left", || {
-        (!ids.iter().any(|id| runs(id))).then_some(())
-    });
-}
-
 #[test]
 fn the_command_has_the_token_and_its_exit_code_is_passed_on() {
     let dir = tempfile::tempdir().unwrap();

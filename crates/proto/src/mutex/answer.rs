@@ -58,7 +58,12 @@ impl Lock {
         let valid_until = sent.valid_until;
         if !sent.answered {
             // Later answers to the same question are news, not answers.
-            sh.note_round_trip(now.since(sent.at));
+            let trip = now.since(sent.at);
+            sh.note_round_trip(trip);
+            if reply.attempt == last {
+                sh.note_quick(trip);
+            }
+            peer.trip = Some(trip);
             if let Some(sent) = peer.sent(reply.attempt) {
                 sent.answered = true;
             }

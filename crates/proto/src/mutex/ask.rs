@@ -15,8 +15,8 @@ use core::time::Duration;
 const ALL_MAX: usize = 64;
 /// How many more than a majority larger groups are asked.
 const SLACK: u16 = 16;
-/// Longest time between two questions to the one in the way.
-const BLOCKER_RTO_MAX: Duration = Duration::from_secs(1);
+/// How many quick witnesses are asked whether the last one in the way is done.
+const QUICK: usize = 4;
 
 impl Lock {
     /// A place in the queue behind all that were heard of.
@@ -141,11 +141,20 @@ impl Lock {
             return;
         };
         if let Some(peer) = own.asked.get_mut(&blocker.req.node) {
-            let last = peer.last_sent().unwrap_or(cx.now);
-            peer.next_at = peer
-                .next_at
-                .min(last + peer.rto.min(BLOCKER_RTO_MAX))
-                .max(cx.now);
+            peer.hurry(cx.now);
+        }
+        let names = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.named(&blocker).is_some());
+        if own.is_next(sh, &self.done, &blocker) {
+            // Word that it is done may be lost, or slow, on its way here: others near have it, too.
+            let quick = own.asked.iter().filter(|(_, p)| names(p));
+            let quick = quick.filter_map(|(id, p)| Some((p.trip?, *id)));
+            let mut quick: Vec<(Duration, NodeId)> = quick.collect();
+            quick.sort_unstable();
+            for (_, id) in quick.into_iter().take(QUICK) {
+                if let Some(peer) = own.asked.get_mut(&id) {
+                    peer.hurry(cx.now);
+                }
+            }
         }
         // When it should have been forgotten, ask those who named it.
         for peer in own.asked.values_mut() {

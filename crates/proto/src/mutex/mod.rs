@@ -179,6 +179,8 @@ pub struct Mutex {
     locks: BTreeMap<LockId, Lock>,
     /// Of this life's questions.
     nonce: u32,
+    /// Who was asked for its clock and has not told it, and when first.
+    clock_asked: BTreeMap<NodeId, Instant>,
     /// Orders of an operator, and how often they are still sent.
     breaks: Vec<(LockId, Fence, u8)>,
 }
@@ -190,6 +192,7 @@ impl Mutex {
             shared: Shared::new(config, me, life, frames_max, now),
             locks: BTreeMap::new(),
             nonce: life.0 as u32,
+            clock_asked: BTreeMap::new(),
             breaks: Vec::new(),
         }
     }
@@ -277,7 +280,7 @@ impl Mutex {
                 self.learn(cx, peers, id, life);
                 self.shared.census.note(id, life, Presence::Here);
                 if self.shared.active && !self.shared.synced {
-                    cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
+                    self.ask_clock(cx, id);
                 }
                 self.each_lock(cx, peers, |lock, cx, sh, peers| {
                     lock.on_up(cx, sh, peers, id)

@@ -17,6 +17,9 @@ use core::time::Duration;
 /// Sends to one peer that are remembered: answers to earlier ones come too late.
 const SENDS_MAX: usize = 8;
 
+/// Longest time between two questions to those on whom a grant waits.
+const HURRY_MAX: Duration = Duration::from_secs(1);
+
 /// How long a local request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
@@ -70,6 +73,8 @@ pub(super) struct Sent {
 pub(super) struct Peer {
     pub(super) addr: Option<SocketAddr>,
     pub(super) sends: Vec<Sent>,
+    /// How long its last answer took.
+    pub(super) trip: Option<Duration>,
     pub(super) rto: Duration,
     pub(super) next_at: Instant,
     /// Answers to earlier attempts do not count.
@@ -145,6 +150,7 @@ impl Peer {
         Peer {
             addr,
             sends: Vec::new(),
+            trip: None,
             rto,
             next_at: Instant::ZERO,
             attempt_min,
@@ -169,6 +175,13 @@ impl Peer {
     /// When it was asked last.
     pub(super) fn last_sent(&self) -> Option<Instant> {
         self.sends.last().map(|s| s.at)
+    }
+
+    /// It is asked again soon.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        let last = self.last_sent().unwrap_or(now);
+        let soon = last + self.rto.min(HURRY_MAX);
+        self.next_at = self.next_at.min(soon).max(now);
     }
 
     /// Forgets what was said, and does not take it from late answers either.
@@ -350,6 +363,19 @@ impl Own {
         let named = self.asked.values().filter_map(of_wit);
         let own = self.selfblock.iter().filter(in_the_way).copied();
         named.chain(own).min_by_key(Name::prio)
+    }
+
+    /// Whether nobody else is in the way.
+    pub(super) fn is_next(
+        &self,
+        sh: &Shared,
+        done: &BTreeMap<NodeId, Done>,
+        blocker: &Name,
+    ) -> bool {
+        let other =
+            |n: &Name| n.req != blocker.req && self.resolution(sh, done, n) == Resolution::No;
+        let of_wit = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.names.iter().any(other));
+        !self.selfblock.iter().any(other) && !self.asked.values().any(of_wit)
     }
 
     /// When something is due.

@@ -45,9 +45,11 @@ pub(super) struct Shared {
     /// Entries made so far, of all locks.
     pub(super) entries: u64,
     pub(super) ctr: u32,
-    /// Smoothed round trip, and its deviation.
+    /// Smoothed round trip of those who answer before they are asked again.
     pub(super) srtt: Duration,
-    srtt_var: Duration,
+    /// Smoothed round trip of all, and its deviation.
+    trip: Duration,
+    trip_var: Duration,
     /// Where this node is.
     pub(super) place: u16,
     pub(super) stats: Stats,
@@ -83,7 +85,8 @@ impl Shared {
             entries: 0,
             ctr: 0,
             srtt: Duration::ZERO,
-            srtt_var: Duration::ZERO,
+            trip: Duration::ZERO,
+            trip_var: Duration::ZERO,
             place: 0,
             stats: Stats::default(),
         }
@@ -141,18 +144,28 @@ impl Shared {
         self.config.retry.max(self.srtt * 2)
     }
 
+    /// An answer took so long.
     pub(super) fn note_round_trip(&mut self, span: Duration) {
-        if self.srtt.is_zero() {
-            (self.srtt, self.srtt_var) = (span, span / 2);
+        if self.trip.is_zero() {
+            (self.trip, self.trip_var) = (span, span / 2);
         } else {
-            self.srtt_var = (self.srtt_var * 3 + self.srtt.abs_diff(span)) / 4;
-            self.srtt = (self.srtt * 7 + span) / 8;
+            self.trip_var = (self.trip_var * 3 + self.trip.abs_diff(span)) / 4;
+            self.trip = (self.trip * 7 + span) / 8;
         }
+    }
+
+    /// An answer to the last question took so long. Questions are repeated by what the quick need: where many are
+    /// lost on the way, waiting for the slow would be waiting for the lost.
+    pub(super) fn note_quick(&mut self, span: Duration) {
+        self.srtt = match self.srtt.is_zero() {
+            true => span,
+            false => (self.srtt * 7 + span) / 8,
+        };
     }
 
     /// The shortest lease that works: it is renewed every third of it, and all but few answers are back by then.
     pub(super) fn lease(&self) -> Duration {
-        let slow = self.srtt + self.srtt_var * 4;
+        let slow = self.trip + self.trip_var * 4;
         (slow * 3).min(self.config.ttl_max)
     }
 

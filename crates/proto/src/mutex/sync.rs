@@ -52,9 +52,14 @@ impl Mutex {
             missing.truncate(SYNCS_MIN.max(missing.len() / SYNCS_SHARE));
         }
         for id in missing {
-            cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
+            self.ask_clock(cx, id);
         }
         cx.set_timer(Timer::Sync, cx.now + self.shared.rto());
+    }
+
+    pub(super) fn ask_clock(&mut self, cx: &mut MutexCx<'_>, id: NodeId) {
+        self.clock_asked.entry(id).or_insert(cx.now);
+        cx.send(To::Node(id), Msg::Sync { nonce: self.nonce });
     }
 
     pub(super) fn on_sync(&mut self, cx: &mut MutexCx<'_>, from: &Sender, nonce: u32) {
@@ -74,6 +79,12 @@ impl Mutex {
         from: &Sender,
         told: Told,
     ) {
+        // The first round trips that are known. Who takes longer than any lease was not there.
+        let trip = self.clock_asked.remove(&from.id);
+        let trip = trip.map(|at| cx.now.since(at));
+        if let Some(trip) = trip.filter(|t| *t < self.shared.config.ttl_max) {
+            self.shared.note_round_trip(trip);
+        }
         if self.shared.synced {
             return;
         }
@@ -126,6 +137,7 @@ impl Mutex {
     }
 
     pub(super) fn on_mature_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+        self.clock_asked.clear();
         self.try_sync(cx, peers);
         if self.shared.synced {
             self.mature(cx);

@@ -132,6 +132,27 @@ fn a_lost_release_is_made_up_for_by_asking_again() {
     assert_eq!(c.holders(), [2]);
 }
 
+/// The holder is gone after its release: only witnesses know of it.
+#[test]
+fn who_is_next_asks_witnesses_whether_the_holder_is_done() {
+    let mut c = Cluster::new(5);
+    let first = c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.deliver_all();
+    c.pass(secs(1));
+    assert_eq!(c.holders(), [1]);
+    c.release(1, first);
+    c.wire.retain(|p| p.to != id(2));
+    c.deliver_all();
+    c.pass_but(Duration::from_millis(1_100), &[id(1)]);
+    assert_eq!(
+        c.holders(),
+        [2],
+        "long before it would renew what they said"
+    );
+}
+
 #[test]
 fn try_gives_up_at_once_when_somebody_is_in_the_way() {
     let mut c = Cluster::new(3);
