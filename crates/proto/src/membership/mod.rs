@@ -556,6 +556,30 @@ impl Membership {
         }
         membership
     }
+
+    /// Sets the claim and verdict that this node holds of a member: a flaw.
+    pub fn tamper(&mut self, id: NodeId, claim: Precedence, phase: Phase) {
+        self.table.update(id, |m| {
+            m.precedence = claim;
+            m.phase = phase;
+        });
+    }
+
+    /// Writes all that decides on the next steps, without settings and counts.
+    pub fn write_state(&self, out: &mut impl core::fmt::Write) -> core::fmt::Result {
+        write!(out, "{:?}", (self.life, self.incarnation))?;
+        for member in self.table.iter() {
+            write!(out, "{member:?}")?;
+        }
+        write!(out, "{:?}", self.table.contacts())?;
+        write!(out, "{:?}{:?}", self.rumors, self.news)?;
+        write!(out, "{:?}{:?}", self.probes, self.selector)?;
+        write!(out, "{:?}{:?}", self.joining, self.pursued)?;
+        write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
+        let times = (self.tick_due, self.last_heard, self.naps_until);
+        let silence = (self.missing_until, self.isolated_since);
+        write!(out, "{times:?}{silence:?}{:?}", self.repairs)
+    }
 }
 
 #[cfg(test)]
