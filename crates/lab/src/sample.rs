@@ -50,6 +50,9 @@ pub struct Sample {
     /// The same for suspicions.
     #[serde(default)]
     pub doubts: f64,
+    /// Wrong verdicts of a run that were not repeated from others: of accusers, and of those who had only heard.
+    #[serde(default)]
+    pub begun: [f64; 2],
     /// By span of time and pair of nodes: bytes sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<u64>>,
@@ -82,6 +85,7 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
         wronged: report.wronged / params.duration,
         flaps: report.flaps as f64 / healthy_hours,
         doubts: report.doubts as f64 / healthy_hours,
+        begun: report.begun.map(|n| n as f64),
         flows: report.flows.clone(),
         values: Values::new(),
     }
@@ -444,6 +448,12 @@ impl<'a> View<'a> {
     /// Wrong verdicts about healthy nodes by healthy nodes, per healthy node and hour.
     pub fn flaps(&self) -> f64 {
         mean(self.runs().map(|s| s.flaps))
+    }
+
+    /// Wrong verdicts of a run that were not repeated from others: of accusers (0), or of those who had only
+    /// heard of the suspicion (1).
+    pub fn begun(&self, by: usize) -> f64 {
+        mean(self.runs().map(|s| s.begun[by]))
     }
 
     /// Suspicions of healthy nodes by healthy nodes, per healthy node and hour.

@@ -183,3 +183,35 @@ fn false_positives_without_loss_are_nodes_that_a_crash_cut_off() {
         assert_eq!(report.false_positives > 0, middle, "{:?}", report.crashed);
     }
 }
+
+/// Why pursuit gains less than it could: who only heard of a suspicion is not helped by it.
+#[test]
+fn pursuit_ends_wrong_verdicts_of_accusers_more_than_those_of_hearers() {
+    let begun = |adjust: fn(&mut consort_proto::membership::Config)| {
+        let params = Params {
+            nodes: 25,
+            setup: Setup::A,
+            exponent: Some(3.0),
+            conditions: Conditions {
+                loss_per_hop: 0.2,
+                ..Conditions::default()
+            },
+            failures: Failures::Nodes(0),
+            warmup: 1500.0,
+            duration: 3000.0,
+            adjust: Some(adjust),
+            ..Params::default()
+        };
+        let runs = (0..8).map(|seed| run(&params, seed).unwrap());
+        let begun = runs.map(|r| {
+            assert!(r.begun[0] + r.begun[1] <= r.false_positives);
+            r.begun
+        });
+        begun.fold([0, 0], |sum, b| [sum[0] + b[0], sum[1] + b[1]])
+    };
+    let plain = begun(|_| {});
+    let pursuit = begun(|c| c.pursuits = 4);
+    assert!(pursuit[0] * 3 < plain[0], "{plain:?} {pursuit:?}");
+    assert!(pursuit[1] * 3 > plain[1], "{plain:?} {pursuit:?}");
+    assert!(pursuit[1] > 3 * pursuit[0], "{plain:?} {pursuit:?}");
+}

@@ -40,6 +40,9 @@ pub struct Report {
     pub flaps: u64,
     /// Suspicions of healthy nodes, held by healthy nodes.
     pub doubts: u64,
+    /// Wrong verdicts that somebody was the first to make: by those who had accused the node themselves, and by
+    /// those who had only heard of it. The rest are repetitions.
+    pub begun: [u64; 2],
     /// For how long some running node was held down by another, in time units.
     pub wronged: f64,
     /// Pairs of a correct and a crashed node without a verdict at the end.
@@ -157,6 +160,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         false_positives: watch.false_positives,
         flaps: watch.flaps,
         doubts: watch.doubts,
+        begun: watch.begun,
         wronged: in_tu(watch.wronged_for(end)),
         undetected: 0,
         steps,
