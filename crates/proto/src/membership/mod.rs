@@ -397,10 +397,10 @@ impl Membership {
 
     /// When the period is overdue by more than two, the process did not run: what was not answered
     /// meanwhile proves nothing.
-    fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) {
+    fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         // Every input comes by here: the common case is one comparison.
         if cx.now <= self.tick_due || cx.now.since(self.tick_due) <= self.config.probe_period * 2 {
-            return;
+            return false;
         }
         let paused = cx.now.since(self.tick_due);
         self.stats.pauses += 1;
@@ -409,6 +409,15 @@ impl Membership {
         self.raise_health(2);
         self.tick_due = cx.now;
         self.set_next_tick(cx);
+        true
+    }
+
+    /// The same, where no datagram says that somebody is there: a suspicion whose time is over before the next
+    /// tick must not become a verdict of a node that heard nobody (I13).
+    fn wake(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.notice_pause(cx) {
+            self.check_isolation(cx);
+        }
     }
 
     /// Appends rumors for `to` to a datagram that has `room` bytes left.
@@ -608,7 +617,7 @@ impl Protocol for Membership {
     type View<'a> = ();
 
     fn on_input(&mut self, cx: &mut Cx<'_, Self>, (): (), input: Input) {
-        self.notice_pause(cx);
+        self.wake(cx);
         match input {
             Input::Start => {
                 cx.persist(Fact::Life(self.life));
@@ -710,7 +719,7 @@ impl Protocol for Membership {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_, Self>, (): (), timer: Timer) {
-        self.notice_pause(cx);
+        self.wake(cx);
         match timer {
             // A pause has moved the tick.
             Timer::Tick if self.tick_due > cx.now => {}
