@@ -39,6 +39,7 @@ pub use join::JoinState;
 pub use msg::{BUCKETS, Msg};
 pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, Status};
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
+pub use suspicion::Case;
 pub use table::{Member, Phase, Rtt, Table};
 
 use crate::hash::hash_pair;
