@@ -36,6 +36,12 @@ pub struct Sample {
     pub unheard: f64,
     /// Transmissions per node and period.
     pub hops: f64,
+    /// Datagrams per node and period.
+    #[serde(default)]
+    pub messages: f64,
+    /// Bytes transmitted per node and period: those of a datagram count once a hop.
+    #[serde(default)]
+    pub byte_hops: f64,
     /// Metres travelled per node and period.
     pub metres: f64,
     /// Datagrams by hops.
@@ -79,6 +85,8 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
         detector: report.detector_distance.clone(),
         unheard: report.undetected as f64 / pairs.max(1) as f64,
         hops: report.counts.hop_messages as f64 / node_periods,
+        messages: report.counts.messages as f64 / node_periods,
+        byte_hops: report.counts.byte_hops as f64 / node_periods,
         metres: report.counts.millimetres as f64 / 1000.0 / node_periods,
         by_hops: report.traffic.by_hops.clone(),
         by_metres: report.traffic.by_metres.clone(),
@@ -423,6 +431,16 @@ impl<'a> View<'a> {
     /// Transmissions per node and period.
     pub fn hops(&self) -> f64 {
         mean(self.runs().map(|s| s.hops))
+    }
+
+    /// Datagrams per node and period.
+    pub fn messages(&self) -> f64 {
+        mean(self.runs().map(|s| s.messages))
+    }
+
+    /// Bytes transmitted per node and period.
+    pub fn byte_hops(&self) -> f64 {
+        mean(self.runs().map(|s| s.byte_hops))
     }
 
     /// Metres per node and period.

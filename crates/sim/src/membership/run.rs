@@ -1,5 +1,6 @@
 //! Runs, and what they showed.
 
+use super::heartbeat;
 use super::params::{Distances, ExperimentError, Params, Profile};
 use super::watch::Watch;
 use crate::engine::Engine;
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 /// What one run showed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Who crashed.
     pub crashed: Vec<usize>,
@@ -94,6 +95,9 @@ pub fn run_seed(seed: u64, run: u64) -> u64 {
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     params.check()?;
+    if let Some(kind) = params.heartbeat {
+        return heartbeat::run(params, kind, seed);
+    }
     let (layout, known) = params.layouts(seed)?;
     let points = layout.points.clone();
     let crashed = params.crashed(seed);
