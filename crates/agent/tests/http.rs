@@ -466,3 +466,57 @@ async fn who_hears_whom_is_told_and_links_are_events() {
     assert_eq!(links, [of_b("link_up"), of_b("link_down")]);
     a.kill().await;
 }
+
+#[tokio::test]
+async fn what_is_held_against_a_member_is_told() {
+    let [a, b, c] = [
+        start(config("a")).await,
+        start(config("b")).await,
+        start(config("c")).await,
+    ];
+    let seed = a.node().local_addr();
+    for other in [&b, &c] {
+        let body = format!(r#"{{"addresses": ["{seed}"]}}"#);
+        assert_eq!(post(other, "/v1/join", &body).await.0, 200);
+    }
+    until_alive(&a, 3).await;
+    let (status, fine) = get(&a, "/v1/members/c/why").await;
+    assert_eq!((status, &fine["member"]["status"]), (200, &"alive".into()));
+    assert_eq!(
+        (&fine["accusers"], &fine["why"]),
+        (&Value::Array(Vec::new()), &Value::Null)
+    );
+    let id = c.node().id().to_string();
+    c.kill().await;
+    let path = format!("/v1/members/{id}/why");
+    let suspect = until(&a, &path, |case| case["member"]["status"] != "alive").await;
+    assert!(
+        !suspect["accusers"].as_array().unwrap().is_empty(),
+        "{suspect}"
+    );
+    let down = until(&a, &path, |case| case["member"]["status"] == "failed").await;
+    assert_eq!(down["why"], "failed");
+    let ms = |name: &str| {
+        down[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name} in {down}"))
+    };
+    assert!(
+        ms("suspected_ms") > 0 && ms("forgotten_in_ms") > ms("down_ms"),
+        "{down}"
+    );
+    assert_eq!(down["verdict_in_ms"], Value::Null);
+    let accusers = down["accusers"].as_array().unwrap();
+    let first = &accusers[0];
+    assert!(
+        ["a", "b"].contains(&first["name"].as_str().unwrap()),
+        "{down}"
+    );
+    assert!(
+        first["heard_ms"].as_u64().unwrap() >= ms("suspected_ms"),
+        "{down}"
+    );
+    // A node holds nothing against itself, and nothing against strangers.
+    assert_eq!(get(&a, "/v1/members/a/why").await.0, 400);
+    assert_eq!(get(&a, "/v1/members/zoe/why").await.0, 400);
+}

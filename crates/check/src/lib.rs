@@ -9,8 +9,12 @@ extern crate alloc;
 
 pub mod bandit;
 pub mod election;
+pub mod membership;
 pub mod mutex;
 pub mod omega;
+mod search;
+
+pub use search::Searched;
 
 use stateright::{Checker, Expectation, Model};
 

@@ -2,9 +2,8 @@
 
 use clap::{Parser, Subcommand};
 use consort_check::bandit;
-use consort_check::mutex::{self, Outcome, Walk, Watch, paper};
-use consort_check::omega::{self, Searched};
-use consort_check::{election, verdicts};
+use consort_check::mutex::{self, Walk, Watch, paper};
+use consort_check::{Searched, election, membership, omega, verdicts};
 use consort_proto::mutex::paper::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
@@ -48,6 +47,8 @@ struct Args {
 enum What {
     /// Elections
     Elections,
+    /// Member lists: schedules and random walks that must be safe, and flaws that must be found
+    Membership,
     /// The lock that ships: schedules that must be safe, and flaws that must be found
     Locks,
     /// Random walks over the lock that ships, and over its flaws
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let all = [
         What::Elections,
+        What::Membership,
         What::Locks,
         What::Walks,
         What::Papers,
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
     for what in what {
         good &= match what {
             What::Elections => elections(&args),
+            What::Membership => members(&args),
             What::Locks => locks(&args),
             What::Walks => walks(&args),
             What::Papers => papers(&args),
@@ -107,11 +110,56 @@ fn elections(args: &Args) -> bool {
     good
 }
 
+fn members(args: &Args) -> bool {
+    let mut good = true;
+    let schedules = membership::schedules().into_iter();
+    for mut schedule in schedules.filter(|s| wanted(args, s.name)) {
+        schedule.group.fair = true;
+        let searched = schedule.check(args.states, args.threads);
+        let meets = searched.broken.is_none();
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        let (name, about) = (schedule.name, schedule.about);
+        println!("{mark} {name:<8} {about}: {}", words(&searched));
+        tell(args, &searched, meets);
+    }
+    let core = (None, "core", &[] as &[&str]);
+    let flaws = membership::Flaw::ALL.map(|(flaw, name, breaks)| (Some(flaw), name, breaks));
+    for (flaw, name, breaks) in [core].into_iter().chain(flaws) {
+        if !wanted(args, name) {
+            continue;
+        }
+        let walked = membership::walk(&membership::Walk {
+            seed: args.seed,
+            walks: args.walks,
+            steps: 400,
+            flaw,
+        });
+        let found = walked.broken.as_ref().map(|b| b.0.as_str());
+        let breaks_one = |f: &str| breaks.iter().any(|b| f.starts_with(&format!("{b}:")));
+        let meets = found.map_or(flaw.is_none(), breaks_one);
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        let (walks, steps, longest) = (walked.walks, walked.steps, walked.longest);
+        let found = found.unwrap_or("nothing found");
+        println!(
+            "{mark} {name:<18} {walks} walks, {steps} steps, right after {longest:?} at most: {found}"
+        );
+        if let Some((_, seed, steps)) = &walked.broken {
+            println!("          seed {seed}, {} steps", steps.len());
+            if !meets || args.steps {
+                steps.iter().for_each(|step| println!("        {step}"));
+            }
+        }
+    }
+    good
+}
+
 fn wanted(args: &Args, name: &str) -> bool {
     args.only.is_empty() || args.only.iter().any(|n| n == name)
 }
 
-fn tell(args: &Args, outcome: &Outcome, good: bool) {
+fn tell(args: &Args, outcome: &Searched, good: bool) {
     let Some((_, steps)) = &outcome.broken else {
         return;
     };
@@ -121,8 +169,8 @@ fn tell(args: &Args, outcome: &Outcome, good: bool) {
 }
 
 /// What came out, in a few words.
-fn words(outcome: &Outcome) -> String {
-    let Outcome { states, depth, .. } = outcome;
+fn words(outcome: &Searched) -> String {
+    let Searched { states, depth, .. } = outcome;
     match &outcome.broken {
         Some((what, steps)) => format!("{what}, in {} steps; {states} states", steps.len()),
         None if outcome.complete => format!("safe in all {states} states, depth {depth}"),
@@ -137,7 +185,7 @@ fn locks(args: &Args) -> bool {
         // A flaw ends the search when it is found.
         let more = if schedule.group.flaw.is_some() { 5 } else { 1 };
         let outcome = schedule.check(args.states * more, args.threads);
-        let meets = outcome.meets(schedule.expect);
+        let meets = schedule.expect.is_met_by(&outcome);
         good &= meets;
         let mark = if meets { "   " } else { "NO " };
         let (name, about) = (schedule.name, schedule.about);
@@ -197,7 +245,7 @@ fn papers(args: &Args) -> bool {
         let mut met = true;
         for mode in Mode::ALL {
             let outcome = schedule.check(mode, args.states, args.threads);
-            let meets = outcome.meets(schedule.expect(mode));
+            let meets = schedule.expect(mode).is_met_by(&outcome);
             tell(args, &outcome, meets);
             met &= meets;
             cells.push(cell(&outcome));
@@ -219,7 +267,7 @@ fn papers(args: &Args) -> bool {
     good
 }
 
-fn cell(outcome: &Outcome) -> String {
+fn cell(outcome: &Searched) -> String {
     let states = outcome.states;
     match &outcome.broken {
         Some(_) => format!("VIOLATION ({states})"),
@@ -291,8 +339,13 @@ fn leaders(args: &Args) -> bool {
     good
 }
 
-fn tell_searched(args: &Args, name: &str, wants: &[omega::Flaws], searched: &Searched) -> bool {
-    let Searched { states, depth, .. } = searched;
+fn tell_searched(
+    args: &Args,
+    name: &str,
+    wants: &[omega::Flaws],
+    searched: &omega::Searched,
+) -> bool {
+    let omega::Searched { states, depth, .. } = searched;
     let missing = |flaw: &&omega::Flaws| !searched.found.iter().any(|(f, _)| f == *flaw);
     let missing: Vec<String> = wants
         .iter()
@@ -396,13 +449,8 @@ fn learners(args: &Args) -> bool {
     good
 }
 
-fn tell_learner(
-    args: &Args,
-    name: &str,
-    expect: Option<&str>,
-    searched: &bandit::Searched,
-) -> bool {
-    let bandit::Searched { states, depth, .. } = searched;
+fn tell_learner(args: &Args, name: &str, expect: Option<&str>, searched: &Searched) -> bool {
+    let Searched { states, depth, .. } = searched;
     let found = searched.broken.as_ref().map(|b| b.0);
     let good = searched.reached
         && match expect {

@@ -38,7 +38,7 @@ fn no_interleaving_breaks_a_lock() {
         let name = schedule.name;
         let all = ALL_STATES.iter().find(|s| s.0 == name).map(|s| s.1);
         let outcome = schedule.check(all.map_or(20_000, |n| n * 10), 1);
-        assert!(outcome.meets(Expect::Safe), "{name}: {outcome:#?}");
+        assert!(Expect::Safe.is_met_by(&outcome), "{name}: {outcome:#?}");
         if let Some(states) = all {
             assert_eq!((outcome.states, outcome.complete), (states, true), "{name}");
         }
@@ -53,7 +53,7 @@ fn every_flaw_of_a_lock_is_found() {
     for schedule in flawed.filter(|s| !slow.contains(&s.name)) {
         let outcome = schedule.check(1_000_000, 1);
         assert!(
-            outcome.meets(schedule.expect),
+            schedule.expect.is_met_by(&outcome),
             "{}: {outcome:#?}",
             schedule.name
         );
@@ -111,7 +111,7 @@ fn the_locks_of_the_papers_break_where_they_should_and_nowhere_else() {
         for mode in Mode::ALL {
             let outcome = schedule.check(mode, 150_000, 1);
             assert!(
-                outcome.meets(schedule.expect(mode)),
+                schedule.expect(mode).is_met_by(&outcome),
                 "{name}, {mode}: {outcome:#?}"
             );
         }

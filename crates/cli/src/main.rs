@@ -27,6 +27,7 @@ mod sim_mutex;
 mod sim_omega;
 mod topology;
 mod up;
+mod why_down;
 
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
@@ -65,6 +66,7 @@ enum Command {
     Up(up::Args),
     Agent(agent::Args),
     Members(members::Args),
+    WhyDown(why_down::Args),
     Join(join::Args),
     Leave(leave::Args),
     Events(events::Args),
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Up(args) => up::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Members(args) => members::run(&args),
+        Command::WhyDown(args) => why_down::run(&args),
         Command::Join(args) => join::run(&args),
         Command::Leave(args) => leave::run(&args),
         Command::Events(args) => events::run(&args),

@@ -330,6 +330,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
         moved: None,
         impaired: None,
         flows_every: None,
+        heartbeat: None,
         adjust: None,
     })
 }

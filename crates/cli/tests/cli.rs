@@ -270,6 +270,44 @@ fn a_group_lives_through_kill_revive_and_goodbye() {
     writeln!(stdin, "kill 2").unwrap();
     out.until("node-2 failed at 2/2 others");
     assert_eq!(status_of(&members(&http), "node-2"), "failed");
+    let why = run(&["why-down", "node-2", "--http", &http]);
+    let text = String::from_utf8(why.stdout).unwrap();
+    assert!(why.status.success(), "{text}");
+    for part in [
+        "node-2",
+        "failed for",
+        "life ",
+        "accused by   node-",
+        "last heard",
+        "forgotten    in",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    let json = run(&[
+        "why-down",
+        id.as_str().unwrap(),
+        "--http",
+        &http,
+        "--format",
+        "json",
+    ]);
+    let case: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(
+        (&case["member"]["life"], &case["why"]),
+        (&before.into(), &"failed".into())
+    );
+    assert!(
+        case["accusers"][0]["heard_ms"].as_u64() >= case["down_ms"].as_u64(),
+        "{case}"
+    );
+    assert_eq!(
+        run(&["why-down", "node-3", "--http", &http]).status.code(),
+        Some(1)
+    );
+    fails(
+        &["why-down", "nobody", "--http", &http],
+        &["no member is called"],
+    );
     writeln!(stdin, "r 2").unwrap();
     out.until("node-2 is back in a later life at 2/2 others");
     let (same, after) = life(&members(&http));

@@ -2,6 +2,7 @@
 
 use crate::address;
 use crate::builder::Builder;
+use crate::case::Case;
 use crate::driver::{LockOrder, Mode, Order};
 use crate::election::{self, Election, ElectionStatus};
 use crate::error::{AcquireError, ElectionError, JoinError, SetTagsError, Stopped};
@@ -76,6 +77,12 @@ impl Node {
     /// listed for a while.
     pub async fn members(&self) -> Result<Vec<Member>, Stopped> {
         self.ask(Order::Members).await
+    }
+
+    /// What is held against a member: who accused it, and when. `None` when this node does not know it, or
+    /// when it is this node.
+    pub async fn case(&self, id: NodeId) -> Result<Option<Case>, Stopped> {
+        self.ask(|reply| Order::Case(id, reply)).await
     }
 
     /// This node as a member.

@@ -39,6 +39,7 @@
 
 mod address;
 mod builder;
+mod case;
 mod driver;
 mod election;
 mod error;
@@ -52,6 +53,7 @@ mod topology;
 
 pub use address::DEFAULT_PORT;
 pub use builder::Builder;
+pub use case::Case;
 pub use consort_fence::Token as LockToken;
 pub use consort_proto::election::{
     Criterion, Decider, Mode as ElectionMode, ParseTokenError, Preempt, Quorum, Ranking,

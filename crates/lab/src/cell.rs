@@ -14,7 +14,7 @@ use consort_proto::membership::{Config, SuspicionTimeout, TargetPolicy};
 use consort_sim::bandit;
 use consort_sim::election;
 use consort_sim::membership::{
-    Distances, Failures, Feedback, Impaired, Moved, Params, Profile, Setup,
+    Distances, Failures, Feedback, Heartbeat, Impaired, Moved, Params, Profile, Setup,
 };
 use consort_sim::mutex;
 use consort_sim::omega;
@@ -279,6 +279,11 @@ impl Cell {
     /// Bytes on every route are recorded, in spans of this length.
     pub fn flows(self, every: f64) -> Cell {
         self.with(format!("flows={every}"), |p| p.flows_every = Some(every))
+    }
+
+    /// Heartbeats in place of the nodes.
+    pub fn heartbeat(self, kind: Heartbeat) -> Cell {
+        self.with(format!("heartbeat={kind:?}"), |p| p.heartbeat = Some(kind))
     }
 
     /// Runs share `count` layouts instead of one each.

@@ -36,6 +36,12 @@ pub struct Sample {
     pub unheard: f64,
     /// Transmissions per node and period.
     pub hops: f64,
+    /// Datagrams per node and period.
+    #[serde(default)]
+    pub messages: f64,
+    /// Bytes transmitted per node and period: those of a datagram count once a hop.
+    #[serde(default)]
+    pub byte_hops: f64,
     /// Metres travelled per node and period.
     pub metres: f64,
     /// Datagrams by hops.
@@ -50,6 +56,9 @@ pub struct Sample {
     /// The same for suspicions.
     #[serde(default)]
     pub doubts: f64,
+    /// Wrong verdicts of a run that were not repeated from others: of accusers, and of those who had only heard.
+    #[serde(default)]
+    pub begun: [f64; 2],
     /// By span of time and pair of nodes: bytes sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<u64>>,
@@ -76,12 +85,15 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
         detector: report.detector_distance.clone(),
         unheard: report.undetected as f64 / pairs.max(1) as f64,
         hops: report.counts.hop_messages as f64 / node_periods,
+        messages: report.counts.messages as f64 / node_periods,
+        byte_hops: report.counts.byte_hops as f64 / node_periods,
         metres: report.counts.millimetres as f64 / 1000.0 / node_periods,
         by_hops: report.traffic.by_hops.clone(),
         by_metres: report.traffic.by_metres.clone(),
         wronged: report.wronged / params.duration,
         flaps: report.flaps as f64 / healthy_hours,
         doubts: report.doubts as f64 / healthy_hours,
+        begun: report.begun.map(|n| n as f64),
         flows: report.flows.clone(),
         values: Values::new(),
     }
@@ -421,6 +433,16 @@ impl<'a> View<'a> {
         mean(self.runs().map(|s| s.hops))
     }
 
+    /// Datagrams per node and period.
+    pub fn messages(&self) -> f64 {
+        mean(self.runs().map(|s| s.messages))
+    }
+
+    /// Bytes transmitted per node and period.
+    pub fn byte_hops(&self) -> f64 {
+        mean(self.runs().map(|s| s.byte_hops))
+    }
+
     /// Metres per node and period.
     pub fn metres(&self) -> f64 {
         mean(self.runs().map(|s| s.metres))
@@ -444,6 +466,12 @@ impl<'a> View<'a> {
     /// Wrong verdicts about healthy nodes by healthy nodes, per healthy node and hour.
     pub fn flaps(&self) -> f64 {
         mean(self.runs().map(|s| s.flaps))
+    }
+
+    /// Wrong verdicts of a run that were not repeated from others: of accusers (0), or of those who had only
+    /// heard of the suspicion (1).
+    pub fn begun(&self, by: usize) -> f64 {
+        mean(self.runs().map(|s| s.begun[by]))
     }
 
     /// Suspicions of healthy nodes by healthy nodes, per healthy node and hour.

@@ -38,6 +38,7 @@ pub struct Identity {
 
 /// One node: all protocols, no clock, no socket.
 #[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
 pub struct Node {
     membership: Layer<Membership>,
     election: Layer<Election>,
@@ -57,6 +58,7 @@ struct Layer<P: Protocol> {
 
 /// What all layers share.
 #[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
 struct Io {
     me: NodeId,
     group: u32,
@@ -81,6 +83,7 @@ struct Io {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
 struct Outgoing {
     dest: Destination,
     to: Option<NodeId>,
@@ -760,6 +763,50 @@ impl<P: Protocol> Layer<P> {
                 Effect::Emit(event) => on_event(io, event),
                 Effect::Persist(fact) => io.facts.push_back(fact),
             }
+        }
+    }
+}
+
+/// What model checking needs: states that can be copied and told apart, and draws that the model makes.
+#[cfg(feature = "_check")]
+mod check {
+    use super::{Layer, Membership, Node};
+    use crate::protocol::Protocol;
+    use crate::rng::Rng;
+    use crate::time::Instant;
+    use alloc::vec::Vec;
+    use core::fmt;
+
+    impl<P: Protocol + Clone> Clone for Layer<P> {
+        fn clone(&self) -> Self {
+            Layer {
+                state: self.state.clone(),
+                rng: self.rng.clone(),
+                // Empty between steps.
+                effects: Vec::new(),
+            }
+        }
+    }
+
+    impl Node {
+        /// Has membership draw its random numbers from this seed from now on.
+        pub fn reseed_membership(&mut self, seed: u64) {
+            self.membership.rng = Rng::seed(seed, 1);
+        }
+
+        /// Membership, to be tampered with.
+        pub fn membership_mut(&mut self) -> &mut Membership {
+            &mut self.membership.state
+        }
+
+        /// Writes what decides on the next steps of membership: its state and the timers.
+        pub fn write_membership(&self, out: &mut impl fmt::Write) -> fmt::Result {
+            self.membership.state.write_state(out)?;
+            let mut timers = self.io.timers.clone();
+            while let Some(timer) = timers.pop_due(Instant::MAX) {
+                write!(out, "{timer:?}")?;
+            }
+            Ok(())
         }
     }
 }

@@ -17,10 +17,12 @@ fn storms_break_no_invariant_and_the_group_agrees_again() {
     all_hold(0..200_u64);
 }
 
-/// Requests for help about a member that had just gone down (I16).
+/// Requests for help about a member that had just gone down (I16). Verdicts of a process that woke up, before it
+/// noticed that it had heard nobody (I13): 19, 26, 178, 278, 348, 388.
 #[test]
 fn seeds_that_once_failed_stay_fixed() {
     all_hold(vec![114_u64, 217, 311, 508, 608, 701, 828, 902, 1000]);
+    all_hold(vec![19_u64, 26, 178, 278, 348, 388]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The membership experiment: determinism, independence of its random streams, and agreement with the
 //! values known for uniform probing.
 
-use consort_sim::membership::{Failures, Params, Profile, Setup, run, run_many};
+use consort_sim::membership::{Failures, Heartbeat, Params, Profile, Setup, run, run_many};
 use consort_sim::net::Conditions;
 use consort_sim::topology::{Point, Topology};
 
@@ -182,4 +182,66 @@ fn false_positives_without_loss_are_nodes_that_a_crash_cut_off() {
         let middle = !matches!(report.crashed[0], 0 | 4);
         assert_eq!(report.false_positives > 0, middle, "{:?}", report.crashed);
     }
+}
+
+/// Why pursuit gains less than it could: who only heard of a suspicion is not helped by it.
+#[test]
+fn pursuit_ends_wrong_verdicts_of_accusers_more_than_those_of_hearers() {
+    let begun = |adjust: fn(&mut consort_proto::membership::Config)| {
+        let params = Params {
+            nodes: 25,
+            setup: Setup::A,
+            exponent: Some(3.0),
+            conditions: Conditions {
+                loss_per_hop: 0.2,
+                ..Conditions::default()
+            },
+            failures: Failures::Nodes(0),
+            warmup: 1500.0,
+            duration: 3000.0,
+            adjust: Some(adjust),
+            ..Params::default()
+        };
+        let runs = (0..8).map(|seed| run(&params, seed).unwrap());
+        let begun = runs.map(|r| {
+            assert!(r.begun[0] + r.begun[1] <= r.false_positives);
+            r.begun
+        });
+        begun.fold([0, 0], |sum, b| [sum[0] + b[0], sum[1] + b[1]])
+    };
+    let plain = begun(|_| {});
+    let pursuit = begun(|c| c.pursuits = 4);
+    assert!(pursuit[0] * 3 < plain[0], "{plain:?} {pursuit:?}");
+    assert!(pursuit[1] * 3 > plain[1], "{plain:?} {pursuit:?}");
+    assert!(pursuit[1] > 3 * pursuit[0], "{plain:?} {pursuit:?}");
+}
+
+#[test]
+fn heartbeats_cost_what_they_say_and_detect_in_time() {
+    let beats = |kind, loss| Params {
+        heartbeat: Some(kind),
+        ..lossy(loss)
+    };
+    let periods = 49.0 * 1_500.0 / 20.0;
+    let all = run(&beats(Heartbeat::AllToAll, 0.0), 3).unwrap();
+    let sent = all.counts.messages as f64 / periods;
+    assert!((47.0..=48.0).contains(&sent), "{sent}");
+    // A period and 160 tu after the last beat, which was within the last period.
+    let detected = all.first_detection[0];
+    assert!((159.9..=180.1).contains(&detected), "{detected}");
+    assert!(all.dissemination[0] < 2.0 && all.undetected == 0 && all.false_positives == 0);
+    let gossip = run(&beats(Heartbeat::Gossip, 0.0), 3).unwrap();
+    let sent = gossip.counts.messages as f64 / periods;
+    assert!((0.95..=1.0).contains(&sent), "{sent}");
+    assert!(gossip.counts.bytes / gossip.counts.messages > 49 * 12);
+    // The last count goes on for a while, so that it is noticed later than without gossip.
+    assert!(gossip.first_detection[0] > detected, "{gossip:?}");
+    assert_eq!(gossip, run(&beats(Heartbeat::Gossip, 0.0), 3).unwrap());
+    // Nine of ten beats lost on a hop leave gaps longer than the timeout.
+    assert!(
+        run(&beats(Heartbeat::AllToAll, 0.9), 3)
+            .unwrap()
+            .false_positives
+            > 0
+    );
 }

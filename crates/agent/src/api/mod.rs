@@ -1,8 +1,11 @@
 //! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
 
+mod case;
 mod election;
 mod lock;
 mod topology;
+
+pub use case::{AccuserView, CaseView};
 
 pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest, Words,

@@ -142,7 +142,7 @@ async fn handle(node: &Node, name: &str) -> Result<Election, ApiError> {
 }
 
 /// The member with that id or, if only one has it, that name.
-async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> {
+pub(super) async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> {
     let members = answer(node.members()).await?;
     let named: Vec<NodeId> = members
         .iter()

@@ -4,11 +4,11 @@ mod election;
 mod lock;
 mod topology;
 
-use crate::api::{Done, EventView, JoinRequest, MemberView, SelfView};
+use crate::api::{CaseView, Done, EventView, JoinRequest, MemberView, SelfView};
 use crate::error::ApiError;
 use crate::guard::guard;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn;
 use axum::response::sse::{self, KeepAlive, Sse};
@@ -46,6 +46,7 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
     Router::new()
         .route("/v1/self", get(this))
         .route("/v1/members", get(members))
+        .route("/v1/members/{member}/why", get(why))
         .route("/v1/join", post(join))
         .route("/v1/leave", post(leave))
         .route("/v1/events", get(events))
@@ -76,6 +77,20 @@ async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> 
 async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
     let members = list(&served.node).await?;
     Ok(Json(members.iter().map(MemberView::from).collect()))
+}
+
+async fn why(
+    State(served): State<Served>,
+    member: Result<Path<String>, PathRejection>,
+) -> Result<Json<CaseView>, ApiError> {
+    let id = election::member(&served.node, &member?.0).await?;
+    let members = list(&served.node).await?;
+    let case = answer(served.node.case(id)).await?;
+    let case = case.ok_or_else(|| {
+        let message = "a node holds nothing against itself; ask another one";
+        ApiError::new(StatusCode::BAD_REQUEST, "bad_member", message)
+    })?;
+    Ok(Json(CaseView::new(&case, &members)))
 }
 
 async fn list(node: &Node) -> Result<Vec<Member>, ApiError> {

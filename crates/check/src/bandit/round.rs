@@ -1,6 +1,7 @@
 //! One round of the published election among three, without crash or loss.
 
-use super::{REACHED, SAFE, Searched, search, sender};
+use super::sender;
+use crate::search::{REACHED, SAFE, Searched, search};
 use alloc::collections::BTreeSet;
 use consort_proto::bandit::paper::{
     CLIENT, Config, Event, Input, Leader, Msg, PaperNode, Penalty, Round,

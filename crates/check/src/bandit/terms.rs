@@ -1,6 +1,7 @@
 //! Terms and grants among three: campaigns, a crash, and a network that does as it likes.
 
-use super::{REACHED, SAFE, Searched, search, sender};
+use super::sender;
+use crate::search::{REACHED, SAFE, Searched, search};
 use alloc::collections::{BTreeMap, BTreeSet};
 use consort_proto::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};

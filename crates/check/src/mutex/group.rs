@@ -3,6 +3,7 @@
 use super::act::up;
 use super::host::{Envelope, Host, LOCK, Reach, fingerprint, id, index};
 use super::oracle;
+use crate::search::{LIVE, REACHED, SAFE};
 use alloc::sync::Arc;
 use consort_proto::mutex::{Ablation, Fence, Mode, Remembered};
 use consort_proto::{Life, NodeId, Protocol};
@@ -357,20 +358,13 @@ impl Model for Group {
             Property::always(LIVE, |group: &Group, state: &State| {
                 !group.is_lossless() || !oracle::is_stuck(group, state)
             }),
-            Property::sometimes(SERVED, |group: &Group, state: &State| {
+            Property::sometimes(REACHED, |group: &Group, state: &State| {
                 let wanted: usize = group.requests.iter().map(Vec::len).sum();
                 state.grants as usize >= wanted.min(1)
             }),
         ]
     }
 }
-
-/// No invariant is broken.
-pub(super) const SAFE: &str = "the invariants hold";
-/// Nobody waits in vain.
-pub(super) const LIVE: &str = "nobody waits in vain";
-/// Somebody gets the lock.
-pub(super) const SERVED: &str = "the lock is granted";
 
 impl Group {
     /// Whether everything that is sent arrives in the end, and everybody answers.

@@ -21,7 +21,5 @@ mod walk;
 
 pub use group::{Action, Budget, Flaw, Group, State, Watch};
 pub use host::Envelope;
-pub use schedules::{Expect, Outcome, Schedule, schedules};
+pub use schedules::{Expect, Schedule, schedules};
 pub use walk::{Walk, Walked, walk};
-
-use group::{LIVE, SAFE, SERVED};

@@ -1,11 +1,8 @@
 //! The schedules of the lock that ships: what must be safe, and the flaws that must be found.
 
 use super::group::{Budget, Flaw, Group, Watch};
-use super::{LIVE, SAFE, SERVED};
+use crate::search::{Searched, search};
 use consort_proto::mutex::{Ablation, Mode};
-use core::fmt::Debug;
-use core::hash::Hash;
-use stateright::{Checker, HasDiscoveries, Model};
 
 /// What a schedule must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,69 +28,22 @@ pub struct Schedule {
     pub expect: Expect,
 }
 
-/// What came out.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Different states seen.
-    pub states: usize,
-    /// Steps of the longest execution looked at.
-    pub depth: usize,
-    /// Whether every state was seen.
-    pub complete: bool,
-    /// The invariant that is broken, and the steps that break it.
-    pub broken: Option<(&'static str, Vec<String>)>,
-    /// Whether anybody got the lock.
-    pub served: bool,
-}
-
-impl Outcome {
-    /// Whether this is what a schedule must show.
-    pub fn meets(&self, expect: Expect) -> bool {
-        let broken = self.broken.as_ref().map(|b| b.0);
-        match expect {
-            Expect::Safe => broken.is_none() && self.served,
+impl Expect {
+    /// Whether this is what came out.
+    pub fn is_met_by(self, searched: &Searched) -> bool {
+        let broken = searched.broken.as_ref().map(|b| b.0);
+        match self {
+            Expect::Safe => broken.is_none() && searched.reached,
             Expect::TwoHolders => broken.is_some_and(|b| b.starts_with("I1")),
             Expect::StaleToken => broken.is_some_and(|b| b.starts_with("I2")),
         }
     }
 }
 
-impl Outcome {
-    /// Looks at every state of a model, or at the first `most` that are generated, breadth first.
-    pub(super) fn of<M>(
-        model: M,
-        most: usize,
-        threads: usize,
-        broken: fn(&M::State) -> Option<&'static str>,
-    ) -> Outcome
-    where
-        M: Model + Send + Sync + 'static,
-        M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
-        M::Action: Clone + Debug + PartialEq + Send + Sync,
-    {
-        let builder = model.checker().threads(threads);
-        let builder = builder.finish_when(HasDiscoveries::AnyFailures);
-        let checker = builder.target_state_count(most).spawn_bfs().join();
-        let path = checker.discovery(SAFE).or(checker.discovery(LIVE));
-        let broken = path.map(|path| {
-            let broken = broken(path.last_state()).unwrap_or(LIVE);
-            let steps = path.into_actions().into_iter();
-            (broken, steps.map(|a| format!("{a:?}")).collect())
-        });
-        Outcome {
-            states: checker.unique_state_count(),
-            depth: checker.max_depth(),
-            complete: broken.is_none() && checker.state_count() < most,
-            broken,
-            served: checker.discovery(SERVED).is_some(),
-        }
-    }
-}
-
 impl Schedule {
     /// Looks at every state, or at the first `most` that are generated, breadth first.
-    pub fn check(&self, most: usize, threads: usize) -> Outcome {
-        Outcome::of(self.group.clone(), most, threads, |state| state.broken)
+    pub fn check(&self, most: usize, threads: usize) -> Searched {
+        search(self.group.clone(), most, threads, |state| state.broken)
     }
 }
 

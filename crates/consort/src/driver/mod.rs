@@ -12,6 +12,7 @@ pub(crate) use locks::LockOrder;
 
 use crate::address::Seed;
 use crate::builder;
+use crate::case::{Case, Files};
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
 use crate::error::{CampaignError, ElectionError, ResignError};
 use crate::event::{Event, Events};
@@ -59,6 +60,7 @@ pub(crate) enum Mode {
 pub(crate) enum Order {
     Members(oneshot::Sender<Vec<Member>>),
     This(oneshot::Sender<Member>),
+    Case(NodeId, oneshot::Sender<Option<Case>>),
     Stats(oneshot::Sender<Stats>),
     Carry(Command, oneshot::Sender<()>),
     Join(Vec<Seed>, oneshot::Sender<()>),
@@ -171,6 +173,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         meta_max: start.meta_max,
         elections_max: start.elections_max,
         locks: Locks::default(),
+        files: Files::default(),
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
@@ -209,6 +212,8 @@ struct Driver {
     meta_max: u16,
     elections_max: u16,
     locks: Locks,
+    /// What is held against members.
+    files: Files,
 }
 
 impl Driver {
@@ -393,6 +398,9 @@ impl Driver {
             Order::This(reply) => {
                 let _ = reply.send(member::itself(&self.node));
             }
+            Order::Case(id, reply) => {
+                let _ = reply.send(self.files.case(self.clock.now(), &self.node, id));
+            }
             Order::Stats(reply) => {
                 let _ = reply.send(Stats {
                     core: self.node.stats(),
@@ -473,7 +481,9 @@ impl Driver {
         }
         // Before anything is sent: who stops leading knows before others can take over.
         self.refresh_boards();
+        self.files.follow(self.clock.now(), &self.node);
         while let Some(event) = self.node.poll_event() {
+            self.files.note(self.clock.now(), &self.node, &event);
             let named = |id| elections::named(&self.boards, id);
             let event = match event {
                 consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),

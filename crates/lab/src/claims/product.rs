@@ -82,6 +82,7 @@ pub const CLAIMS: &[Claim] = &[
         }),
     },
     super::flap::FLAP,
+    super::scale::SCALE,
 ];
 
 pub(super) const LOSSES: [f64; 2] = [0.1, 0.2];

@@ -5,7 +5,7 @@ use super::{Statistic, each};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data, NONE, PASSIVE, mode_name};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_sim::membership::Feedback;
+use consort_sim::membership::{Feedback, Heartbeat};
 
 pub(super) const FIG4_6: Claim = Claim {
     id: "medley-f.fig4.6",
@@ -52,6 +52,106 @@ pub(super) const FIG4_7: Claim = Claim {
         judge: fig4_7,
     }),
 };
+
+pub(super) const SCALE: Claim = Claim {
+    id: "product.scale",
+    source: "Consort, baselines",
+    title: "What a detector costs in larger groups, beside heartbeats",
+    metric: "datagrams, transmissions and bytes transmitted per node and period; extra detection time",
+    configuration: "density of setup B, N=64 to 512, one crash after 400 tu, 1400 tu; SWIM (m=0) and Medley (m=3), \
+        heartbeats to everybody, and heartbeats by gossip: all counts to one member a period; timeouts of a \
+        period and a suspicion",
+    published: "no paper; heartbeats cost O(N) datagrams, or O(N) bytes, where probing costs O(1)",
+    rule: "datagrams per node and period at every N: everybody N-1 (2 % either way), gossip at most 1, SWIM and \
+        Medley at most 3; transmissions from 64 to 512: Medley at most 1.5 times, SWIM at least 2, everybody at \
+        least 16; bytes transmitted: gossip at least 16 times, Medley at most 1.5",
+    expected: Verdict::Reproduced,
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |budget| {
+            let cells = SIZES.into_iter().flat_map(|n| {
+                DETECTORS.map(|d| {
+                    let runs = if d.0 == "everybody" {
+                        (4, 20)
+                    } else {
+                        (20, 200)
+                    };
+                    detector(d, n).runs(budget.pick(runs.0, runs.1))
+                })
+            });
+            cells.collect()
+        },
+        judge: scale,
+    }),
+};
+
+const SIZES: [usize; 4] = [64, 128, 256, 512];
+
+type Detector = (&'static str, fn(Cell) -> Cell);
+
+const DETECTORS: [Detector; 4] = [
+    ("SWIM", |c| c.m(0.0)),
+    ("Medley", |c| c.m(3.0)),
+    ("everybody", |c| c.heartbeat(Heartbeat::AllToAll)),
+    ("gossip", |c| c.heartbeat(Heartbeat::Gossip)),
+];
+
+fn detector((_, change): Detector, n: usize) -> Cell {
+    change(Cell::b().nodes(n).spans(400.0, 1_400.0))
+}
+
+fn scale(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("log2 of N", "per node and period; time units");
+    for d in DETECTORS {
+        for (name, f) in [
+            ("datagrams", (|v| v.messages()) as Statistic),
+            ("transmissions", |v| v.hops()),
+            ("bytes transmitted", |v| v.byte_hops()),
+            ("extra", |v| v.extra()),
+        ] {
+            let at = |n: usize| ((n as f64).log2(), data.one(&detector(d, n), f));
+            out.curve(format!("{} {name}", d.0), SIZES.map(at));
+        }
+    }
+    for n in SIZES {
+        for (d, most) in DETECTORS
+            .into_iter()
+            .zip([3.0, 3.0, (n - 1) as f64 * 1.02, 1.0])
+        {
+            let datagrams = data.one(&detector(d, n), |v| v.messages());
+            let least = if d.0 == "everybody" {
+                (n - 1) as f64 * 0.98
+            } else {
+                0.0
+            };
+            let what = format!("{} datagrams at {n}", d.0);
+            out.checks
+                .push(Check::within(what, "", datagrams, (least, most)));
+        }
+    }
+    let [swim, medley, everybody, gossip] = DETECTORS;
+    let growth = |d: Detector, f: Statistic| {
+        let cells = [detector(d, 512), detector(d, 64)];
+        data.estimate(&[&cells[0], &cells[1]], |v| f(&v[0]) / f(&v[1]))
+    };
+    let hops: Statistic = |v| v.hops();
+    let bytes: Statistic = |v| v.byte_hops();
+    let (what, least) = ("transmissions, 512 over 64", f64::INFINITY);
+    let name = |d: Detector| format!("{} {what}", d.0);
+    out.checks.extend([
+        Check::at_most(name(medley), "", growth(medley, hops), 1.5),
+        Check::within(name(swim), "", growth(swim, hops), (2.0, least)),
+        Check::within(name(everybody), "", growth(everybody, hops), (16.0, least)),
+        Check::within(
+            "gossip bytes, 512 over 64",
+            "",
+            growth(gossip, bytes),
+            (16.0, least),
+        ),
+        Check::at_most("Medley bytes, 512 over 64", "", growth(medley, bytes), 1.5),
+    ]);
+    out
+}
 
 const MOVES: [(f64, f64); 6] = [
     (0.1, 1.0),

@@ -39,6 +39,7 @@ pub use join::JoinState;
 pub use msg::{BUCKETS, Msg};
 pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, Status};
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
+pub use suspicion::Case;
 pub use table::{Member, Phase, Rtt, Table};
 
 use crate::hash::hash_pair;
@@ -397,10 +398,10 @@ impl Membership {
 
     /// When the period is overdue by more than two, the process did not run: what was not answered
     /// meanwhile proves nothing.
-    fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) {
+    fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         // Every input comes by here: the common case is one comparison.
         if cx.now <= self.tick_due || cx.now.since(self.tick_due) <= self.config.probe_period * 2 {
-            return;
+            return false;
         }
         let paused = cx.now.since(self.tick_due);
         self.stats.pauses += 1;
@@ -409,6 +410,15 @@ impl Membership {
         self.raise_health(2);
         self.tick_due = cx.now;
         self.set_next_tick(cx);
+        true
+    }
+
+    /// The same, where no datagram says that somebody is there: a suspicion whose time is over before the next
+    /// tick must not become a verdict of a node that heard nobody (I13).
+    fn wake(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.notice_pause(cx) {
+            self.check_isolation(cx);
+        }
     }
 
     /// Appends rumors for `to` to a datagram that has `room` bytes left.
@@ -556,6 +566,30 @@ impl Membership {
         }
         membership
     }
+
+    /// Sets the claim and verdict that this node holds of a member: a flaw.
+    pub fn tamper(&mut self, id: NodeId, claim: Precedence, phase: Phase) {
+        self.table.update(id, |m| {
+            m.precedence = claim;
+            m.phase = phase;
+        });
+    }
+
+    /// Writes all that decides on the next steps, without settings and counts.
+    pub fn write_state(&self, out: &mut impl core::fmt::Write) -> core::fmt::Result {
+        write!(out, "{:?}", (self.life, self.incarnation))?;
+        for member in self.table.iter() {
+            write!(out, "{member:?}")?;
+        }
+        write!(out, "{:?}", self.table.contacts())?;
+        write!(out, "{:?}{:?}", self.rumors, self.news)?;
+        write!(out, "{:?}{:?}", self.probes, self.selector)?;
+        write!(out, "{:?}{:?}", self.joining, self.pursued)?;
+        write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
+        let times = (self.tick_due, self.last_heard, self.naps_until);
+        let silence = (self.missing_until, self.isolated_since);
+        write!(out, "{times:?}{silence:?}{:?}", self.repairs)
+    }
 }
 
 #[cfg(test)]
@@ -584,7 +618,7 @@ impl Protocol for Membership {
     type View<'a> = ();
 
     fn on_input(&mut self, cx: &mut Cx<'_, Self>, (): (), input: Input) {
-        self.notice_pause(cx);
+        self.wake(cx);
         match input {
             Input::Start => {
                 cx.persist(Fact::Life(self.life));
@@ -686,7 +720,7 @@ impl Protocol for Membership {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_, Self>, (): (), timer: Timer) {
-        self.notice_pause(cx);
+        self.wake(cx);
         match timer {
             // A pause has moved the tick.
             Timer::Tick if self.tick_due > cx.now => {}

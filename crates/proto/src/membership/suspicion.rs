@@ -44,6 +44,17 @@ impl Suspicion {
     }
 }
 
+/// What a suspected member is up against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case<'a> {
+    /// Since when it is suspected.
+    pub since: Instant,
+    /// Until when it has time to answer.
+    pub deadline: Instant,
+    /// Who accuses it, in the order in which that was heard; some, if there are many.
+    pub accusers: &'a [NodeId],
+}
+
 /// `ceil(ln(n + 1))`, at least 1: how many periods a rumor needs among `n` nodes, more or less.
 pub(crate) fn log_periods(n: usize) -> u32 {
     (libm::ceil(libm::log(n as f64 + 1.0)) as u32).max(1)
@@ -83,6 +94,16 @@ impl Config {
 }
 
 impl Membership {
+    /// The case against a member, while it is suspected.
+    pub fn case(&self, id: NodeId) -> Option<Case<'_>> {
+        let open = self.table.get(id)?.suspicion.as_ref()?;
+        Some(Case {
+            since: open.since,
+            deadline: open.deadline,
+            accusers: &open.accusers[..usize::from(open.count)],
+        })
+    }
+
     /// This node could not reach `id`.
     pub(super) fn accuse(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
         let Some(member) = self.table.get(id) else {

@@ -130,6 +130,11 @@ impl Member {
         }
     }
 
+    /// When the record of a member that is down goes.
+    pub fn forgotten_at(&self) -> Option<Instant> {
+        (self.phase == Phase::Down).then_some(self.expires)
+    }
+
     /// Whether it is silent on purpose.
     pub fn is_napping(&self, now: Instant) -> bool {
         self.naps_until > now

@@ -1,5 +1,6 @@
 //! What to simulate.
 
+use super::heartbeat::Heartbeat;
 use crate::fault::Fault;
 use crate::net::Conditions;
 use crate::oracle::Violation;
@@ -124,6 +125,8 @@ pub struct Params {
     pub moved: Option<Moved>,
     /// Record the bytes sent between every two nodes, in spans of this length.
     pub flows_every: Option<f64>,
+    /// Heartbeats in place of the nodes: a baseline.
+    pub heartbeat: Option<Heartbeat>,
     /// Last changes to the settings of the nodes.
     pub adjust: Option<fn(&mut membership::Config)>,
 }
@@ -149,6 +152,7 @@ impl Default for Params {
             feedback: Feedback::default(),
             moved: None,
             flows_every: None,
+            heartbeat: None,
             adjust: None,
         }
     }

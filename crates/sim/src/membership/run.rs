@@ -1,5 +1,6 @@
 //! Runs, and what they showed.
 
+use super::heartbeat;
 use super::params::{Distances, ExperimentError, Params, Profile};
 use super::watch::Watch;
 use crate::engine::Engine;
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 /// What one run showed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Who crashed.
     pub crashed: Vec<usize>,
@@ -40,6 +41,9 @@ pub struct Report {
     pub flaps: u64,
     /// Suspicions of healthy nodes, held by healthy nodes.
     pub doubts: u64,
+    /// Wrong verdicts that somebody was the first to make: by those who had accused the node themselves, and by
+    /// those who had only heard of it. The rest are repetitions.
+    pub begun: [u64; 2],
     /// For how long some running node was held down by another, in time units.
     pub wronged: f64,
     /// Pairs of a correct and a crashed node without a verdict at the end.
@@ -91,6 +95,9 @@ pub fn run_seed(seed: u64, run: u64) -> u64 {
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     params.check()?;
+    if let Some(kind) = params.heartbeat {
+        return heartbeat::run(params, kind, seed);
+    }
     let (layout, known) = params.layouts(seed)?;
     let points = layout.points.clone();
     let crashed = params.crashed(seed);
@@ -157,6 +164,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         false_positives: watch.false_positives,
         flaps: watch.flaps,
         doubts: watch.doubts,
+        begun: watch.begun,
         wronged: in_tu(watch.wronged_for(end)),
         undetected: 0,
         steps,

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::oracle::{Oracle, Verdict};
 use crate::world::{HostState, World};
 use alloc::collections::BTreeSet;
-use consort_proto::membership::{self, Departure};
+use consort_proto::membership::{self, Departure, Precedence};
 use consort_proto::{Event, Instant, NodeId};
 use core::time::Duration;
 
@@ -22,6 +22,11 @@ pub(super) struct Watch {
     pub(super) flaps: u64,
     /// Suspicions of running healthy hosts, by healthy hosts.
     pub(super) doubts: u64,
+    /// Claims of running hosts that somebody has declared down.
+    condemned: BTreeSet<(NodeId, Precedence)>,
+    /// Those of which the first to do so had accused the host itself, and those of which it had only heard that
+    /// the host is accused.
+    pub(super) begun: [u64; 2],
     /// Pairs of an observer and a running host that it holds down.
     wronged: BTreeSet<(usize, usize)>,
     wronged_since: Instant,
@@ -41,6 +46,8 @@ impl Watch {
             healthy: vec![true; nodes],
             flaps: 0,
             doubts: 0,
+            condemned: BTreeSet::new(),
+            begun: [0; 2],
             wronged: BTreeSet::new(),
             wronged_since: Instant::ZERO,
             wronged_for: Duration::ZERO,
@@ -85,22 +92,29 @@ impl Oracle for Watch {
             membership::Event::Down {
                 id,
                 why: Departure::Failed,
+                by,
                 ..
-            } => (*id, true),
-            membership::Event::Up { id, .. } => (*id, false),
+            } => (*id, Some(*by)),
+            membership::Event::Up { id, .. } => (*id, None),
             _ => return Ok(()),
         };
         let Some(subject) = world.index_of(id) else {
             return Ok(());
         };
         let gone = world.host(subject).state() == HostState::Crashed;
-        match (down, gone, self.crashed[subject]) {
+        match (down.is_some(), gone, self.crashed[subject]) {
             (true, true, Some(n)) => {
                 self.verdicts[n][host].get_or_insert(world.now());
             }
             (true, false, _) => {
                 self.false_positives += 1;
                 self.flaps += u64::from(self.is_among_healthy(world, host, id));
+                let node = world.host(host).node();
+                if let Some(member) = node.membership().table().get(id)
+                    && self.condemned.insert((id, member.precedence))
+                {
+                    self.begun[usize::from(down != Some(node.id()))] += 1;
+                }
                 self.change(world.now(), |w| {
                     w.insert((host, subject));
                 });

@@ -1,7 +1,6 @@
 //! I13: a node that hears nobody keeps its verdicts to itself.
 
 use super::{Oracle, Verdict, slot, violated};
-use crate::fault::Fault;
 use crate::world::World;
 use alloc::collections::BTreeMap;
 use consort_proto::membership::{JoinState, Precedence};
@@ -13,7 +12,8 @@ use consort_proto::{Instant, NodeId};
 const NOTICE_PERIODS: u32 = 12;
 
 /// Tells from deliveries alone which process hears nobody, and checks that from then on none of its
-/// records changes: records are what is passed on.
+/// records changes: records are what is passed on. A pause is no excuse: who wakes up has heard nobody, whether it
+/// could have or not.
 #[derive(Debug, Default)]
 pub struct Isolation {
     hosts: Vec<Silence>,
@@ -29,14 +29,6 @@ struct Silence {
 impl Oracle for Isolation {
     fn on_deliver(&mut self, world: &World, _: usize, to: usize, _: &Datagram) -> Verdict {
         self.start(world, to)
-    }
-
-    fn on_fault(&mut self, world: &World, fault: &Fault) -> Verdict {
-        match *fault {
-            // It did not listen: its silence begins now.
-            Fault::Resume(host) => self.start(world, host),
-            _ => Ok(()),
-        }
     }
 
     fn after_step(&mut self, world: &World, host: usize) -> Verdict {

@@ -5,6 +5,7 @@ mod schedules;
 pub use schedules::{Schedule, schedules};
 
 use super::host::sender;
+use crate::search::{LIVE, REACHED, SAFE};
 use alloc::collections::BTreeMap;
 use consort_proto::mutex::paper::{Config, Input, Msg, PaperMutex, State as Place, View};
 use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
@@ -212,8 +213,8 @@ impl Model for Thesis {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(super::SAFE, |_, s: &State| s.broken.is_none()),
-            Property::always(super::LIVE, |group: &Thesis, s: &State| {
+            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
+            Property::always(LIVE, |group: &Thesis, s: &State| {
                 let waits = |n: &PaperMutex| n.state() == Place::Wait;
                 if !group.live || s.broken.is_some() || !s.nodes.iter().any(waits) {
                     return true;
@@ -222,7 +223,7 @@ impl Model for Thesis {
                 group.actions(s, &mut choices);
                 !choices.is_empty()
             }),
-            Property::sometimes(super::SERVED, |_, s: &State| {
+            Property::sometimes(REACHED, |_, s: &State| {
                 s.nodes.iter().any(|n| n.state() == Place::Held)
             }),
         ]

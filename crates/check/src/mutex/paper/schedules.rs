@@ -2,7 +2,8 @@
 
 use super::{Fault, Thesis};
 use crate::mutex::group::{Budget, Group};
-use crate::mutex::schedules::{Expect, Outcome, Schedule as Ours};
+use crate::mutex::schedules::{Expect, Schedule as Ours};
+use crate::search::{Searched, search};
 use consort_proto::mutex;
 use consort_proto::mutex::paper::{Config, Mode};
 
@@ -31,7 +32,7 @@ impl Schedule {
     }
 
     /// Looks at every state of a mode, or at the first `most` that are generated.
-    pub fn check(&self, mode: Mode, most: usize, threads: usize) -> Outcome {
+    pub fn check(&self, mode: Mode, most: usize, threads: usize) -> Searched {
         let group = Thesis {
             config: Config {
                 retry: None,
@@ -39,11 +40,11 @@ impl Schedule {
             },
             ..self.group.clone()
         };
-        Outcome::of(group, most, threads, |state| state.broken)
+        search(group, most, threads, |state| state.broken)
     }
 
     /// Looks at the states of the lock that ships.
-    pub fn check_ours(&self, most: usize, threads: usize) -> Outcome {
+    pub fn check_ours(&self, most: usize, threads: usize) -> Searched {
         let ours = Ours {
             name: self.name,
             about: self.about,

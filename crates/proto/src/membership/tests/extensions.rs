@@ -155,6 +155,27 @@ fn isolation_ends_in_a_verdict_and_contact_takes_it_back() {
 }
 
 #[test]
+fn who_wakes_up_and_has_heard_nobody_makes_no_verdict() {
+    // I13: the suspicion's time is over before the next tick would notice the silence.
+    let wakes = |hears: bool| {
+        let mut b = Bench::with(4, quiet());
+        b.msg(sender(2, 0), Msg::Nack { seq: 0 });
+        b.step(|m, cx| m.accuse(cx, NodeId(3)));
+        let deadline = b.member(3).suspicion.as_ref().unwrap().deadline;
+        // It does not run for a minute, which the suspicion is pushed back by.
+        b.m.tick_due = deadline;
+        b.now = deadline + Duration::from_secs(60);
+        if hears {
+            b.msg(sender(2, 0), Msg::Nack { seq: 0 });
+        }
+        b.timer(Timer::Suspicion(NodeId(3)));
+        b.member(3).precedence.status
+    };
+    assert_eq!(wakes(false), Status::Suspect);
+    assert_eq!(wakes(true), Status::Dead);
+}
+
+#[test]
 fn of_two_members_nobody_is_isolated() {
     let mut b = Bench::with(2, quiet());
     for _ in 0..20 {

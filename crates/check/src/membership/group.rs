@@ -1,0 +1,361 @@
+//! Three nodes, and what may happen to them.
+
+use super::fair;
+use super::flaw::Flaw;
+use super::host::{Done, Envelope, Host, addr, record};
+use super::oracle::{Before, judge, own_claim};
+use crate::search::{LIVE, REACHED, SAFE};
+use alloc::sync::Arc;
+use consort_proto::membership::{self, DistanceSource, Precedence, SuspicionTimeout, TargetPolicy};
+use consort_proto::{Command, Config, Event, Incarnation, Instant, Life};
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+use stateright::{Model, Property};
+
+/// How many nodes there are.
+pub(super) const NODES: usize = 3;
+/// Long after zero, so that nothing is before the start.
+const START: Instant = Instant::from_micros(1_000_000_000);
+/// For how long a node does not run.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// Processes that end without a word.
+    pub crashes: u8,
+    /// Processes that start again.
+    pub restarts: u8,
+    /// Nodes that say goodbye.
+    pub leaves: u8,
+    /// Datagrams that get lost.
+    pub losses: u8,
+    /// Datagrams that arrive twice.
+    pub repeats: u8,
+    /// Times that a node does not run for a while.
+    pub pauses: u8,
+}
+
+/// Three nodes. They know each other when it begins, or where the others are.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// They know where the others are, and nothing else yet.
+    pub strangers: bool,
+    /// How often something may happen.
+    pub budget: Budget,
+    /// How many timers of each node may fire.
+    pub timers: [u16; NODES],
+    /// From every state it is tried whether lists become right again.
+    pub fair: bool,
+    /// What is on its way by then is lost: a partition ends.
+    pub partition: bool,
+    /// What is wrong on purpose.
+    pub flaw: Option<Flaw>,
+}
+
+/// A state of the group.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) hosts: Vec<Arc<Host>>,
+    /// What was sent and has not arrived, by hash.
+    pub(super) wire: Vec<Arc<Envelope>>,
+    pub(super) left: Budget,
+    /// The greatest claim that each node made of itself.
+    pub(super) owners: Vec<(Life, Incarnation)>,
+    /// What is broken.
+    pub broken: Option<&'static str>,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for host in &self.hosts {
+            host.hash.hash(state);
+        }
+        for envelope in &self.wire {
+            envelope.hash.hash(state);
+        }
+        (self.left, self.broken).hash(state);
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        let hosts = |s: &State| s.hosts.iter().map(|h| h.hash).collect::<Vec<_>>();
+        let wire = |s: &State| s.wire.iter().map(|e| e.hash).collect::<Vec<_>>();
+        let rest = |s: &State| (s.left, s.broken);
+        hosts(self) == hosts(other) && wire(self) == wire(other) && rest(self) == rest(other)
+    }
+}
+
+/// What may happen next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A datagram arrives.
+    Deliver(Arc<Envelope>),
+    /// A datagram arrives, and will arrive again.
+    Repeat(Arc<Envelope>),
+    /// A datagram gets lost.
+    Lose(Arc<Envelope>),
+    /// The next timer of a node fires, with this draw.
+    Fire(usize, u64),
+    /// A node does not run for a while.
+    Pause(usize),
+    /// A process ends.
+    Crash(usize),
+    /// It starts again, in a later life.
+    Restart(usize),
+    /// A node says goodbye.
+    Leave(usize),
+}
+
+impl Group {
+    /// Settings: those that ship, with timeouts that are near enough to be reached, and whom to probe drawn by
+    /// the model.
+    pub(super) fn config(&self) -> Config {
+        let membership = membership::Config {
+            probe_jitter_per_mille: 0,
+            probe_policy: TargetPolicy::Iid,
+            distance_exponent: 0.0,
+            distance_source: DistanceSource::Given,
+            suspicion_timeout: SuspicionTimeout::Scaled {
+                factor: 1,
+                stretch: 2,
+            },
+            health_max: 1,
+            heal_periods: 4,
+            ..membership::Config::default()
+        };
+        let mut config = Config {
+            membership,
+            timers_per_call: 1,
+            ..Config::default()
+        };
+        Flaw::configure(self.flaw, &mut config);
+        config
+    }
+
+    /// The group at its start.
+    pub fn start(&self) -> State {
+        let mut state = State {
+            hosts: Vec::new(),
+            wire: Vec::new(),
+            left: self.budget,
+            owners: vec![(Life(1), Incarnation(0)); NODES],
+            broken: None,
+        };
+        for n in 0..NODES {
+            let others = (0..NODES).filter(|o| *o != n);
+            let order = match self.strangers {
+                true => Command::Join(others.map(addr).collect()),
+                false => Command::Restore(others.map(|o| record(o, 1)).collect()),
+            };
+            let (mut host, done) = Host::boot(&self.config(), n, 1, START, order);
+            host.seal();
+            state.hosts.push(Arc::new(host));
+            self.send(&mut state, n, done);
+        }
+        state
+    }
+
+    /// What may happen, the arrival of datagrams first.
+    pub fn choices(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        let left = &state.left;
+        let mut last = None;
+        for envelope in &state.wire {
+            // Two that say the same are one choice.
+            if last == Some(envelope.hash) {
+                continue;
+            }
+            last = Some(envelope.hash);
+            if state.hosts[envelope.to].up {
+                out.push(Action::Deliver(envelope.clone()));
+                if left.repeats > 0 {
+                    out.push(Action::Repeat(envelope.clone()));
+                }
+            }
+            if left.losses > 0 {
+                out.push(Action::Lose(envelope.clone()));
+            }
+        }
+        for (n, host) in state.hosts.iter().enumerate() {
+            if !host.up {
+                if left.restarts > 0 {
+                    out.push(Action::Restart(n));
+                }
+                continue;
+            }
+            if host.fired < self.timers[n] && host.due().is_some() {
+                out.extend(DRAWS.map(|draw| Action::Fire(n, draw)));
+            }
+            if left.pauses > 0 {
+                out.push(Action::Pause(n));
+            }
+            if left.crashes > 0 {
+                out.push(Action::Crash(n));
+            }
+            if left.leaves > 0 && !host.leaves {
+                out.push(Action::Leave(n));
+            }
+        }
+    }
+
+    /// Has something happen.
+    pub fn act(&self, state: &mut State, action: Action) {
+        match action {
+            Action::Deliver(envelope) => {
+                state.take(&envelope);
+                self.deliver(state, &envelope);
+            }
+            Action::Repeat(envelope) => {
+                state.left.repeats -= 1;
+                self.deliver(state, &envelope);
+            }
+            Action::Lose(envelope) => {
+                state.left.losses -= 1;
+                state.take(&envelope);
+            }
+            Action::Fire(n, draw) => self.fire(state, n, draw),
+            Action::Pause(n) => {
+                state.left.pauses -= 1;
+                let host = Arc::make_mut(&mut state.hosts[n]);
+                host.clock = host.clock + PAUSE;
+                host.seal();
+            }
+            Action::Crash(n) => {
+                state.left.crashes -= 1;
+                self.stop(state, n);
+            }
+            Action::Restart(n) => {
+                state.left.restarts -= 1;
+                let old = &state.hosts[n];
+                let life = old.life + u64::from(self.flaw != Some(Flaw::SameLife));
+                let others = (0..NODES).filter(|o| *o != n).map(addr);
+                let order = Command::Join(others.collect());
+                let (mut host, done) = Host::boot(&self.config(), n, life, old.clock, order);
+                host.watched = old.watched.next(old.clock);
+                host.fired = old.fired;
+                if own_claim(&host) < state.owners[n] {
+                    state.broken = Some("I2: a node takes back its own claim");
+                }
+                host.seal();
+                state.owners[n] = state.owners[n].max(own_claim(&host));
+                state.hosts[n] = Arc::new(host);
+                self.send(state, n, done);
+            }
+            Action::Leave(n) => {
+                state.left.leaves -= 1;
+                self.step(state, n, None, |host| {
+                    host.leaves = true;
+                    host.step(0, |node, now| node.handle_command(now, Command::Leave))
+                });
+            }
+        }
+    }
+
+    pub(super) fn fire(&self, state: &mut State, n: usize, draw: u64) {
+        self.step(state, n, None, |host| {
+            host.fired = host.fired.saturating_add(1);
+            host.fire(draw)
+        });
+    }
+
+    pub(super) fn deliver(&self, state: &mut State, envelope: &Envelope) {
+        if state.hosts[envelope.to].up {
+            self.step(state, envelope.to, Some(envelope), |host| {
+                host.receive(envelope, self.flaw)
+            });
+        }
+    }
+
+    /// A step of one node, and a look at what it did.
+    fn step(
+        &self,
+        state: &mut State,
+        n: usize,
+        taken: Option<&Envelope>,
+        f: impl FnOnce(&mut Host) -> Done,
+    ) {
+        let host = Arc::make_mut(&mut state.hosts[n]);
+        let before = Before::of(host, taken.map(|e| &e.datagram));
+        let done = f(host);
+        state.owners[n] = state.owners[n].max(own_claim(host));
+        let judged = judge(n, host, &before, &done, &state.owners);
+        state.broken = state.broken.or(judged.err());
+        host.seal();
+        let departed = |e: &Event| matches!(e, Event::Membership(membership::Event::Departed));
+        let departs = done.events.iter().any(departed);
+        self.send(state, n, done);
+        if departs {
+            self.stop(state, n);
+        }
+    }
+
+    fn stop(&self, state: &mut State, n: usize) {
+        let host = Arc::make_mut(&mut state.hosts[n]);
+        host.up = false;
+        host.seal();
+        if state.left.restarts == 0 {
+            state.wire.retain(|e| e.to != n);
+        }
+    }
+
+    fn send(&self, state: &mut State, n: usize, done: Done) {
+        for (to, mut datagram) in done.sent {
+            let gone = |h: &Arc<Host>| !h.up && state.left.restarts == 0;
+            if state.hosts.get(to).is_some_and(gone) {
+                continue;
+            }
+            Flaw::falsify(self.flaw, to, &mut datagram);
+            let envelope = Arc::new(Envelope::new(n, to, datagram));
+            let at = state.wire.partition_point(|e| e.hash < envelope.hash);
+            state.wire.insert(at, envelope);
+        }
+    }
+}
+
+/// Draws to choose from whenever a timer fires: by each, another one of two members is probed.
+pub const DRAWS: [u64; 2] = [0, 3];
+
+impl State {
+    /// A datagram is no longer on its way.
+    pub(super) fn take(&mut self, envelope: &Envelope) {
+        let at = self.wire.iter().position(|e| e.hash == envelope.hash);
+        self.wire.remove(at.expect("only what was sent arrives"));
+    }
+}
+
+impl Model for Group {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![self.start()]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        self.choices(state, actions);
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        self.act(&mut state, action);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, state: &State| state.broken.is_none()),
+            Property::always(LIVE, |group: &Group, state: &State| {
+                !group.fair || state.broken.is_some() || fair::settle(group, state).is_ok()
+            }),
+            Property::sometimes(REACHED, |_, state: &State| {
+                let first = Precedence::alive(Life(1), Incarnation(0));
+                let tables = state.hosts.iter().map(|h| h.node.membership().table());
+                tables.flat_map(|t| t.iter()).any(|m| m.precedence != first)
+            }),
+        ]
+    }
+}

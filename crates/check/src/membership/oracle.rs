@@ -1,0 +1,189 @@
+//! What must not be, whatever happens.
+
+use super::flaw::claims;
+use super::host::{Done, Host, id};
+use alloc::collections::BTreeMap;
+use consort_proto::membership::{self, Departure, Msg, Precedence, Status};
+use consort_proto::wire::{Datagram, Frame};
+use consort_proto::{Event, Incarnation, Instant, Life, NodeId};
+use core::time::Duration;
+
+/// Pings remembered of one process; the oldest are forgotten.
+const PINGS_MAX: usize = 16;
+
+/// What is remembered of a process.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Watched {
+    /// Lives of others that are over here (I4).
+    over: BTreeMap<NodeId, Life>,
+    /// Pings to accused members, with what is held against them (I12).
+    accused: BTreeMap<u32, (NodeId, Precedence)>,
+    /// The greatest number of a ping; up to which number they belong to former lives.
+    pinged: u32,
+    former: u32,
+    /// When something was heard last (I13).
+    heard: Instant,
+}
+
+impl Watched {
+    pub(super) fn new(now: Instant) -> Watched {
+        Watched {
+            over: BTreeMap::new(),
+            accused: BTreeMap::new(),
+            pinged: 0,
+            former: 0,
+            heard: now,
+        }
+    }
+
+    /// Of the life that follows.
+    pub(super) fn next(&self, now: Instant) -> Watched {
+        Watched {
+            pinged: self.pinged,
+            former: self.pinged,
+            ..Watched::new(now)
+        }
+    }
+}
+
+/// What a step is compared with.
+pub(super) struct Before {
+    records: Vec<(NodeId, Precedence)>,
+    claim: (Life, Incarnation),
+    /// What is held against members whose answer this step brings.
+    answered: Vec<(NodeId, Precedence)>,
+    /// For how long nothing was heard.
+    silence: Duration,
+}
+
+impl Before {
+    /// How a host is before a step in which it takes this datagram, or none.
+    pub(super) fn of(host: &mut Host, taken: Option<&Datagram>) -> Before {
+        let membership = host.node.membership();
+        let records = membership.table().iter().map(|m| (m.id, m.precedence));
+        let (records, claim) = (records.collect(), own_claim(host));
+        let mut answered = Vec::new();
+        for frame in taken.iter().flat_map(|d| &d.frames) {
+            if let Frame::Membership(Msg::Ack { seq }) = frame
+                && let Some(held) = host.watched.accused.remove(seq)
+                && taken.is_some_and(|d| d.header.id == held.0)
+            {
+                answered.push(held);
+            }
+        }
+        if taken.is_some() {
+            host.watched.heard = host.clock;
+        }
+        Before {
+            records,
+            claim,
+            answered,
+            silence: host.clock.since(host.watched.heard),
+        }
+    }
+}
+
+pub(super) fn own_claim(host: &Host) -> (Life, Incarnation) {
+    let membership = host.node.membership();
+    (membership.life(), membership.incarnation())
+}
+
+/// Looks at a step of host `n`. `owners` are the greatest claims of all, those of this step included.
+pub(super) fn judge(
+    n: usize,
+    host: &mut Host,
+    before: &Before,
+    done: &Done,
+    owners: &[(Life, Incarnation)],
+) -> Result<(), &'static str> {
+    if own_claim(host) < before.claim {
+        return Err("I2: a node takes back its own claim");
+    }
+    follow_events(host, done)?;
+    let above = |of: NodeId, p: Precedence| {
+        let owner = owners.get(of.0 as usize - 1);
+        owner.is_none_or(|owner| (p.life, p.incarnation) > *owner)
+    };
+    for (to, datagram) in &done.sent {
+        if claims(datagram).iter().any(|(of, p)| above(*of, *p)) {
+            return Err("I2: a node is told to be in a later life or incarnation than it is");
+        }
+        let pings_itself = |f: &Frame| matches!(f, Frame::Membership(Msg::Ping { target, .. }) if *target == id(n));
+        if *to == n || datagram.frames.iter().any(pings_itself) {
+            return Err("I3: a node sends to itself");
+        }
+    }
+    let config = host.node.membership().config();
+    let table = host.node.membership().table();
+    let quiet = config.suspicion_min(table.live() + 1) / 2;
+    // Ticks come every other period when a node is not well, and the first after the silence notices it.
+    let quiet = quiet.max(config.probe_period * 4) + config.probe_period * 3;
+    let isolated = before.silence > quiet && table.live() >= 2 && host.is_here();
+    for member in table.iter() {
+        let (of, now) = (member.id, member.precedence);
+        if of == id(n) {
+            return Err("I3: a node lists itself");
+        }
+        if above(of, now) {
+            return Err("I2: a node is held to be in a later life or incarnation than it is");
+        }
+        let held = before.records.iter().find(|r| r.0 == of).map(|r| r.1);
+        if held.is_some_and(|h| now < h) {
+            return Err("I1: a record goes back");
+        }
+        if isolated && held != Some(now) {
+            return Err("I13: a node that hears nobody changes a record");
+        }
+    }
+    for (of, held) in &before.answered {
+        let now = table.get(*of).map(|m| m.precedence);
+        let still = |p: Precedence| (p.life, p.incarnation) <= (held.life, held.incarnation);
+        if now.is_some_and(|p| p.status != Status::Left && still(p)) {
+            return Err("I12: an accused member answered and is still accused");
+        }
+    }
+    note_pings(host, done);
+    Ok(())
+}
+
+/// I4: lives that are over stay over, until their tombstone is gone.
+fn follow_events(host: &mut Host, done: &Done) -> Result<(), &'static str> {
+    for event in &done.events {
+        let Event::Membership(event) = event else {
+            continue;
+        };
+        match *event {
+            membership::Event::Down { id, life, why, .. } if why != Departure::Failed => {
+                let last = host.watched.over.entry(id).or_insert(life);
+                *last = life.max(*last);
+            }
+            membership::Event::Up { id, life, .. }
+                if host.watched.over.get(&id).is_some_and(|last| life <= *last) =>
+            {
+                return Err("I4: a life that was over is back");
+            }
+            _ => {}
+        }
+    }
+    let table = host.node.membership().table();
+    host.watched.over.retain(|id, _| table.get(*id).is_some());
+    Ok(())
+}
+
+fn note_pings(host: &mut Host, done: &Done) {
+    let (table, watched) = (host.node.membership().table(), &mut host.watched);
+    for frame in done.sent.iter().flat_map(|(_, d)| &d.frames) {
+        let Frame::Membership(Msg::Ping { seq, target, .. }) = frame else {
+            continue;
+        };
+        watched.pinged = watched.pinged.max(*seq);
+        let held = table.get(*target).map(|m| m.precedence);
+        let accused = held.filter(|p| p.status != Status::Alive && *seq > watched.former);
+        if let Some(held) = accused {
+            watched.accused.insert(*seq, (*target, held));
+            if watched.accused.len() > PINGS_MAX {
+                watched.accused.pop_first();
+            }
+        }
+    }
+}

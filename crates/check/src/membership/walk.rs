@@ -1,0 +1,140 @@
+//! Random walks: longer executions than can be looked at one by one. A seed is all that happens.
+
+use super::fair;
+use super::flaw::Flaw;
+use super::group::{Action, Budget, Group, NODES, State};
+use consort_proto::Rng;
+use core::time::Duration;
+
+/// Walks to take.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    /// The first seed.
+    pub seed: u64,
+    /// How many.
+    pub walks: u64,
+    /// Most steps of each.
+    pub steps: u32,
+    /// What is wrong on purpose.
+    pub flaw: Option<Flaw>,
+}
+
+/// What walks came across.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// Walks taken.
+    pub walks: u64,
+    /// Steps.
+    pub steps: u64,
+    /// The longest time until lists were right again.
+    pub longest: Duration,
+    /// What a walk broke: its seed, and its steps.
+    pub broken: Option<(String, u64, Vec<String>)>,
+}
+
+/// Takes walks until one breaks something, or does not end in agreement.
+pub fn walk(walk: &Walk) -> Walked {
+    let mut walked = Walked::default();
+    for seed in walk.seed..walk.seed + walk.walks {
+        let (group, state, steps) = run(walk, seed, &mut |_| {});
+        walked.walks += 1;
+        walked.steps += u64::from(steps);
+        let broken = match state.broken {
+            Some(broken) => broken.into(),
+            None => match fair::settle(&group, &state) {
+                Ok(span) => {
+                    walked.longest = walked.longest.max(span);
+                    continue;
+                }
+                Err(wrong) => format!("I9: {wrong}"),
+            },
+        };
+        let mut trace = Vec::new();
+        run(walk, seed, &mut |action| trace.push(format!("{action:?}")));
+        walked.broken = Some((broken, seed, trace));
+        break;
+    }
+    walked
+}
+
+/// Who hears nobody for a part of the walk, whether it is heard, and who hardly runs.
+#[derive(Clone, Copy, Debug)]
+struct Mood {
+    deaf: usize,
+    mute: bool,
+    slow: usize,
+    until: u32,
+}
+
+fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, u32) {
+    let mut rng = Rng::seed(seed, 23);
+    let mut some = |most: u32| rng.below(most + 1) as u8;
+    let group = Group {
+        strangers: some(3) == 0,
+        budget: Budget {
+            crashes: some(1),
+            restarts: some(1),
+            leaves: some(1),
+            losses: some(2),
+            repeats: some(3),
+            pauses: some(1),
+        },
+        timers: [u16::MAX; NODES],
+        fair: false,
+        partition: some(1) == 0,
+        flaw: walk.flaw,
+    };
+    let mut state = group.start();
+    let mut choices = Vec::new();
+    let mut mood = Mood {
+        deaf: NODES,
+        mute: false,
+        slow: NODES,
+        until: 0,
+    };
+    for step in 0..walk.steps {
+        if step == mood.until {
+            // Nobody as often as each of them.
+            mood = Mood {
+                deaf: rng.below(NODES as u32 + 1) as usize,
+                mute: rng.below(2) == 0,
+                slow: rng.below(NODES as u32 + 1) as usize,
+                until: step + 20 + rng.below(300),
+            };
+        }
+        choices.clear();
+        group.choices(&state, &mut choices);
+        let Some(action) = choose(&mut rng, &choices, mood) else {
+            return (group, state, step);
+        };
+        tell(&action);
+        group.act(&mut state, action);
+    }
+    (group, state, walk.steps)
+}
+
+/// Mostly datagrams arrive and timers fire, now and then something else happens.
+fn choose(rng: &mut Rng, choices: &[Action], mood: Mood) -> Option<Action> {
+    let weight = |action: &Action| match action {
+        Action::Deliver(e) | Action::Repeat(e) if e.to == mood.deaf => 0,
+        Action::Deliver(e) | Action::Repeat(e) if mood.mute && e.from == mood.deaf => 0,
+        Action::Fire(n, _) if *n == mood.slow => 1,
+        Action::Deliver(_) => 16,
+        Action::Fire(..) => 24,
+        Action::Restart(_) => 4,
+        Action::Lose(_) | Action::Repeat(_) | Action::Pause(_) => 1,
+        Action::Crash(_) | Action::Leave(_) => 1,
+    };
+    let total: u32 = choices.iter().map(weight).sum();
+    if total == 0 {
+        return None;
+    }
+    let mut at = rng.below(total);
+    for action in choices {
+        match at.checked_sub(weight(action)) {
+            Some(rest) => at = rest,
+            None => return Some(action.clone()),
+        }
+    }
+    None
+}

@@ -1,0 +1,74 @@
+//! `consort why-down`.
+
+use crate::Answer;
+use crate::client::{AgentAddr, block_on, path};
+use crate::output::{self, Format, safe};
+use consort_agent::api::{AccuserView, CaseView};
+use core::time::Duration;
+
+/// Why is a member suspected or down: who accused it, when, and until when that is remembered
+///
+/// As far as the agent has heard. Exits with 1 when the member is alive.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Name or id of the member
+    member: String,
+    #[command(flatten)]
+    agent: AgentAddr,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
+    let path = path("members", &args.member, "/why");
+    let case: CaseView = block_on(async { Ok(args.agent.get(&path).await?) })?;
+    output::line(&match args.format {
+        Format::Json => serde_json::to_string_pretty(&case)?,
+        Format::Text => text(&case),
+    })?;
+    Ok(match case.member.status.as_str() {
+        "alive" => Answer::No,
+        _ => Answer::Yes,
+    })
+}
+
+fn span(ms: u64) -> String {
+    // Tenths of a second are enough for people.
+    humantime::format_duration(Duration::from_millis(ms / 100 * 100)).to_string()
+}
+
+fn text(case: &CaseView) -> String {
+    let member = &case.member;
+    let claim = format!("life {}, incarnation {}", member.life, member.incarnation);
+    let since = |ms: Option<u64>| {
+        ms.map(|ms| format!(" for {}", span(ms)))
+            .unwrap_or_default()
+    };
+    let status = match member.status.as_str() {
+        "suspect" => format!("suspect{}", since(case.suspected_ms)),
+        status => format!("{status}{}", since(case.down_ms)),
+    };
+    let accuser = |a: &AccuserView| {
+        let name = if a.name.is_empty() { &a.id } else { &a.name };
+        format!("{name}, {} ago", span(a.heard_ms))
+    };
+    let mut lines = vec![
+        ("member", format!("{} ({})", member.name, member.id)),
+        ("status", status),
+        ("claim", claim),
+    ];
+    lines.extend(case.accusers.iter().map(|a| ("accused by", accuser(a))));
+    if let (Some(ms), Some(_)) = (case.suspected_ms, case.down_ms) {
+        lines.push(("was suspect", format!("for {}", span(ms))));
+    }
+    if let Some(ms) = case.verdict_in_ms {
+        lines.push(("verdict", format!("in {}, unless it answers", span(ms))));
+    }
+    lines.push(("last heard", format!("{} ago", span(case.heard_ms))));
+    if let Some(ms) = case.forgotten_in_ms {
+        lines.push(("forgotten", format!("in {}", span(ms))));
+    }
+    let line = |(key, value): (&str, String)| format!("{key:12} {}", safe(&value));
+    lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,214 @@
+//! Why a member is suspected or down: who accused it and when, as far as this node has heard.
+
+use crate::event::Departure;
+use crate::member::Member;
+use consort_proto::membership::{self, Phase};
+use consort_proto::{Instant, Life, Node, NodeId};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Accusers remembered of one member.
+const ACCUSERS_MAX: usize = 8;
+
+/// What is held against a member. Spans are counted back from now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The member, with the life, incarnation and status that are held.
+    pub member: Member,
+    /// Who accused it, and how long ago that was heard; the first first.
+    pub accusers: Vec<(NodeId, Duration)>,
+    /// For how long it is suspected, or was when it went down.
+    pub suspected: Option<Duration>,
+    /// How long it has left to answer, while it is suspected.
+    pub verdict_in: Option<Duration>,
+    /// For how long it is down, and why.
+    pub down: Option<(Duration, Departure)>,
+    /// When this node forgets it.
+    pub forgotten_in: Option<Duration>,
+    /// How long ago this node heard from it itself.
+    pub heard: Duration,
+}
+
+/// One entry of the files.
+#[derive(Debug)]
+struct Entry {
+    life: Life,
+    accusers: Vec<(NodeId, Instant)>,
+    suspected: Option<Instant>,
+    down: Option<(Instant, Departure)>,
+}
+
+/// What is remembered of those that are suspected or down. No longer than the core remembers them.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    entries: BTreeMap<NodeId, Entry>,
+    /// Those that are suspected.
+    open: Vec<NodeId>,
+}
+
+impl Files {
+    /// Takes note of a change of the member list.
+    pub(crate) fn note(&mut self, now: Instant, node: &Node, event: &consort_proto::Event) {
+        if let consort_proto::Event::Membership(event) = *event {
+            let table = node.membership().table();
+            self.entries.retain(|id, _| table.get(*id).is_some());
+            self.open.retain(|id| table.get(*id).is_some());
+            self.take(now, event);
+        }
+    }
+
+    fn take(&mut self, now: Instant, event: membership::Event) {
+        use membership::Event;
+        if let Event::Down { id, .. } | Event::Up { id, .. } = event {
+            self.open.retain(|open| *open != id);
+        }
+        match event {
+            Event::Suspected { id, life, by } => {
+                let entry = self.entry(id, life);
+                entry.suspected.get_or_insert(now);
+                entry.accuse(now, by);
+                if !self.open.contains(&id) {
+                    self.open.push(id);
+                }
+            }
+            Event::Down { id, life, why, by } => {
+                let entry = self.entry(id, life);
+                entry.down = Some((now, why));
+                if by != id {
+                    entry.accuse(now, by);
+                }
+            }
+            Event::Up { id, .. } => {
+                self.entries.remove(&id);
+            }
+            _ => {}
+        }
+    }
+
+    fn entry(&mut self, id: NodeId, life: Life) -> &mut Entry {
+        let blank = || Entry {
+            life,
+            accusers: Vec::new(),
+            suspected: None,
+            down: None,
+        };
+        let entry = self.entries.entry(id).or_insert_with(blank);
+        if entry.life != life {
+            *entry = blank();
+        }
+        entry
+    }
+
+    /// Takes note of further accusers of those that are suspected.
+    pub(crate) fn follow(&mut self, now: Instant, node: &Node) {
+        for id in &self.open {
+            if let Some(entry) = self.entries.get_mut(id)
+                && let Some(case) = node.membership().case(*id)
+            {
+                case.accusers.iter().for_each(|by| entry.accuse(now, *by));
+            }
+        }
+    }
+
+    /// What is held against a member; `None` when this node does not know it. Of one that was down before this
+    /// node came only the record is known.
+    pub(crate) fn case(&self, now: Instant, node: &Node, id: NodeId) -> Option<Case> {
+        let member = node.membership().table().get(id)?;
+        let entry = self.entries.get(&id);
+        let since = |at: Instant| now.since(at);
+        let mut accusers: Vec<(NodeId, Duration)> = entry
+            .iter()
+            .flat_map(|e| &e.accusers)
+            .map(|&(by, at)| (by, since(at)))
+            .collect();
+        let open = node.membership().case(id);
+        if accusers.is_empty() && member.phase != Phase::Up && member.accuser != id {
+            accusers.push((member.accuser, Duration::ZERO));
+        }
+        let down = entry.and_then(|e| e.down);
+        let suspected = entry.and_then(|e| e.suspected).map(|from| {
+            let until = down.map_or(now, |(at, _)| at);
+            until.since(from)
+        });
+        Some(Case {
+            member: Member::new(node, member, now),
+            accusers,
+            suspected,
+            verdict_in: open.map(|case| case.deadline.since(now)),
+            down: down.map(|(at, why)| (since(at), why)),
+            forgotten_in: member.forgotten_at().map(|at| at.since(now)),
+            heard: since(member.last_contact),
+        })
+    }
+}
+
+impl Entry {
+    fn accuse(&mut self, now: Instant, by: NodeId) {
+        let known = self.accusers.iter().any(|a| a.0 == by);
+        if !known && self.accusers.len() < ACCUSERS_MAX {
+            self.accusers.push((by, now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use membership::Event;
+
+    const ID: NodeId = NodeId(7);
+
+    fn note(files: &mut Files, seconds: u64, event: Event) {
+        let now = Instant::from_micros(seconds * 1_000_000);
+        files.take(now, event);
+    }
+
+    fn suspected(life: u64, by: u64) -> Event {
+        let (life, by) = (Life(life), NodeId(by));
+        Event::Suspected { id: ID, life, by }
+    }
+
+    #[test]
+    fn a_case_has_its_accusers_in_order_and_ends_when_the_member_is_back() {
+        let mut files = Files::default();
+        note(&mut files, 1, suspected(1, 3));
+        note(&mut files, 2, suspected(1, 3));
+        let (id, life, by) = (ID, Life(1), NodeId(4));
+        let why = Departure::Failed;
+        note(&mut files, 9, Event::Down { id, life, why, by });
+        let entry = &files.entries[&ID];
+        let seconds = |at: Instant| at.as_micros() / 1_000_000;
+        let accusers: Vec<_> = entry
+            .accusers
+            .iter()
+            .map(|a| (a.0.0, seconds(a.1)))
+            .collect();
+        assert_eq!(accusers, [(3, 1), (4, 9)]);
+        assert_eq!(entry.suspected.map(seconds), Some(1));
+        assert_eq!(entry.down.map(|d| seconds(d.0)), Some(9));
+        // Another life is another case.
+        note(&mut files, 20, suspected(2, 5));
+        assert_eq!(files.entries[&ID].accusers.len(), 1);
+        assert_eq!(files.entries[&ID].down, None);
+        let how = membership::Arrival::Refuted;
+        note(
+            &mut files,
+            21,
+            Event::Up {
+                id,
+                life: Life(2),
+                how,
+            },
+        );
+        assert!(files.entries.is_empty() && files.open.is_empty());
+    }
+
+    #[test]
+    fn accusers_are_bounded() {
+        let mut files = Files::default();
+        for by in 10..100 {
+            note(&mut files, 1, suspected(1, by));
+        }
+        assert_eq!(files.entries[&ID].accusers.len(), ACCUSERS_MAX);
+    }
+}
