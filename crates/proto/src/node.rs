@@ -692,7 +692,7 @@ impl Node {
         let (id, addr) = match to {
             To::Node(id) => (
                 Some(id),
-                self.membership.state.table().get(id).map(|m| m.addr),
+                self.membership.state.table().get(id).map(|m| m.addr()),
             ),
             To::At(id, addr) => (Some(id), Some(addr)),
             To::Addr(addr) => (None, Some(addr)),

@@ -74,7 +74,7 @@ impl Membership {
         self.luck.last_report = Some(cx.now);
         let neighbors: Vec<NodeId> = (0..self.table.live())
             .filter_map(|at| self.table.pingable(at))
-            .filter(|m| m.neighbor)
+            .filter(|m| m.is_neighbor())
             .map(|m| m.id)
             .collect();
         for id in neighbors {

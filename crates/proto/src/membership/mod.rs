@@ -18,6 +18,7 @@ mod event;
 mod feedback;
 mod isolation;
 mod join;
+mod member;
 mod merge;
 mod msg;
 mod probe;
@@ -36,10 +37,11 @@ pub use distance::{Coordinate, DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};
 pub use feedback::ActiveFeedback;
 pub use join::JoinState;
+pub use member::{Member, Phase, Rtt};
 pub use msg::{BUCKETS, Msg};
-pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, Status};
+pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, SharedMeta, Status};
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
-pub use table::{Member, Phase, Rtt, Table};
+pub use table::Table;
 
 use crate::hash::hash_pair;
 use crate::id::{Incarnation, Life, NodeId};
@@ -48,7 +50,6 @@ use crate::rng::Rng;
 use crate::time::{Instant, micros};
 use crate::wire::frame_len;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -158,7 +159,7 @@ pub struct Membership {
     life: Life,
     incarnation: Incarnation,
     addr: SocketAddr,
-    meta: Arc<Meta>,
+    meta: SharedMeta,
     table: Table,
     rumors: RumorBuffer,
     probes: Probes,
@@ -211,7 +212,7 @@ impl Membership {
             life,
             incarnation: Incarnation(0),
             addr,
-            meta: Arc::new(meta),
+            meta: meta.into(),
             table: Table::default(),
             rumors: RumorBuffer::default(),
             probes: Probes::default(),
@@ -252,7 +253,7 @@ impl Membership {
     }
 
     /// What this node says of itself.
-    pub fn meta(&self) -> &Arc<Meta> {
+    pub fn meta(&self) -> &SharedMeta {
         &self.meta
     }
 
@@ -356,7 +357,7 @@ impl Membership {
         if meta.check(usize::from(self.config.meta_max)).is_err() {
             self.stats.meta_refused += 1;
         } else if *self.meta != meta {
-            self.meta = Arc::new(meta);
+            self.meta = meta.into();
             self.announce(cx);
         }
     }
@@ -628,7 +629,7 @@ impl Protocol for Membership {
                         && distance.is_finite()
                     {
                         member.distance = distance.max(0.0);
-                        member.neighbor = neighbor;
+                        member.set_neighbor(neighbor);
                     }
                 }
                 self.selector.replan();

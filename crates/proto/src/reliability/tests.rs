@@ -381,10 +381,9 @@ mod node {
     use crate::config::Config as NodeConfig;
     use crate::election::{Candidacy, Criterion, Order, Policy, Ranking};
     use crate::id::ElectionId;
-    use crate::membership::{Meta, Precedence, Record};
+    use crate::membership::{Meta, Precedence, Record, SharedMeta};
     use crate::node::{Identity, Node};
     use crate::wire::{Datagram, Frame, Header};
-    use alloc::sync::Arc;
     use core::net::SocketAddr;
 
     const E: ElectionId = ElectionId(5);
@@ -406,7 +405,7 @@ mod node {
             precedence: Precedence::alive(Life(3), Incarnation(0)),
             accuser: NodeId(id),
             addr: addr(id),
-            meta: Arc::default(),
+            meta: SharedMeta::default(),
             coordinate: None,
             nap_ms: 0,
             current: true,

@@ -120,6 +120,8 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
             engine.command(host, Command::SetPosition(position))?;
         }
     }
+    // In a group of thousands they take as much as the network's own.
+    drop(routes);
     let crash_at = at_tu(params.warmup);
     for &host in &crashed {
         engine.schedule(crash_at, Fault::Crash(host));

@@ -186,7 +186,7 @@ fn a_full_list_ignores_newcomers_and_counts_them() {
 fn bad_names_are_refused_and_counted() {
     let mut b = Bench::new(3);
     let mut record = alive(9, 0);
-    record.meta = Arc::new(Meta::named("\u{7}"));
+    record.meta = Meta::named("\u{7}").into();
     b.msg(sender(2, 0), Msg::Record(record));
     assert_eq!(b.m.stats.meta_refused, 1);
     assert!(b.m.table.get(NodeId(9)).is_none());

@@ -8,7 +8,7 @@ fn row(n: u64, config: Config) -> Bench {
     b.input(Input::SetPosition([1.0, 0.0, 0.0]));
     for id in 2..=n {
         let member = b.m.table.touch(NodeId(id)).unwrap();
-        member.coordinate = Some(Coordinate::at([id as f32, 0.0, 0.0]));
+        member.locate(Coordinate::at([id as f32, 0.0, 0.0]));
     }
     b
 }
@@ -52,7 +52,7 @@ fn a_failed_witness_probe_confirms_the_suspicion() {
         sender(2, 0),
         Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
     );
-    let before = b.member(3).suspicion.as_ref().unwrap().deadline;
+    let before = b.member(3).suspicion().unwrap().deadline;
     let effects = b.timer(Timer::Witness(NodeId(3)));
     let Effect::Send(To::Node(NodeId(3)), Msg::Ping { seq, .. }) = effects[0] else {
         panic!("a witness probes: {effects:?}");
@@ -60,7 +60,7 @@ fn a_failed_witness_probe_confirms_the_suspicion() {
     b.timer(Timer::Probe(seq));
     b.now = b.now + T;
     b.timer(Timer::Probe(seq));
-    assert!(b.member(3).suspicion.as_ref().unwrap().deadline < before);
+    assert!(b.member(3).suspicion().unwrap().deadline < before);
     let told = b.rumors(None);
     assert!(told.contains(&Msg::Accusation(claim(3, 0, Status::Suspect, 1))));
 }
@@ -103,7 +103,7 @@ fn an_isolated_node_keeps_its_verdicts_to_itself() {
     assert_eq!(b.member(3).precedence.status, Status::Alive);
     assert_eq!(b.rumors(None), []);
     // Its time runs out no sooner than the isolation has lasted four times the longest suspicion.
-    b.now = b.member(3).suspicion.as_ref().unwrap().deadline;
+    b.now = b.member(3).suspicion().unwrap().deadline;
     b.m.tick_due = b.now + T;
     let hold = b.m.isolation_hold().unwrap();
     let effects = b.timer(Timer::Suspicion(NodeId(3)));
@@ -136,7 +136,7 @@ fn isolation_ends_in_a_verdict_and_contact_takes_it_back() {
     b.step(|m, cx| m.accuse(cx, NodeId(3)));
     b.now = b.m.isolation_hold().unwrap();
     b.m.tick_due = b.now + T;
-    if let Some(open) = b.m.table.touch(NodeId(3)).unwrap().suspicion.as_mut() {
+    if let Some(open) = b.m.table.touch(NodeId(3)).unwrap().suspicion_mut() {
         open.deadline = b.now;
     }
     let effects = b.timer(Timer::Suspicion(NodeId(3)));

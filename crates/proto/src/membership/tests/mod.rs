@@ -27,7 +27,7 @@ fn alive(id: u64, incarnation: u32) -> Record {
         precedence: Precedence::alive(Life(10), Incarnation(incarnation)),
         accuser: NodeId(id),
         addr: addr(id),
-        meta: Arc::new(Meta::named("n")),
+        meta: Meta::named("n").into(),
         coordinate: None,
         nap_ms: 0,
         current: true,
