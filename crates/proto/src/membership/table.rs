@@ -95,6 +95,11 @@ impl Table {
             .map(|&slot| &self.slots[slot as usize])
     }
 
+    /// Members that are up or suspected, in the order of their positions.
+    pub(crate) fn iter_live(&self) -> impl Iterator<Item = &Member> {
+        self.pingable.iter().map(|&slot| &self.slots[slot as usize])
+    }
+
     /// XOR over the records that are not terminal.
     pub fn digest(&self) -> u64 {
         self.digest

@@ -55,7 +55,7 @@ impl Membership {
     }
 
     pub(super) fn live_members(&self) -> impl Iterator<Item = &Member> {
-        (0..self.table.live()).filter_map(|at| self.table.pingable(at))
+        self.table.iter_live()
     }
 
     /// Whether this node checks a suspicion of `id`: it is among the nearest to it, or, where nobody

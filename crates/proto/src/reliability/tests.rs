@@ -320,7 +320,7 @@ fn nobody_testifies_about_itself_or_about_lives_to_come() {
     l.import(at(10), NodeId(3), &ahead, Life(9));
     assert_eq!(l.reports(at(10)), before, "R4");
     l.import(at(10), NodeId(3), &report, Life(9));
-    let most = l.exposure_max_ms();
+    let most = l.exposure_max_ms;
     assert_eq!(l.report(at(10), NodeId(2)).unwrap().exposure_ms, most);
 }
 

@@ -314,8 +314,8 @@ impl Selector {
         target: NodeId,
         k: usize,
     ) -> Vec<NodeId> {
-        let candidates: Vec<&Member> = (0..table.live())
-            .filter_map(|at| table.pingable(at))
+        let candidates: Vec<&Member> = table
+            .iter_live()
             .filter(|m| m.phase == Phase::Up && m.id != target)
             .collect();
         let target = table.get(target);
