@@ -4,13 +4,15 @@
 //! accuser, a nap, a history, an address of the longer family) is kept apart, in a box.
 
 use super::distance::Coordinate;
+use super::rare::Rare;
 use super::record::{Accusation, Precedence, Record, SharedMeta};
+use super::rtt::Rtt;
 use super::suspicion::Suspicion;
 use super::table::digest_key;
 use crate::id::NodeId;
 use crate::time::{Instant, micros};
 use alloc::boxed::Box;
-use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use core::time::Duration;
 
 /// This node's verdict about a member: what the application is told.
@@ -22,43 +24,6 @@ pub enum Phase {
     Suspected,
     /// It is gone; the record stays for a while against stale rumors.
     Down,
-}
-
-/// A smoothed round-trip time and its variation, as TCP keeps them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rtt {
-    /// Smoothed round-trip time; 0 without a sample.
-    pub srtt_us: u32,
-    /// Smoothed deviation.
-    pub var_us: u32,
-    /// The two samples before the last.
-    recent: [u32; 2],
-}
-
-impl Rtt {
-    /// Takes a sample; returns the median of the last three, for those whom one outlier harms.
-    pub(crate) fn sample(&mut self, us: u64) -> u32 {
-        let us = us.clamp(1, 1 << 30) as u32;
-        let [a, b] = self.recent;
-        let median = if b == 0 {
-            us
-        } else {
-            a.max(b).min(us.max(a.min(b)))
-        };
-        self.recent = [us, a];
-        if self.srtt_us == 0 {
-            (self.srtt_us, self.var_us) = (us, us / 2);
-        } else {
-            self.var_us = (3 * (self.var_us / 4)).saturating_add(self.srtt_us.abs_diff(us) / 4);
-            self.srtt_us = ((u64::from(self.srtt_us) * 7 + u64::from(us)) / 8).max(1) as u32;
-        }
-        median
-    }
-
-    /// Whether at least three samples were taken.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.recent[1] != 0
-    }
 }
 
 /// One other node, as this one knows it. Three half cache lines, what every datagram touches in the
@@ -95,41 +60,6 @@ const NEIGHBOR: u8 = 1;
 const CURRENT: u8 = 2;
 /// Flag of a member: it has said where it is.
 const LOCATED: u8 = 4;
-
-/// What few members have.
-#[derive(Clone, Debug)]
-struct Rare {
-    accuser: NodeId,
-    suspicion: Option<Box<Suspicion>>,
-    naps_until: Instant,
-    pursue_after: Instant,
-    expires: Instant,
-    suspicion_count: u32,
-    refutation_count: u32,
-    /// Suspicions, each fading with time, in 256ths, as of `trouble_at`.
-    trouble: u32,
-    trouble_at: Instant,
-    /// Where it listens, if that is an address of the longer family.
-    addr: Option<SocketAddrV6>,
-}
-
-impl Rare {
-    /// What a member has of whom nothing is written down.
-    fn none(id: NodeId) -> Box<Rare> {
-        Box::new(Rare {
-            accuser: id,
-            suspicion: None,
-            naps_until: Instant::ZERO,
-            pursue_after: Instant::ZERO,
-            expires: Instant::MAX,
-            suspicion_count: 0,
-            refutation_count: 0,
-            trouble: 0,
-            trouble_at: Instant::ZERO,
-            addr: None,
-        })
-    }
-}
 
 impl Member {
     pub(super) fn new(record: Record, phase: Phase, now: Instant) -> Member {
@@ -341,26 +271,6 @@ impl Member {
     /// What it adds to the digest of the list.
     pub(super) fn key(&self) -> u64 {
         digest_key(self.id, self.precedence.life, self.precedence.incarnation)
-    }
-}
-
-impl Rare {
-    fn faded(&self, now: Instant, half_life: Duration) -> u32 {
-        let age = micros(now.since(self.trouble_at)) / micros(half_life).max(1);
-        self.trouble.checked_shr(age.min(64) as u32).unwrap_or(0)
-    }
-
-    fn note_suspicion(&mut self, now: Instant, half_life: Duration) {
-        self.suspicion_count = self.suspicion_count.saturating_add(1);
-        let halvings = micros(now.since(self.trouble_at)) / micros(half_life).max(1);
-        self.trouble = self.faded(now, half_life).saturating_add(256);
-        // Only whole half-lives were taken off: what is left of the last one is kept.
-        let kept = half_life * halvings.min(64) as u32;
-        self.trouble_at = if halvings > 64 {
-            now
-        } else {
-            self.trouble_at + kept
-        };
     }
 }
 

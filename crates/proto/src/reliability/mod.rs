@@ -509,8 +509,10 @@ impl Ledger {
     }
 
     fn bucket_of(&self, rate: f64) -> u8 {
-        let level = 4.0 + libm::floor(libm::log2(rate * WEEK_MS));
-        level.clamp(0.0, f64::from(BUCKETS - 1)) as u8
+        let per_week = rate * WEEK_MS;
+        // The exponent of a positive number is its logarithm rounded down, at no cost.
+        let log = (per_week.to_bits() >> 52) as i64 - 1023;
+        (4 + log).clamp(0, i64::from(BUCKETS - 1)) as u8
     }
 
     /// The rank of one that was ranked `held`, by its rate now.

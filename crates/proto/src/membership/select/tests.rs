@@ -138,6 +138,27 @@ fn who_has_no_share_is_never_probed_and_breaks_nothing() {
 }
 
 #[test]
+fn many_departures_at_once_are_one_new_plan() {
+    for policy in [
+        TargetPolicy::Iid,
+        TargetPolicy::BagPass,
+        TargetPolicy::Stride,
+    ] {
+        let mut t = table(&[1.0; 40]);
+        let mut s = selector(policy, 3.0, ProbeFloor::Auto);
+        let mut rng = Rng::seed(5, 1);
+        run(&mut s, &t, &mut rng, 3);
+        for id in 1..=20 {
+            remove(&mut t, id);
+        }
+        assert!(s.wants_plan(&t));
+        run(&mut s, &t, &mut rng, 1);
+        assert_eq!(s.plan_entries().count(), 20, "{policy:?}");
+        assert!(!s.wants_plan(&t), "{policy:?}");
+    }
+}
+
+#[test]
 fn a_join_in_every_period_starves_nobody() {
     // E21: a stream of newcomers must not postpone the far member for ever.
     for policy in [TargetPolicy::BagPass, TargetPolicy::Stride] {

@@ -1,5 +1,6 @@
 //! Witnesses, sweep, isolation, feedback, news on long links, contacts that outlast records.
 
+use super::super::suspicion::log_periods;
 use super::*;
 
 /// Nodes 2 to `n` stand in a row at x = id, this node at x = 1.

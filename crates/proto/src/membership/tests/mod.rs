@@ -5,6 +5,7 @@ mod clearing;
 mod coming;
 mod extensions;
 mod probing;
+mod table;
 
 use super::*;
 use crate::protocol::{Effect, EffectOf, To};
