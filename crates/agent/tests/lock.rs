@@ -206,6 +206,33 @@ async fn who_vanishes_without_release_keeps_others_waiting_for_its_lease() {
     }
 }
 
+/// A frozen process keeps its connection open.
+#[tokio::test]
+async fn who_said_that_it_will_ask_loses_the_lock_when_it_does_not() {
+    let agents = group().await;
+    let mut first = Events::take(&agents[0], "demo", r#"{"attended":true}"#).await;
+    let granted = first.until("granted").await;
+    let path = format!("/v1/locks/demo/{}", granted["request"].as_str().unwrap());
+    let begun = Instant::now();
+    let mut least = begun;
+    while begun.elapsed() < TTL * 3 {
+        let (_, view) = ask(&agents[0], "GET", &path, "").await;
+        assert_eq!(view["event"], "granted", "who asks keeps it: {view}");
+        least =
+            Instant::now() + Duration::from_millis(view["valid_for_ms"].as_u64().unwrap() - 20);
+        tokio::time::sleep(TTL / 4).await;
+    }
+    let mut next = Events::take(&agents[1], "demo", "{}").await;
+    let lost = first.until("lost").await;
+    let reason = lost["reason"].as_str().unwrap();
+    assert!(reason.contains("has not asked"), "{reason}");
+    assert_eq!(first.next().await, None);
+    assert_eq!(ask(&agents[0], "GET", &path, "").await.0, 404);
+    next.until("granted").await;
+    assert!(Instant::now() > least, "not while it believed to hold it");
+    assert!(Instant::now() < least + TTL * 4, "and not for ever");
+}
+
 #[tokio::test]
 async fn a_broken_lock_is_lost_and_mistakes_have_the_one_shape() {
     let agents = group().await;

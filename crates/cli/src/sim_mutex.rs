@@ -86,6 +86,18 @@ pub(crate) struct MutexArgs {
     /// Time inside, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     hold: u64,
+    /// Lease of a grant, in seconds (witness only, as the next three)
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    lease: u64,
+    /// How long leases become, in seconds, where answers take long; not less than --lease
+    #[arg(long, value_name = "S", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    lease_max: u64,
+    /// Waiting nodes are served along their places in space
+    #[arg(long)]
+    elevator: bool,
+    /// How many requests of one node may follow one another while other nodes wait
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    cohort: u8,
     /// Share of the other nodes that a node lists
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     lists: Option<f64>,
@@ -269,10 +281,17 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
             config: mutex::Config {
                 // What the others are told, this one has as its floor.
                 bound: mutex::Bound::Floor(args.nodes.min(usize::from(u16::MAX)) as u16),
+                ttl: Duration::from_secs(args.lease),
+                ttl_max: Duration::from_secs(args.lease.max(args.lease_max)),
                 ..mutex::Config::default()
             },
             policy: mutex::Policy {
                 fan_out: mutex::FanOut::All,
+                service: match args.elevator {
+                    true => mutex::Service::Elevator,
+                    false => mutex::Service::Arrival,
+                },
+                cohort: args.cohort,
                 ..mutex::Policy::default()
             },
             ..Witness::default()

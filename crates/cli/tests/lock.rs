@@ -232,16 +232,18 @@ fn an_agent_that_starts_again_at_once_does_not_free_the_lock_of_its_former_life(
 }
 
 #[test]
-fn a_frozen_lock_program_does_not_keep_its_command_running() {
+fn a_frozen_lock_program_keeps_neither_its_command_running_nor_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let agents = group(dir.path(), 3);
-    let (first, ids) = holder(&agents[0], &dir.path().join("ids"), "trap '' TERM");
+    let (mut first, ids) = holder(&agents[0], &dir.path().join("ids"), "trap '' TERM");
     signal(&first.0, "-STOP");
-    // The agent goes on, but the watchdog is not told that the lease was renewed.
-    all_gone(&ids);
-    signal(&first.0, "-CONT");
+    // The agent goes on, but the watchdog is not told that the lease was renewed, and the agent is not asked.
     let next = output(&agents[1], &["--", "true"]);
     assert_eq!(next.status.code(), Some(0), "{next:?}");
+    assert!(!ids.iter().any(|id| runs(id)), "still at work");
+    signal(&first.0, "-CONT");
+    let code = first.0.wait().unwrap().code();
+    assert_eq!(code, Some(76), "the lock was lost");
 }
 
 #[test]

@@ -118,6 +118,7 @@ impl From<Profile> for Config {
                 m.probe_period = Duration::from_secs(2);
                 m.route_convergence = Duration::from_secs(10);
                 config.mutex.retry = Duration::from_secs(1);
+                config.mutex.ttl_max = Duration::from_secs(30);
             }
             Profile::Lora => {
                 m.probe_period = Duration::from_secs(60);

@@ -36,6 +36,11 @@ pub struct LockRequest {
     /// How many waiters of one node may follow one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cohort: Option<u8>,
+    /// The holder will ask how its request stands, at least once in a lease. Once it has not asked for as long as it
+    /// was told that it holds the lock, it stands still or is gone, and the lease is not renewed any more. Without
+    /// this the lock is held for as long as the stream is open.
+    #[serde(skip_serializing_if = "is_false")]
+    pub attended: bool,
 }
 
 /// How a request for a lock stands: each event of its stream, and the answer to

@@ -1,7 +1,8 @@
 //! Requests about locks.
 //!
-//! A lock is taken by a stream of events and held for as long as the stream is read. Who closes it without
-//! having released the lock may be dead, and its work go on: then the lease runs out.
+//! A lock is taken by a stream of events and held for as long as the stream is open, and with `attended` only as
+//! long as its holder asks about it. Who closes the stream without having released the lock, or asks no more, may
+//! be dead, and its work go on: then the lease runs out.
 
 use super::{Served, answer};
 use crate::api::{BreakRequest, Done, LockRequest, LocksView, RequestView};
@@ -20,6 +21,7 @@ use core::time::Duration;
 use futures_util::stream::{self, Stream};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// How often a silent stream is written to, so that one that nobody reads is noticed.
@@ -112,6 +114,7 @@ async fn take(
         ..RequestView::default()
     };
     let start = Taking {
+        attended: request.attended,
         stage: Stage::Opened(lock, request),
         opened,
         holders: served.holders.clone(),
@@ -175,6 +178,7 @@ fn unknown() -> ApiError {
 struct Taking {
     stage: Stage,
     opened: RequestView,
+    attended: bool,
     holders: Holders,
 }
 
@@ -237,6 +241,17 @@ impl Taking {
                 };
                 let lost_before = !guard.is_valid();
                 tokio::select! {
+                    () = self.holders.silence(&held.request, guard), if self.attended && !lost_before => {
+                        let view = RequestView {
+                            event: "lost".to_owned(),
+                            valid_for_ms: 0,
+                            reason: Some("its holder has not asked about it for as long as it was told that \
+                                it holds it".to_owned()),
+                            ..RequestView::of_guard("lost", &held.request, guard)
+                        };
+                        // What is held is dropped, and so abandoned.
+                        (view, None)
+                    }
                     done = &mut orders => {
                         let view = RequestView {
                             event: "released".to_owned(),
@@ -289,7 +304,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         if let Some(guard) = self.take() {
             tracing::warn!(
-                "the holder of lock {} is gone without having released it: kept until the lease is over",
+                "the holder of lock {} is gone, or stands still, and has not released it: kept until the lease is over",
                 guard.name()
             );
             guard.abandon();
@@ -310,6 +325,8 @@ struct Numbered {
 #[derive(Debug)]
 struct Holder {
     guard: Weak<LockGuard>,
+    /// Until when the lock is held, as the holder was told last.
+    told: Instant,
     /// Ends the stream; what is sent tells when it let go.
     end: Option<oneshot::Sender<oneshot::Sender<()>>>,
 }
@@ -334,6 +351,7 @@ impl Holders {
         let (end, ended) = oneshot::channel();
         let holder = Holder {
             guard: Arc::downgrade(guard),
+            told: guard.valid_until(),
             end: Some(end),
         };
         self.with(|n| n.held.insert(request.to_owned(), holder));
@@ -346,10 +364,20 @@ impl Holders {
 
     fn view(&self, request: &str) -> Option<RequestView> {
         self.with(|n| {
-            let guard = n.held.get(request)?.guard.upgrade()?;
+            let holder = n.held.get_mut(request)?;
+            let guard = holder.guard.upgrade()?;
+            holder.told = guard.valid_until();
             let event = if guard.is_valid() { "granted" } else { "lost" };
             Some(RequestView::of_guard(event, request, &guard))
         })
+    }
+
+    /// Waits until a holder has not asked for as long as it was told that it holds the lock, and for the notice.
+    async fn silence(&self, request: &str, guard: &LockGuard) {
+        let told = || self.with(|n| n.held.get(request).map(|h| h.told + guard.notice()));
+        while let Some(until) = told().filter(|until| *until > Instant::now()) {
+            tokio::time::sleep_until(until.into()).await;
+        }
     }
 
     fn release(&self, request: &str) -> Option<oneshot::Receiver<()>> {

@@ -112,6 +112,7 @@ impl Args {
             permits: self.permits,
             bound: self.bound.clone(),
             hold_max_ms: self.hold_max.map(millis),
+            attended: true,
             ..LockRequest::default()
         }
     }

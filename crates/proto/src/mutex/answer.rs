@@ -5,7 +5,7 @@ use super::event::Refusal;
 use super::lock::{Lock, finish};
 use super::msg::{Name, Reply, ReqId};
 use super::pieces::assemble;
-use super::request::{Done, Own, Resolution, Wait, Wit, listed};
+use super::request::{Done, Own, Resolution, Sent, Wait, Wit, listed};
 use super::shared::Shared;
 use super::{MutexCx, Peers};
 use crate::id::NodeId;
@@ -40,15 +40,29 @@ impl Lock {
         let Some(peer) = own.asked.get_mut(&from.id) else {
             return;
         };
-        let sent_at = peer
-            .sent_at(reply.attempt)
-            .filter(|_| reply.attempt >= peer.attempt_min)
-            .max(sh.lacks(Ablation::Attempts).then_some(now));
-        let valid_until = sent_at.map(|at| at + sh.config.usable(own.ttl));
-        let (Some(sent_at), Some(valid_until)) = (sent_at, valid_until.filter(|v| *v > now)) else {
+        let last = peer.sends.last().map_or(0, |s| s.attempt);
+        let counts = reply.attempt >= peer.attempt_min;
+        let mut sent = peer.sent(reply.attempt).filter(|_| counts).copied();
+        if sh.lacks(Ablation::Attempts) {
+            sent = Some(Sent {
+                attempt: reply.attempt,
+                at: now,
+                valid_until: now + sh.config.usable(own.ttl),
+                answered: false,
+            });
+        }
+        let Some(sent) = sent.filter(|s| s.valid_until > now) else {
             sh.stats.replies_stale += 1;
             return;
         };
+        let valid_until = sent.valid_until;
+        if !sent.answered {
+            // Later answers to the same question are news, not answers.
+            sh.note_round_trip(now.since(sent.at));
+            if let Some(sent) = peer.sent(reply.attempt) {
+                sent.answered = true;
+            }
+        }
         if reply.consent {
             let better = peer.consent.is_none_or(|c| c.0 <= reply.attempt);
             if better {
@@ -63,13 +77,10 @@ impl Lock {
             return self.check(cx, sh, peers);
         }
         reply.names.sort_unstable_by_key(Name::prio);
-        if peer.sends.last().is_some_and(|s| s.0 == reply.attempt) {
-            sh.note_round_trip(now.since(sent_at));
-            // A young witness will soon count: ask it again as if it had not answered.
-            if reply.mature {
-                peer.rto = sh.rto();
-                peer.next_at = sent_at + own.ttl / 3;
-            }
+        // A young witness will soon count: ask it again as if it had not answered.
+        if reply.mature && reply.attempt == last {
+            peer.rto = sh.rto();
+            peer.next_at = sent.at + own.ttl / 3;
         }
         // A request of its own that came before ours and that it names no more is over: it heard of ours
         // only after it had made that one.

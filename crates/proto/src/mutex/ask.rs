@@ -2,7 +2,7 @@
 
 use super::lock::{Lock, millis, to};
 use super::msg::{Asked, Msg, Name, Request};
-use super::request::{Own, Peer, Waiter};
+use super::request::{Own, Peer, Sent, Waiter};
 use super::shared::Shared;
 use super::{FanOut, Fence, MutexCx, Peers, Service};
 use crate::id::NodeId;
@@ -66,6 +66,8 @@ impl Lock {
         if ids.is_empty() {
             return;
         }
+        own.ttl = own.ttl.max(sh.lease());
+        let valid_until = cx.now + sh.config.usable(own.ttl);
         let (upper, _) = own.upper(sh, cx.now);
         let mut asked = Asked::default();
         own.asked.keys().for_each(|id| asked.add(*id));
@@ -87,7 +89,12 @@ impl Lock {
             let Some(peer) = own.asked.get_mut(id) else {
                 continue;
             };
-            peer.note_sent(own.attempt, cx.now);
+            peer.note_sent(Sent {
+                attempt: own.attempt,
+                at: cx.now,
+                valid_until,
+                answered: false,
+            });
             peer.next_at = cx.now + peer.rto;
             peer.rto = (peer.rto * 3 / 2).min(own.ttl / 4).max(sh.config.retry);
             if !sh.census.is_here(*id) {
@@ -102,7 +109,7 @@ impl Lock {
         let Some(own) = &mut self.own else {
             return;
         };
-        let last = |p: &Peer| p.sends.last().map_or(0, |s| s.0);
+        let last = |p: &Peer| p.sends.last().map_or(0, |s| s.attempt);
         let old = (own.asked.iter()).filter(|(_, p)| last(p) < own.fresh_from);
         let old: Vec<NodeId> = old.map(|(id, _)| *id).collect();
         if old.is_empty() {
@@ -134,7 +141,7 @@ impl Lock {
             return;
         };
         if let Some(peer) = own.asked.get_mut(&blocker.req.node) {
-            let last = peer.sends.last().map_or(cx.now, |s| s.1);
+            let last = peer.last_sent().unwrap_or(cx.now);
             peer.next_at = peer
                 .next_at
                 .min(last + peer.rto.min(BLOCKER_RTO_MAX))
@@ -143,7 +150,7 @@ impl Lock {
         // When it should have been forgotten, ask those who named it.
         for peer in own.asked.values_mut() {
             if let Some(name) = peer.wit.as_ref().and_then(|w| w.named(&blocker)) {
-                let last = peer.sends.last().map_or(cx.now, |s| s.1);
+                let last = peer.last_sent().unwrap_or(cx.now);
                 let left = Duration::from_millis(u64::from(name.left_ms));
                 let over = last + left + sh.config.guard;
                 peer.next_at = peer.next_at.min(over.max(cx.now + sh.config.guard));

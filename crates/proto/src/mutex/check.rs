@@ -4,7 +4,7 @@
 use super::census::Presence;
 use super::lock::{Entry, Lock};
 use super::msg::{Name, ReqId};
-use super::request::{Own, Peer, Phase};
+use super::request::{Own, Peer, Phase, Sent};
 use super::{Ablation, Bound, Fence, LockId, Mode, Mutex, MutexCx, Peers, Ticket, TimerKind};
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
@@ -125,10 +125,8 @@ impl Mutex {
             let Some(peer) = own.and_then(|own| own.asked.get_mut(&peer)) else {
                 return;
             };
-            for (of, at) in &mut peer.sends {
-                if *of <= attempt {
-                    *at = Instant::ZERO;
-                }
+            for sent in peer.sends.iter_mut().filter(|s| s.attempt <= attempt) {
+                sent.valid_until = Instant::ZERO;
             }
             if let Some(wit) = peer.wit.as_mut().filter(|w| w.attempt <= attempt) {
                 wit.valid_until = now;
@@ -291,8 +289,8 @@ fn answer(from: NodeId, peer: &Peer) -> Answer {
 
 /// Attempts whose answers are still taken.
 fn open(peer: &Peer) -> impl Iterator<Item = u32> + '_ {
-    let taken = |s: &&(u32, Instant)| s.0 >= peer.attempt_min && s.1 > Instant::ZERO;
-    peer.sends.iter().filter(taken).map(|s| s.0)
+    let taken = |s: &&Sent| s.attempt >= peer.attempt_min && s.valid_until > Instant::ZERO;
+    peer.sends.iter().filter(taken).map(|s| s.attempt)
 }
 
 fn hash_names<H: Hasher>(names: &[Name], state: &mut H) {

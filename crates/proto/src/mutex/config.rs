@@ -71,7 +71,8 @@ pub enum Service {
 /// How one request is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// How long a grant lasts without renewal, and so how long a dead holder blocks others. Default: that of the node.
+    /// How long a grant lasts without renewal, and so how long a dead holder blocks others; more where round trips
+    /// are slow, see [`Config::ttl_max`]. Default: that of the node.
     pub ttl: Option<Duration>,
     /// How many nodes there may be. Default: that of the node. The same everywhere for one lock.
     pub bound: Option<Bound>,
@@ -104,8 +105,9 @@ impl Default for Policy {
 pub struct Config {
     /// How long a grant lasts without renewal. Default 10 s.
     pub ttl: Duration,
-    /// The longest that a request may ask for. A node that starts counts as a witness after twice as long.
-    /// Default 10 s.
+    /// The longest that a request may ask for, and the longest that leases become where answers take long: a
+    /// lease is renewed every third of it, and all but few answers have to be back by then. A node that starts
+    /// counts as a witness after twice as long. Default 10 s.
     pub ttl_max: Duration,
     /// How much faster or slower than true time a clock may run (rho), in thousandths. Default 10.
     pub drift_per_mille: u16,

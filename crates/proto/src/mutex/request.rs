@@ -55,12 +55,21 @@ pub(super) struct Wit {
     pub(super) names: Vec<Name>,
 }
 
+/// A question that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sent {
+    pub(super) attempt: u32,
+    pub(super) at: Instant,
+    /// Until when an answer to it counts: leases may have grown since.
+    pub(super) valid_until: Instant,
+    pub(super) answered: bool,
+}
+
 /// One that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
     pub(super) addr: Option<SocketAddr>,
-    /// Attempt and time.
-    pub(super) sends: Vec<(u32, Instant)>,
+    pub(super) sends: Vec<Sent>,
     pub(super) rto: Duration,
     pub(super) next_at: Instant,
     /// Answers to earlier attempts do not count.
@@ -145,15 +154,21 @@ impl Peer {
         }
     }
 
-    pub(super) fn note_sent(&mut self, attempt: u32, now: Instant) {
+    pub(super) fn note_sent(&mut self, sent: Sent) {
         if self.sends.len() == SENDS_MAX {
             self.sends.remove(0);
         }
-        self.sends.push((attempt, now));
+        self.sends.push(sent);
     }
 
-    pub(super) fn sent_at(&self, attempt: u32) -> Option<Instant> {
-        self.sends.iter().find(|s| s.0 == attempt).map(|s| s.1)
+    /// The question that an answer to `attempt` answers: the first one of that attempt.
+    pub(super) fn sent(&mut self, attempt: u32) -> Option<&mut Sent> {
+        self.sends.iter_mut().find(|s| s.attempt == attempt)
+    }
+
+    /// When it was asked last.
+    pub(super) fn last_sent(&self) -> Option<Instant> {
+        self.sends.last().map(|s| s.at)
     }
 
     /// Forgets what was said, and does not take it from late answers either.

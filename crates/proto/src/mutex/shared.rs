@@ -45,8 +45,9 @@ pub(super) struct Shared {
     /// Entries made so far, of all locks.
     pub(super) entries: u64,
     pub(super) ctr: u32,
-    /// Smoothed round trip.
+    /// Smoothed round trip, and its deviation.
     pub(super) srtt: Duration,
+    srtt_var: Duration,
     /// Where this node is.
     pub(super) place: u16,
     pub(super) stats: Stats,
@@ -82,6 +83,7 @@ impl Shared {
             entries: 0,
             ctr: 0,
             srtt: Duration::ZERO,
+            srtt_var: Duration::ZERO,
             place: 0,
             stats: Stats::default(),
         }
@@ -140,11 +142,18 @@ impl Shared {
     }
 
     pub(super) fn note_round_trip(&mut self, span: Duration) {
-        self.srtt = if self.srtt.is_zero() {
-            span
+        if self.srtt.is_zero() {
+            (self.srtt, self.srtt_var) = (span, span / 2);
         } else {
-            (self.srtt * 7 + span) / 8
-        };
+            self.srtt_var = (self.srtt_var * 3 + self.srtt.abs_diff(span)) / 4;
+            self.srtt = (self.srtt * 7 + span) / 8;
+        }
+    }
+
+    /// The shortest lease that works: it is renewed every third of it, and all but few answers are back by then.
+    pub(super) fn lease(&self) -> Duration {
+        let slow = self.srtt + self.srtt_var * 4;
+        (slow * 3).min(self.config.ttl_max)
     }
 
     /// A number for a new entry.

@@ -122,6 +122,75 @@ fn an_answer_that_comes_after_its_lease_does_not_count() {
     assert_eq!(c.host(1).mutex.stats().replies_stale, 2);
 }
 
+/// Three nodes whose leases may be six times as long as they usually are.
+fn roomy() -> Cluster {
+    let config = Config {
+        bootstrap: true,
+        ttl_max: secs(60),
+        ..Config::default()
+    };
+    Cluster::with(3, config)
+}
+
+/// Requests arrive at once, answers after `span`; what is asked meanwhile is lost.
+fn answer_after(c: &mut Cluster, span: Duration) {
+    for p in c.take(|p| is_request(&p.msg)) {
+        c.deliver(p);
+    }
+    let answers = c.take(|p| is_reply(&p.msg));
+    c.now = c.now + span;
+    answers.into_iter().for_each(|p| c.deliver(p));
+    c.wire.clear();
+}
+
+#[test]
+fn leases_follow_round_trips() {
+    let mut c = roomy();
+    let ticket = c.acquire(1);
+    answer_after(&mut c, secs(4));
+    let (_, until) = c.host(1).mutex.held(lock()).unwrap();
+    assert_eq!(
+        until.since(c.now),
+        secs(5),
+        "an answer counts for the lease that its question asked for"
+    );
+    c.release(1, ticket);
+    c.deliver_all();
+    let ticket = c.acquire(1);
+    let asked = c.wire.iter().map(|p| match p.msg {
+        Msg::Request(r) => r.ttl_ms,
+        _ => 0,
+    });
+    let asked: Vec<u32> = asked.collect();
+    // Two answers after 4 s: smoothed 4 s, deviation 1.5 s; a third of a lease for that and four deviations.
+    assert_eq!(asked, [30_000; 2]);
+    c.deliver_all();
+    let (_, until) = c.host(1).mutex.held(lock()).unwrap();
+    assert_eq!(until.since(c.now), secs(27), "less the notice");
+    let kept = c.lock_at(2).table[&id(1)].expires.since(c.now);
+    assert!(kept > secs(30), "{kept:?}");
+    c.release(1, ticket);
+    // Never longer than witnesses remember.
+    c.acquire(1);
+    answer_after(&mut c, secs(20));
+    assert_eq!(c.host(1).mutex.shared.lease(), secs(60));
+}
+
+/// What is told when a holder is done says nothing about round trips.
+#[test]
+fn waiting_does_not_make_leases_longer() {
+    let mut c = roomy();
+    let ticket = c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.deliver_all();
+    c.pass(secs(3));
+    c.release(1, ticket);
+    c.deliver_all();
+    assert_eq!(c.holders(), [2]);
+    assert_eq!(c.host(2).mutex.shared.lease(), Duration::ZERO);
+}
+
 /// F5, F6: a contender that vanished may have used a token that only others know of: answers from before do not
 /// suffice.
 #[test]
