@@ -5,7 +5,6 @@
 //! that the rest means something: one leader everywhere, and another after a crash.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use consort_proto::churn::Beta;
 use consort_proto::election::{
     Candidacy, Claim, Config, Election, Event, Input, Key, Msg, Order, Policy, Preempt, Quorum,
@@ -416,7 +415,7 @@ fn members(host: &Host, index: usize) -> Membership {
                 precedence: Precedence::alive(Life(life), Incarnation(0)).with(status),
                 accuser: id(n),
                 addr: addr(n),
-                meta: Arc::new(meta()),
+                meta: meta().into(),
                 coordinate: None,
                 nap_ms: 0,
                 current: true,

@@ -122,8 +122,8 @@ impl Files {
             .map(|&(by, at)| (by, since(at)))
             .collect();
         let open = node.membership().case(id);
-        if accusers.is_empty() && member.phase != Phase::Up && member.accuser != id {
-            accusers.push((member.accuser, Duration::ZERO));
+        if accusers.is_empty() && member.phase != Phase::Up && member.accuser() != id {
+            accusers.push((member.accuser(), Duration::ZERO));
         }
         let down = entry.and_then(|e| e.down);
         let suspected = entry.and_then(|e| e.suspected).map(|from| {

@@ -131,15 +131,15 @@ impl Member {
         Member {
             id: member.id,
             status,
-            addr: member.addr,
+            addr: member.addr(),
             life: member.precedence.life,
             incarnation: member.precedence.incarnation,
-            meta: Arc::clone(&member.meta),
+            meta: member.meta.clone().into(),
             rtt: (srtt > 0).then(|| Duration::from_micros(u64::from(srtt))),
             health_percent: node.membership().health_percent(member, now),
-            suspicions: member.suspicion_count,
-            refutations: member.refutation_count,
-            accuser: Some(member.accuser).filter(|&by| by != member.id),
+            suspicions: member.suspicion_count(),
+            refutations: member.refutation_count(),
+            accuser: Some(member.accuser()).filter(|&by| by != member.id),
             reliability: Reliability::of(node, now, member.id),
             is_self: false,
         }
@@ -157,7 +157,7 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         addr: own.addr(),
         life: own.life(),
         incarnation: own.incarnation(),
-        meta: Arc::clone(own.meta()),
+        meta: own.meta().clone().into(),
         rtt: None,
         health_percent: 100,
         suspicions: 0,
@@ -178,7 +178,7 @@ pub(crate) fn everybody(node: &consort_proto::Node, now: Instant) -> Vec<Member>
         .table()
         .iter()
         // A departed node without an address was never a member here: only its epitaph is kept.
-        .filter(|m| m.phase != Phase::Down || m.addr.port() != 0)
+        .filter(|m| m.phase != Phase::Down || m.addr().port() != 0)
         .map(|m| Member::new(node, m, now))
         .chain([itself(node)])
         .collect();

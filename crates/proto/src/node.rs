@@ -36,6 +36,9 @@ pub struct Identity {
     pub meta: Meta,
 }
 
+/// What a queue keeps room for once it is empty, after it held many.
+const QUEUE_SPARE: usize = 16;
+
 /// One node: all protocols, no clock, no socket.
 #[derive(Debug)]
 #[cfg_attr(feature = "_check", derive(Clone))]
@@ -368,7 +371,14 @@ impl Node {
         use membership::Input;
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),
-            Command::Restore(records) => Input::Restore(records),
+            Command::Restore(records) => {
+                self.step_membership(now, |m, cx| m.on_input(cx, (), Input::Restore(records)));
+                self.flush(now);
+                // It happens once: what it took is not kept for the next.
+                self.membership.effects.shrink_to(QUEUE_SPARE);
+                self.io.changes.shrink_to(QUEUE_SPARE);
+                return;
+            }
             Command::Leave => {
                 let goodbye = election::Input::Leave;
                 self.step_mutex(now, |m, cx, peers| {
@@ -419,7 +429,11 @@ impl Node {
 
     /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.io.events.pop_front()
+        let event = self.io.events.pop_front();
+        if event.is_none() && self.io.events.capacity() > 2 * QUEUE_SPARE {
+            self.io.events.shrink_to(QUEUE_SPARE);
+        }
+        event
     }
 
     /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
@@ -695,7 +709,7 @@ impl Node {
         let (id, addr) = match to {
             To::Node(id) => (
                 Some(id),
-                self.membership.state.table().get(id).map(|m| m.addr),
+                self.membership.state.table().get(id).map(|m| m.addr()),
             ),
             To::At(id, addr) => (Some(id), Some(addr)),
             To::Addr(addr) => (None, Some(addr)),

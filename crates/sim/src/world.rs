@@ -7,9 +7,8 @@ use crate::stream;
 use crate::topology::Layout;
 use crate::trace::Trace;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::sync::Arc;
 use consort_proto::election::Policy;
-use consort_proto::membership::{Meta, Precedence, Record};
+use consort_proto::membership::{Meta, Precedence, Record, SharedMeta};
 use consort_proto::{
     Config, ConfigError, ElectionId, Fact, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
     Term, hash_pair,
@@ -383,13 +382,12 @@ impl World {
 
     /// What everybody says of itself, in order of id, to restore a list from.
     pub fn records(&self) -> Vec<Record> {
-        let meta = Arc::new(Meta::default());
         let record = |(index, host): (usize, &Host)| Record {
             id: id_of(index),
             precedence: Precedence::alive(host.node.membership().life(), Incarnation(0)),
             accuser: id_of(index),
             addr: addr_of(index),
-            meta: Arc::clone(&meta),
+            meta: SharedMeta::default(),
             coordinate: None,
             nap_ms: 0,
             current: true,

@@ -2,8 +2,7 @@
 
 use super::flaw::Flaw;
 use super::oracle::Watched;
-use alloc::sync::Arc;
-use consort_proto::membership::{Meta, Msg, Precedence, Record};
+use consort_proto::membership::{Meta, Msg, Precedence, Record, SharedMeta};
 use consort_proto::wire::{Datagram, Frame, Header};
 use consort_proto::{
     Command, Config, Destination, Event, Identity, Incarnation, Instant, Life, Node, NodeId,
@@ -110,7 +109,7 @@ pub(super) fn record(host: usize, life: u64) -> Record {
         precedence: Precedence::alive(Life(life), Incarnation(0)),
         accuser: id(host),
         addr: addr(host),
-        meta: Arc::new(Meta::default()),
+        meta: SharedMeta::default(),
         coordinate: None,
         nap_ms: 0,
         current: true,

@@ -362,7 +362,7 @@ impl Driver {
         }
         self.stored = (table.live_version(), tokio::time::Instant::now());
         let live = (0..table.live()).filter_map(|i| table.pingable(i));
-        let addrs = live.map(|m| m.addr).collect();
+        let addrs = live.map(|m| m.addr()).collect();
         if let Err(error) = builder::store_members(state, addrs).await {
             self.stats.store_errors += 1;
             tracing::warn!(%error, "the addresses of members could not be stored");

@@ -237,7 +237,7 @@ pub(crate) fn leader(
     let listed = own.table().get(claim.leader);
     let (name, addr) = match listed {
         _ if is_self => (own.meta().name.clone(), Some(own.addr())),
-        Some(member) => (member.meta.name.clone(), Some(member.addr)),
+        Some(member) => (member.meta.name.clone(), Some(member.addr())),
         None => (String::new(), None),
     };
     Some(Leader {

@@ -87,7 +87,10 @@ impl<'a> Env<'a> {
 
     /// A member as a candidate.
     pub(super) fn entry(&self, election: ElectionId, member: &Member) -> Option<Entry> {
-        let campaign = member.meta.campaign(election).filter(|_| member.current)?;
+        let campaign = member
+            .meta
+            .campaign(election)
+            .filter(|_| member.is_current())?;
         let half_life = self.half_life();
         (campaign.class != CLASS_NEVER).then(|| Entry {
             unhealth: (member.trouble(self.now, half_life) * 4.0).min(255.0) as u8,
@@ -193,7 +196,7 @@ impl<'a> Env<'a> {
         match (member.phase, listed.status) {
             (Phase::Down, crate::membership::Status::Left) => Fate::Gone,
             (Phase::Down, _) => Fate::Failed,
-            _ if member.current && member.meta.campaign(election).is_none() => Fate::Gone,
+            _ if member.is_current() && member.meta.campaign(election).is_none() => Fate::Gone,
             _ => Fate::Here,
         }
     }

@@ -4,6 +4,7 @@
 //! here, for the paper's figures; a simulated group has one clock. As in the paper's released code, time
 //! runs out only with those who themselves got no answer; others wait for their verdict (E19).
 
+use super::member::Member;
 use super::record::{Precedence, Status};
 use super::rumor::Urgency;
 use super::{Membership, MembershipCx, Timer};
@@ -58,11 +59,11 @@ impl Membership {
             return;
         };
         if claim > member.precedence {
-            let current = member.current;
+            let current = member.is_current();
             self.revive(cx, id, claim, None, None);
             // The attributes do not hang on a timestamp.
             if let Some(member) = self.table.touch(id) {
-                member.current = current;
+                member.set_current(current);
             }
         }
     }
@@ -79,7 +80,7 @@ impl Membership {
             return;
         };
         let known = member.precedence;
-        let deadline = member.suspicion.as_ref().map(|s| s.deadline);
+        let deadline = member.suspicion().map(|s| s.deadline);
         if claim > known {
             self.table.update(id, |m| m.precedence = claim);
             self.spread(cx.now, id, by, Urgency::Suspicion);
@@ -94,7 +95,7 @@ impl Membership {
             Some(Instant::MAX) if by == cx.me => cx.now + self.config.suspicion_min(self.size()),
             _ => return,
         };
-        if let Some(suspicion) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+        if let Some(suspicion) = self.table.touch(id).and_then(Member::suspicion_mut) {
             suspicion.deadline = deadline;
         }
         match deadline {

@@ -1,6 +1,7 @@
 //! Feedback for nodes that spatial probing neglects (Medley-F): an unlucky node says so and its
 //! neighbours favour it; a node now and then probes one it has not heard from for long.
 
+use super::member::Member;
 use super::msg::Msg;
 use super::{Membership, MembershipCx};
 use crate::id::NodeId;
@@ -72,9 +73,9 @@ impl Membership {
             return;
         }
         self.luck.last_report = Some(cx.now);
-        let neighbors: Vec<NodeId> = (0..self.table.live())
-            .filter_map(|at| self.table.pingable(at))
-            .filter(|m| m.neighbor)
+        let neighbors: Vec<NodeId> = self
+            .live_members()
+            .filter(|m| m.is_neighbor())
             .map(|m| m.id)
             .collect();
         for id in neighbors {
@@ -97,11 +98,11 @@ impl Membership {
             return None;
         }
         let patience = self.config.probe_period * self.config.passive_timeout_periods;
-        let silent: Vec<NodeId> = (0..self.table.live())
-            .filter_map(|at| self.table.pingable(at))
-            .filter(|m| cx.now.since(m.last_contact) > patience)
-            .map(|m| m.id)
-            .collect();
-        cx.rng.choose(&silent).copied()
+        // Every tenth tick looks at everybody: one comparison each, and no list of them.
+        let before = cx.now.as_micros().saturating_sub(micros(patience));
+        let silent = |m: &&Member| m.last_contact.as_micros() < before;
+        let count = self.live_members().filter(silent).count();
+        let chosen = cx.rng.below(count as u32) as usize;
+        self.live_members().filter(silent).nth(chosen).map(|m| m.id)
     }
 }

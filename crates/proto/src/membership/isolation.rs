@@ -2,8 +2,8 @@
 //! its verdicts to itself and waits, but not for ever.
 
 use super::event::{Arrival, Event};
+use super::member::{Member, Phase};
 use super::record::Status;
-use super::table::Phase;
 use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::protocol::Sender;
@@ -62,9 +62,9 @@ impl Membership {
             return;
         };
         let (was, told) = (member.phase, member.precedence.status == Status::Suspect);
-        let (life, by) = (member.precedence.life, member.accuser);
+        let (life, by) = (member.precedence.life, member.accuser());
         if was == Phase::Suspected && told {
-            if let Some(open) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+            if let Some(open) = self.table.touch(id).and_then(Member::suspicion_mut) {
                 open.restart(cx.now, deadline);
                 cx.set_timer(Timer::Suspicion(id), deadline);
             }

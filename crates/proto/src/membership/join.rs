@@ -1,17 +1,17 @@
 //! Coming and going: joins and their pages, comparison of member lists, goodbyes, healing.
 
 use super::event::Event;
+use super::member::Phase;
 use super::msg::{BUCKETS, Msg};
 use super::record::{Accusation, Precedence, Record, Status};
 use super::rumor::Urgency;
 use super::suspicion::log_periods;
-use super::table::{Phase, bucket_of, digest_key};
+use super::table::{bucket_of, digest_key};
 use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use crate::time::{Instant, micros};
 use crate::wire::frame_len;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
@@ -125,7 +125,10 @@ impl Membership {
     /// A member asks for more records. Others get one page only: an unproven address must not draw
     /// much more than it sends.
     pub(super) fn on_pull(&mut self, cx: &mut MembershipCx<'_>, from: Sender, after: NodeId) {
-        let proven = self.table.get(from.id).is_some_and(|m| m.addr == from.addr);
+        let proven = self
+            .table
+            .get(from.id)
+            .is_some_and(|m| m.addr() == from.addr);
         self.send_page(cx, from, Some(after), if proven { PAGES } else { 1 });
     }
 
@@ -283,12 +286,12 @@ impl Membership {
             .below((departed + seeds.len() + contacts.len()) as u32) as usize;
         if let Some(member) = self.table.departed(pick) {
             let (id, failed) = (member.id, member.precedence.status != Status::Left);
-            if failed && member.addr.port() != 0 {
+            if failed && member.addr().port() != 0 {
                 self.pursue(cx, id);
             }
             return;
         }
-        let known = |addr: SocketAddr| self.live_members().any(|m| m.addr == addr);
+        let known = |addr: SocketAddr| self.live_members().any(|m| m.addr() == addr);
         let addr = pick.checked_sub(departed).and_then(|n| {
             let late = n.checked_sub(seeds.len());
             seeds.get(n).or_else(|| contacts.get(late?)).copied()
@@ -380,7 +383,7 @@ impl Membership {
             precedence: self.own_precedence(),
             accuser: me,
             addr: self.addr,
-            meta: Arc::clone(&self.meta),
+            meta: self.meta.clone(),
             coordinate: self.coordinate,
             nap_ms: (micros(self.naps_until.since(now)) / 1000).min(u64::from(u32::MAX)) as u32,
             current: true,

@@ -2,13 +2,12 @@
 
 use super::event::{Arrival, Departure, Event};
 use super::join::JoinState;
-use super::record::{Accusation, Precedence, Record, Status};
+use super::member::Phase;
+use super::record::{Accusation, Precedence, Record, SharedMeta, Status};
 use super::rumor::Urgency;
-use super::table::Phase;
 use super::{Membership, MembershipCx};
 use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Fact, Sender};
-use alloc::sync::Arc;
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -23,7 +22,9 @@ impl Membership {
         }
         if let Some(member) = self.table.touch(from.id) {
             member.last_contact = cx.now;
-            member.coordinate = from.coordinate.or(member.coordinate);
+            if let Some(place) = from.coordinate {
+                member.locate(place);
+            }
         }
         self.bear_witness(cx, from.id, from.life);
         let silence = cx.now.since(self.last_heard);
@@ -50,7 +51,7 @@ impl Membership {
         };
         let known = member.precedence;
         let witnessed = self.anybody_clears() && known.status == Status::Alive;
-        if from.leaving || witnessed || known == claim && member.current {
+        if from.leaving || witnessed || known == claim && member.is_current() {
             return;
         }
         if known == claim && self.may_pursue(cx, from.id) {
@@ -105,7 +106,7 @@ impl Membership {
             Some(_) => {}
             None => {
                 if let Some(addr) = addr {
-                    let meta = Arc::default();
+                    let meta = SharedMeta::default();
                     let (coordinate, nap_ms, current) = (None, 0, false);
                     self.admit(
                         cx,
@@ -153,7 +154,7 @@ impl Membership {
                 }
                 Some(m)
                     if record.current
-                        && !m.current
+                        && !m.is_current()
                         && m.precedence.with(Status::Alive) == precedence =>
                 {
                     self.adopt(cx, record);
@@ -200,7 +201,7 @@ impl Membership {
         if let Some(member) = self.table.touch(id)
             && member.precedence == said
         {
-            member.naps_until = until;
+            member.nap_until(until, cx.now);
         }
     }
 
@@ -259,7 +260,7 @@ impl Membership {
             Some((known, Phase::Down)) => {
                 self.table.update(id, |m| {
                     m.raise(precedence);
-                    m.accuser = by;
+                    m.set_accuser(by);
                 });
                 if known.life != precedence.life || known.status == Status::Left {
                     self.note_departure(cx, id, by);
@@ -269,7 +270,7 @@ impl Membership {
                 // It died in a life this node never saw; the old one is gone in any case.
                 self.table.update(id, |m| {
                     m.raise(precedence);
-                    m.accuser = by;
+                    m.set_accuser(by);
                 });
                 self.note_departure(cx, id, by);
                 self.bury_as(cx, id, known.life, Departure::Failed, by);
@@ -296,7 +297,7 @@ impl Membership {
             Some((known, phase)) => {
                 self.table.update(id, |m| {
                     m.raise(precedence);
-                    m.accuser = id;
+                    m.set_accuser(id);
                 });
                 self.note_departure(cx, id, id);
                 if phase != Phase::Down {
@@ -358,7 +359,7 @@ impl Membership {
         id: NodeId,
         precedence: Precedence,
         addr: Option<SocketAddr>,
-        meta: Option<Arc<super::Meta>>,
+        meta: Option<SharedMeta>,
     ) {
         let Some(member) = self.table.get(id) else {
             return;
@@ -366,16 +367,20 @@ impl Membership {
         let (old, phase) = (member.precedence, member.phase);
         let restarted = precedence.life > old.life;
         let current = meta.is_some();
-        let changed = addr.is_some_and(|a| a != member.addr)
+        let changed = addr.is_some_and(|a| a != member.addr())
             || meta.as_ref().is_some_and(|m| *m != member.meta);
         self.forget_suspicion(cx, id);
         self.table.update(id, |m| {
             m.precedence = precedence;
-            m.accuser = id;
-            m.refutation_count += u32::from(!restarted && m.phase != Phase::Up);
+            m.set_accuser(id);
+            if !restarted && m.phase != Phase::Up {
+                m.note_refutation();
+            }
             m.phase = Phase::Up;
-            m.current = current;
-            m.addr = addr.unwrap_or(m.addr);
+            m.set_current(current);
+            if let Some(addr) = addr {
+                m.set_addr(addr);
+            }
             if let Some(meta) = meta {
                 m.meta = meta;
             }
@@ -428,9 +433,9 @@ impl Membership {
         let Some(member) = self.table.touch(id) else {
             return;
         };
-        let changed = member.addr != record.addr || member.meta != record.meta;
-        member.current = true;
-        member.addr = record.addr;
+        let changed = member.addr() != record.addr || member.meta != record.meta;
+        member.set_current(true);
+        member.set_addr(record.addr);
         member.meta = record.meta;
         if changed {
             cx.emit(Event::Updated { id });
@@ -527,7 +532,7 @@ impl Membership {
 /// The record of a departed node of which nothing else is known.
 fn unaddressed(id: NodeId, precedence: Precedence, accuser: NodeId) -> Record {
     let addr = SocketAddr::from(([0; 16], 0));
-    let meta = Arc::default();
+    let meta = SharedMeta::default();
     Record {
         id,
         precedence,

@@ -15,141 +15,59 @@ mod clearing;
 mod config;
 mod distance;
 mod event;
+mod face;
 mod feedback;
+mod gossip;
 mod isolation;
 mod join;
+mod member;
 mod merge;
 mod msg;
 mod probe;
+mod rare;
 mod record;
+mod rtt;
 mod rumor;
 mod select;
 mod suspicion;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tick;
 mod vicinity;
+mod view;
 
 pub use clearing::Clearing;
 pub use config::{Config, ProbeTimeout, SuspicionTimeout};
 pub use distance::{Coordinate, DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};
+pub use face::{Input, Stats, Timer};
 pub use feedback::ActiveFeedback;
 pub use join::JoinState;
+pub use member::{Member, Phase};
 pub use msg::{BUCKETS, Msg};
-pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, Status};
+pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, SharedMeta, Status};
+pub use rtt::Rtt;
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
 pub use suspicion::Case;
-pub use table::{Member, Phase, Rtt, Table};
+pub use table::Table;
 
 use crate::hash::hash_pair;
 use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Cx, Fact, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::{Instant, micros};
-use crate::wire::frame_len;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 use feedback::Luck;
 use join::Joining;
 use probe::Probes;
-use rumor::{RumorBuffer, Take, Urgency};
+use rumor::RumorBuffer;
 use select::{Selection, Selector};
-use serde::Serialize;
-use suspicion::log_periods;
-use table::digest_key;
 
 type MembershipCx<'a> = Cx<'a, Membership>;
-
-/// Orders to membership.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input {
-    /// The node starts.
-    Start,
-    /// Find a group through these addresses.
-    Join(Vec<SocketAddr>),
-    /// Take a stored list.
-    Restore(Vec<Record>),
-    /// Say goodbye.
-    Leave,
-    /// Another layer found records of a later life of this node, and took this one above it.
-    Outlive(Life),
-    /// Announce another name or other tags.
-    SetMeta(Meta),
-    /// Announce in which elections this node stands.
-    SetCampaigns(Vec<Campaign>),
-    /// A layer above doubts this member: probe it.
-    Probe(NodeId),
-    /// Announce another address.
-    SetAddr(SocketAddr),
-    /// How far members are.
-    SetProximity(Vec<Proximity>),
-    /// Announce where this node is.
-    SetPosition([f32; 3]),
-    /// Announce a silence.
-    Nap(Duration),
-}
-
-/// Deadlines of membership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// The next period.
-    Tick,
-    /// A probe's direct or final deadline.
-    Probe(u32),
-    /// A probe for another node.
-    Relay(u32),
-    /// A suspect's time is up.
-    Suspicion(NodeId),
-    /// Time to check a suspicion heard of.
-    Witness(NodeId),
-    /// Time to check a silent member near a suspect.
-    Sweep(NodeId),
-    /// Try the next seed.
-    Join,
-    /// Stop waiting for confirmations of the goodbye.
-    Leave,
-}
-
-/// Counts since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stats {
-    /// Regular probes sent.
-    pub probes: u64,
-    /// Probes that needed helpers.
-    pub probes_indirect: u64,
-    /// Probes that nobody answered.
-    pub probes_failed: u64,
-    /// Accusations this node made.
-    pub accusations: u64,
-    /// Accusations this node refuted.
-    pub refutations: u64,
-    /// Unasked-for pings to suspects and to nodes that do not know what is said of them.
-    pub pursuits: u64,
-    /// Times this process did not run for two periods.
-    pub pauses: u64,
-    /// Times this node heard nobody for so long that it kept its verdicts to itself.
-    pub isolations: u64,
-    /// Comparisons of member lists started.
-    pub syncs: u64,
-    /// Lives taken because another claim to this node's id was ahead.
-    pub life_repairs: u64,
-    /// Members ignored because the list is full.
-    pub members_dropped: u64,
-    /// Requests to probe refused because too many are under way.
-    pub relays_dropped: u64,
-    /// Seeds ignored because enough are known.
-    pub seeds_dropped: u64,
-    /// Naps longer than allowed, of this node or of others.
-    pub naps_refused: u64,
-    /// Records or settings with a name or tags that are not allowed.
-    pub meta_refused: u64,
-    /// Accusations of nodes that this one does not know.
-    pub accusations_unknown: u64,
-}
 
 /// The membership protocol of one node.
 #[derive(Clone, Debug)]
@@ -159,7 +77,7 @@ pub struct Membership {
     life: Life,
     incarnation: Incarnation,
     addr: SocketAddr,
-    meta: Arc<Meta>,
+    meta: SharedMeta,
     table: Table,
     rumors: RumorBuffer,
     probes: Probes,
@@ -212,7 +130,7 @@ impl Membership {
             life,
             incarnation: Incarnation(0),
             addr,
-            meta: Arc::new(meta),
+            meta: meta.into(),
             table: Table::default(),
             rumors: RumorBuffer::default(),
             probes: Probes::default(),
@@ -230,100 +148,6 @@ impl Membership {
             repairs: [None; 3],
             stats: Stats::default(),
         }
-    }
-
-    /// The other members.
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
-    /// The life this node is in.
-    pub fn life(&self) -> Life {
-        self.life
-    }
-
-    /// How often it had to raise its claim in this life.
-    pub fn incarnation(&self) -> Incarnation {
-        self.incarnation
-    }
-
-    /// Where this node says it listens.
-    pub fn addr(&self) -> SocketAddr {
-        self.addr
-    }
-
-    /// What this node says of itself.
-    pub fn meta(&self) -> &Arc<Meta> {
-        &self.meta
-    }
-
-    /// Where this node stands with its group.
-    pub fn join_state(&self) -> JoinState {
-        self.joining.state
-    }
-
-    /// How this node itself does: 0 is well, up to [`Config::health_max`].
-    pub fn health(&self) -> u8 {
-        self.health
-    }
-
-    /// Counts since start.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
-    /// How healthy a member was of late, in percent: 100 without a suspicion, 50 with one a moment ago.
-    /// Suspicions fade with [`Config::trouble_periods`].
-    pub fn health_percent(&self, member: &Member, now: Instant) -> u8 {
-        let half_life = self.config.probe_period * self.config.trouble_periods;
-        libm::roundf(100.0 / (1.0 + member.trouble(now, half_life))) as u8
-    }
-
-    /// Most ticks between two regular probes of a member that stays, under the plan in force (I6).
-    /// `None` when the policy gives no such bound or does not know the member yet.
-    pub fn probe_gap_bound(&self, id: NodeId) -> Option<u64> {
-        self.selector.gap_bound(id)
-    }
-
-    /// Settings.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The least time a suspect has to defend itself, in a group of this size: nobody is declared
-    /// down sooner after its last answer.
-    pub fn suspicion_min(&self) -> Duration {
-        self.config.suspicion_min(self.size())
-    }
-
-    /// Until when this node takes part in its group without hearing from anybody: half of the time that
-    /// passes at least before others declare it down. Alone it is its whole group. After a longer silence
-    /// it takes as long to be sure of having heard what it missed: the first datagram may be old news.
-    pub fn in_touch_until(&self, now: Instant) -> Instant {
-        let span = self.suspicion_min() / 2;
-        if now < self.missing_until {
-            return Instant::ZERO;
-        }
-        if self.table.live() == 0 {
-            return now + span;
-        }
-        self.last_heard + span
-    }
-
-    /// The plan in force: members with the life they are planned in, and how many of the sum of all
-    /// probes each gets; 0 where draws are independent. Empty while nothing is planned.
-    pub fn probe_plan(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {
-        self.selector.plan_entries()
-    }
-
-    /// Whom the regular probe under way is about.
-    pub fn probing(&self) -> Option<NodeId> {
-        self.probes.regular()
-    }
-
-    /// Digest of the list, this node included; equal lists have equal digests.
-    pub fn digest(&self, me: NodeId) -> u32 {
-        (self.table.digest() ^ digest_key(me, self.life, self.incarnation)) as u32
     }
 
     /// Whether every datagram should say that this node is leaving.
@@ -357,195 +181,8 @@ impl Membership {
         if meta.check(usize::from(self.config.meta_max)).is_err() {
             self.stats.meta_refused += 1;
         } else if *self.meta != meta {
-            self.meta = Arc::new(meta);
+            self.meta = meta.into();
             self.announce(cx);
-        }
-    }
-
-    fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
-        self.set_next_tick(cx);
-        self.table.expire(cx.now);
-        match self.joining.state {
-            JoinState::Left => return,
-            JoinState::Leaving => return self.say_goodbye(cx),
-            JoinState::Joined if self.table.live() == 0 => {
-                // Alone again: look for the group as at the start.
-                self.join(cx, Vec::new());
-            }
-            _ => {}
-        }
-        self.check_isolation(cx);
-        self.check_luck(cx);
-        self.probe_regular(cx, self.tick_due);
-        for at in 0..self.pursued.len() {
-            self.pursue(cx, self.pursued[at]);
-        }
-        self.heal(cx);
-    }
-
-    fn set_next_tick(&mut self, cx: &mut MembershipCx<'_>) {
-        let period = micros(self.period());
-        let spread = period / 1000 * u64::from(self.config.probe_jitter_per_mille);
-        let us = period - spread + cx.rng.below64(2 * spread + 1);
-        let from = if self.tick_due > cx.now {
-            cx.now
-        } else {
-            self.tick_due
-        };
-        self.tick_due = (from + Duration::from_micros(us)).max(cx.now);
-        cx.set_timer(Timer::Tick, self.tick_due);
-    }
-
-    /// When the period is overdue by more than two, the process did not run: what was not answered
-    /// meanwhile proves nothing.
-    fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
-        // Every input comes by here: the common case is one comparison.
-        if cx.now <= self.tick_due || cx.now.since(self.tick_due) <= self.config.probe_period * 2 {
-            return false;
-        }
-        let paused = cx.now.since(self.tick_due);
-        self.stats.pauses += 1;
-        self.drop_probes(cx);
-        self.postpone_suspicions(cx, paused);
-        self.raise_health(2);
-        self.tick_due = cx.now;
-        self.set_next_tick(cx);
-        true
-    }
-
-    /// The same, where no datagram says that somebody is there: a suspicion whose time is over before the next
-    /// tick must not become a verdict of a node that heard nobody (I13).
-    fn wake(&mut self, cx: &mut MembershipCx<'_>) {
-        if self.notice_pause(cx) {
-            self.check_isolation(cx);
-        }
-    }
-
-    /// Appends rumors for `to` to a datagram that has `room` bytes left.
-    pub(crate) fn piggyback(
-        &mut self,
-        me: NodeId,
-        now: Instant,
-        to: Option<NodeId>,
-        mut room: usize,
-        mut push: impl FnMut(Msg),
-    ) {
-        let mut told = None;
-        if let Some(member) = to.and_then(|id| self.table.get(id))
-            && member.precedence.status != Status::Alive
-        {
-            // The recipient learns what is said of it, so that it can answer for itself.
-            let msg = Msg::Accusation(member.accusation());
-            let len = frame_len(&msg);
-            if len <= room {
-                room -= len;
-                told = to;
-                push(msg);
-            }
-        }
-        if self.rumors.len() > 0 {
-            self.offer_rumors(me, now, told, &mut room, &mut push);
-        }
-        if !self.news.is_empty() {
-            self.offer_news(now, to, room, push);
-        }
-    }
-
-    fn offer_rumors(
-        &mut self,
-        me: NodeId,
-        now: Instant,
-        told: Option<NodeId>,
-        room: &mut usize,
-        push: &mut impl FnMut(Msg),
-    ) {
-        let limit = self.config.rumor_factor * log_periods(self.size());
-        let most = usize::from(self.config.rumors_max);
-        let own = self.own_record(me, now);
-        let own_accusation = self.own_accusation(me);
-        let table = &self.table;
-        let mut misfits = 0;
-        self.rumors.offer(most, limit, |rumor| {
-            if told == Some(rumor.subject) {
-                return Take::No;
-            }
-            let msg = if rumor.subject == me && own.precedence.status == Status::Alive {
-                Msg::Record(own.clone())
-            } else if rumor.subject == me {
-                Msg::Accusation(own_accusation)
-            } else {
-                match table.get(rumor.subject) {
-                    None => return Take::Gone,
-                    Some(m) if m.precedence.status == Status::Alive => Msg::Record(m.record(now)),
-                    Some(m) => Msg::Accusation(Accusation {
-                        accuser: rumor.accuser,
-                        ..m.accusation()
-                    }),
-                }
-            };
-            let len = frame_len(&msg);
-            if len > *room {
-                misfits += 1;
-                return if misfits > 4 { Take::Full } else { Take::No };
-            }
-            *room -= len;
-            push(msg);
-            Take::Yes
-        });
-    }
-}
-
-impl Membership {
-    /// Starts to pass on news about `subject`.
-    fn spread(&mut self, now: Instant, subject: NodeId, accuser: NodeId, urgency: Urgency) {
-        let max = self.rumors_max();
-        self.rumors.replace(subject, accuser, urgency, max);
-        if self.config.rumor_ring > 0 {
-            self.news.retain(|n| n.1 != subject);
-            self.news.push_back((now, subject));
-            if self.news.len() > usize::from(self.config.rumor_ring) {
-                self.news.pop_front();
-            }
-        }
-    }
-
-    /// Long links are rare under spatial probing: they carry what is recent, told before or not (E16).
-    fn offer_news(
-        &mut self,
-        now: Instant,
-        to: Option<NodeId>,
-        mut room: usize,
-        mut push: impl FnMut(Msg),
-    ) {
-        let lasting = 2 * self.config.rumor_factor * log_periods(self.size());
-        let span = self.config.probe_period * lasting;
-        while self
-            .news
-            .front()
-            .is_some_and(|&(at, _)| now.since(at) > span)
-        {
-            self.news.pop_front();
-        }
-        let far = to
-            .and_then(|id| self.table.get(id))
-            .is_some_and(|m| self.selector.is_far(m.distance));
-        if !far {
-            return;
-        }
-        for &(_, subject) in self.news.iter().rev() {
-            let Some(member) = self.table.get(subject) else {
-                continue;
-            };
-            let msg = match member.precedence.status {
-                Status::Alive => Msg::Record(member.record(now)),
-                _ => Msg::Accusation(member.accusation()),
-            };
-            let len = frame_len(&msg);
-            if len > room {
-                break;
-            }
-            room -= len;
-            push(msg);
         }
     }
 }
@@ -662,7 +299,7 @@ impl Protocol for Membership {
                         && distance.is_finite()
                     {
                         member.distance = distance.max(0.0);
-                        member.neighbor = neighbor;
+                        member.set_neighbor(neighbor);
                     }
                 }
                 self.selector.replan();

@@ -1,9 +1,9 @@
 //! Probing: ping a member, ask helpers when it is silent, accuse it when they are too.
 
 use super::config::ProbeTimeout;
+use super::member::{Member, Phase};
 use super::msg::Msg;
 use super::record::{Precedence, Status};
-use super::table::{Member, Phase};
 use super::{Membership, MembershipCx, Timer};
 use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Sender, To};
@@ -121,7 +121,7 @@ impl Membership {
         let Some(member) = self.table.get(target) else {
             return;
         };
-        let (precedence, want_record) = (member.precedence, !member.current);
+        let (precedence, want_record) = (member.precedence, !member.is_current());
         let timeout = self.direct_timeout(member.rtt.srtt_us, member.rtt.var_us);
         let seq = self.probes.next_seq();
         self.probes.own.push(Probe {
@@ -185,7 +185,11 @@ impl Membership {
         probe.stage = Stage::Indirect;
         let (seq, target, end) = (probe.seq, probe.target, probe.end);
         cx.set_timer(Timer::Probe(seq), end);
-        let Some((life, addr)) = self.table.get(target).map(|m| (m.precedence.life, m.addr)) else {
+        let Some((life, addr)) = self
+            .table
+            .get(target)
+            .map(|m| (m.precedence.life, m.addr()))
+        else {
             return;
         };
         let k = usize::from(self.config.probe_helpers);
@@ -359,7 +363,7 @@ impl Membership {
         }
         // The asker's address may be stale, or this node's: take that of the later life.
         let addr = match self.table.get(target) {
-            Some(m) if m.precedence.life >= life => m.addr,
+            Some(m) if m.precedence.life >= life => m.addr(),
             _ => addr,
         };
         let seq = self.probes.next_seq();
@@ -416,15 +420,9 @@ impl Membership {
 
     /// Whether an unasked-for message to `id` is due; counts as sent.
     pub(super) fn may_pursue(&mut self, cx: &MembershipCx<'_>, id: NodeId) -> bool {
-        let period = self.config.probe_period;
-        let Some(member) = self.table.touch(id) else {
-            return false;
-        };
-        let due = cx.now >= member.pursue_after;
-        if due {
-            member.pursue_after = cx.now + period;
-        }
-        due
+        let next = cx.now + self.config.probe_period;
+        let member = self.table.touch(id);
+        member.is_some_and(|m| m.pursue(cx.now, next))
     }
 
     /// Drops every probe under way without a verdict.

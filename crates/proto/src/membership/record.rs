@@ -7,7 +7,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use serde::{Deserialize, Serialize};
+use core::ops::Deref;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What the group holds a member to be. The order is the rank of a claim: at one life and
 /// incarnation the later variant wins.
@@ -86,6 +87,49 @@ pub struct Campaign {
     pub settled: bool,
 }
 
+/// A [`Meta`] that many may hold. One that says nothing takes no memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedMeta(Option<Arc<Meta>>);
+
+static NOTHING_SAID: Meta = Meta {
+    name: String::new(),
+    tags: BTreeMap::new(),
+    observer: false,
+    campaigns: Vec::new(),
+};
+
+impl From<Meta> for SharedMeta {
+    fn from(meta: Meta) -> SharedMeta {
+        SharedMeta((meta != NOTHING_SAID).then(|| Arc::new(meta)))
+    }
+}
+
+impl From<SharedMeta> for Arc<Meta> {
+    fn from(meta: SharedMeta) -> Arc<Meta> {
+        meta.0.unwrap_or_default()
+    }
+}
+
+impl Deref for SharedMeta {
+    type Target = Meta;
+
+    fn deref(&self) -> &Meta {
+        self.0.as_deref().unwrap_or(&NOTHING_SAID)
+    }
+}
+
+impl Serialize for SharedMeta {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Meta::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SharedMeta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SharedMeta, D::Error> {
+        Meta::deserialize(deserializer).map(SharedMeta::from)
+    }
+}
+
 /// Encoded size of a [`Campaign`], at most.
 const CAMPAIGN_LEN: usize = 12;
 
@@ -158,7 +202,7 @@ pub struct Record {
     /// Where it listens.
     pub addr: SocketAddr,
     /// What it says of itself.
-    pub meta: Arc<Meta>,
+    pub meta: SharedMeta,
     /// Where it is, as far as the teller knows.
     pub coordinate: Option<Coordinate>,
     /// How long it will be silent from now on, in milliseconds; 0 when it is awake.
@@ -213,6 +257,20 @@ mod tests {
         };
         assert!(Precedence::alive(Life(2), Incarnation(0)) > old);
         assert!(old.with(Status::Suspect) < old.with(Status::Dead));
+    }
+
+    #[test]
+    fn a_meta_that_says_nothing_takes_no_memory_and_reads_like_any() {
+        assert_eq!(SharedMeta::from(Meta::default()), SharedMeta(None));
+        assert_eq!(*SharedMeta::default(), Meta::default());
+        let named = SharedMeta::from(Meta::named("robot-7"));
+        assert_eq!(named.name, "robot-7");
+        assert_eq!(size_of::<SharedMeta>(), size_of::<usize>());
+        for meta in [SharedMeta::default(), named] {
+            let bytes = postcard::to_allocvec(&meta).unwrap();
+            assert_eq!(bytes, postcard::to_allocvec(&*meta).unwrap());
+            assert_eq!(postcard::from_bytes::<SharedMeta>(&bytes), Ok(meta));
+        }
     }
 
     #[test]

@@ -2,13 +2,12 @@
 
 use super::config::SuspicionTimeout;
 use super::event::{Departure, Event};
+use super::member::{Member, Phase};
 use super::record::{Precedence, Status};
 use super::rumor::Urgency;
-use super::table::Phase;
 use super::{Config, Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::time::{Instant, micros};
-use alloc::boxed::Box;
 use core::time::Duration;
 
 /// Accusers remembered of one suspect.
@@ -96,7 +95,7 @@ impl Config {
 impl Membership {
     /// The case against a member, while it is suspected.
     pub fn case(&self, id: NodeId) -> Option<Case<'_>> {
-        let open = self.table.get(id)?.suspicion.as_ref()?;
+        let open = self.table.get(id)?.suspicion()?;
         Some(Case {
             since: open.since,
             deadline: open.deadline,
@@ -138,16 +137,16 @@ impl Membership {
         let deadline = now + self.config.suspicion_span(n, 0);
         let half_life = self.config.probe_period * self.config.trouble_periods;
         let life = self.table.update(id, |m| {
-            m.accuser = by;
+            m.set_accuser(by);
             m.phase = Phase::Suspected;
             m.note_suspicion(now, half_life);
-            m.suspicion = Some(Box::new(Suspicion {
+            m.set_suspicion(Suspicion {
                 since: now,
                 deadline,
                 verdict: false,
                 accusers: [by; ACCUSERS],
                 count: 1,
-            }));
+            });
             m.precedence.life
         });
         if let Some(life) = life {
@@ -172,7 +171,7 @@ impl Membership {
         if self.anybody_clears() {
             return self.note_accusation(cx, id, precedence, by);
         }
-        if precedence > member.precedence || member.suspicion.is_none() {
+        if precedence > member.precedence || member.suspicion().is_none() {
             self.table.update(id, |m| m.raise(precedence));
             self.open_suspicion(cx, id, by);
             self.spread(now, id, by, Urgency::Suspicion);
@@ -182,7 +181,7 @@ impl Membership {
             return;
         }
         let most = self.config.suspicion_confirmations;
-        let Some(suspicion) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) else {
+        let Some(suspicion) = self.table.touch(id).and_then(Member::suspicion_mut) else {
             return;
         };
         if suspicion.confirm(by, most) {
@@ -209,21 +208,21 @@ impl Membership {
         let mut news = false;
         let deadline = self.table.update(id, |m| {
             m.raise(precedence);
-            m.accuser = by;
+            m.set_accuser(by);
             news = m.phase == Phase::Up;
             m.phase = Phase::Suspected;
-            let deadline = match &m.suspicion {
+            let deadline = match m.suspicion() {
                 Some(open) => open.deadline.min(now + grace),
                 None => now + grace,
             };
-            let since = m.suspicion.as_ref().map_or(now, |s| s.since);
-            m.suspicion = Some(Box::new(Suspicion {
+            let since = m.suspicion().map_or(now, |s| s.since);
+            m.set_suspicion(Suspicion {
                 since,
                 deadline,
                 verdict: true,
                 accusers: [by; ACCUSERS],
                 count: 1,
-            }));
+            });
             deadline
         });
         let Some(deadline) = deadline else { return };
@@ -248,17 +247,17 @@ impl Membership {
         let Some(member) = self.table.get(id) else {
             return;
         };
-        let Some(suspicion) = &member.suspicion else {
+        let Some(suspicion) = member.suspicion() else {
             return;
         };
         if suspicion.deadline > cx.now {
             // It was pushed back by a pause.
             return;
         }
-        let by = member.accuser;
+        let by = member.accuser();
         match self.isolation_hold() {
             Some(hold) if cx.now < hold => {
-                if let Some(open) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+                if let Some(open) = self.table.touch(id).and_then(Member::suspicion_mut) {
                     open.deadline = hold;
                 }
                 cx.set_timer(Timer::Suspicion(id), hold);
@@ -304,12 +303,7 @@ impl Membership {
 
     /// Ends a suspicion, however it ended.
     pub(super) fn forget_suspicion(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
-        if self
-            .table
-            .touch(id)
-            .and_then(|m| m.suspicion.take())
-            .is_some()
-        {
+        if self.table.touch(id).is_some_and(Member::end_suspicion) {
             cx.cancel_timer(Timer::Suspicion(id));
             cx.cancel_timer(Timer::Witness(id));
         }
@@ -330,11 +324,11 @@ impl Membership {
             let Some((id, true)) = self
                 .table
                 .pingable(at)
-                .map(|m| (m.id, m.suspicion.is_some()))
+                .map(|m| (m.id, m.suspicion().is_some()))
             else {
                 continue;
             };
-            if let Some(s) = self.table.touch(id).and_then(|m| m.suspicion.as_mut()) {
+            if let Some(s) = self.table.touch(id).and_then(Member::suspicion_mut) {
                 s.deadline = s.deadline + by;
                 s.since = s.since + by;
                 cx.set_timer(Timer::Suspicion(id), s.deadline);

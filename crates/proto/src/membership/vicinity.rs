@@ -2,7 +2,7 @@
 //! neighbourhood of a suspect, which may have failed with it.
 
 use super::distance::{Coordinate, DistanceSource};
-use super::table::{Member, Phase};
+use super::member::{Member, Phase};
 use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::time::micros;
@@ -25,7 +25,7 @@ impl Membership {
         };
         let median_us = member.rtt.sample(rtt_us);
         if self.config.distance_source == DistanceSource::Coordinate
-            && let (Some(own), Some(other)) = (&mut self.coordinate, member.coordinate)
+            && let (Some(own), Some(other)) = (&mut self.coordinate, member.coordinate())
         {
             own.learn(&other, median_us as f32 / 1000.0, cx.rng);
         }
@@ -48,27 +48,27 @@ impl Membership {
             return false;
         };
         if self.config.distance_source == DistanceSource::Given {
-            return member.neighbor;
+            return member.is_neighbor();
         }
         let nearer = |m: &&Member| m.distance < member.distance;
         self.live_members().filter(nearer).count() < NEIGHBORS
     }
 
     pub(super) fn live_members(&self) -> impl Iterator<Item = &Member> {
-        (0..self.table.live()).filter_map(|at| self.table.pingable(at))
+        self.table.iter_live()
     }
 
     /// Whether this node checks a suspicion of `id`: it is among the nearest to it, or, where nobody
     /// knows who is, it is drawn so that on average as many check.
     pub(super) fn is_witness(&self, cx: &mut MembershipCx<'_>, id: NodeId) -> bool {
         let wanted = usize::from(self.config.witnesses);
-        let suspect = self.table.get(id).and_then(|m| m.coordinate);
+        let suspect = self.table.get(id).and_then(|m| m.coordinate());
         if let Some((own, suspect)) = self.coordinate.zip(suspect) {
             let mine = own.distance(&suspect);
             let nearer = |m: &&Member| {
                 m.id != id
                     && m.phase == Phase::Up
-                    && m.coordinate.is_some_and(|c| c.distance(&suspect) < mine)
+                    && m.coordinate().is_some_and(|c| c.distance(&suspect) < mine)
             };
             return self.live_members().filter(nearer).count() < wanted;
         }
@@ -80,7 +80,7 @@ impl Membership {
     /// are probed too. Their failure sweeps on, so that detection runs from the edge of the area.
     pub(super) fn sweep_around(&mut self, cx: &mut MembershipCx<'_>, suspect: NodeId) {
         let wanted = usize::from(self.config.sweep);
-        let Some(center) = self.table.get(suspect).and_then(|m| m.coordinate) else {
+        let Some(center) = self.table.get(suspect).and_then(|m| m.coordinate()) else {
             return;
         };
         if wanted == 0 {
@@ -91,7 +91,7 @@ impl Membership {
             .live_members()
             .filter(|m| m.phase == Phase::Up && m.id != suspect)
             .filter(|m| cx.now.since(m.last_contact) > quiet)
-            .filter_map(|m| Some((m.coordinate?.distance(&center), m.id)))
+            .filter_map(|m| Some((m.coordinate()?.distance(&center), m.id)))
             .collect();
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         for (_, id) in near.into_iter().take(wanted) {
@@ -106,7 +106,7 @@ fn distance(source: DistanceSource, own: Option<Coordinate>, member: &Member) ->
         let us = member.rtt.srtt_us;
         (us > 0).then_some(us as f32 / 1000.0)
     };
-    let predicted = || Some(own?.distance(&member.coordinate?));
+    let predicted = || Some(own?.distance(&member.coordinate()?));
     match source {
         DistanceSource::Given => Some(member.distance),
         DistanceSource::Latency => measured(),

@@ -5,7 +5,7 @@ use super::Bound;
 use super::event::Source;
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Most nodes outside of the member list of which the life is kept.
@@ -22,10 +22,47 @@ pub(super) enum Presence {
     Stranger,
 }
 
+/// A node. Every member has one, whether locks are used or not, so it is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Peer {
-    pub(super) life: Life,
-    pub(super) presence: Presence,
+struct Peer {
+    id: NodeId,
+    life: Life,
+    /// Since when it is gone, or one of the times below, which nothing happens at.
+    gone: Instant,
+}
+
+const HERE: Instant = Instant::MAX;
+const SUSPECTED: Instant = Instant::from_micros(u64::MAX - 1);
+const STRANGER: Instant = Instant::from_micros(u64::MAX - 2);
+
+impl Peer {
+    fn new(id: NodeId, life: Life, presence: Presence) -> Peer {
+        let mut peer = Peer {
+            id,
+            life,
+            gone: HERE,
+        };
+        peer.set(presence);
+        peer
+    }
+
+    fn presence(&self) -> Presence {
+        match self.gone {
+            HERE => Presence::Here,
+            SUSPECTED => Presence::Suspected,
+            STRANGER => Presence::Stranger,
+            since => Presence::Gone(since),
+        }
+    }
+
+    fn set(&mut self, presence: Presence) {
+        self.gone = match presence {
+            Presence::Here => HERE,
+            Presence::Suspected => SUSPECTED,
+            Presence::Stranger => STRANGER,
+            Presence::Gone(since) => since.min(Instant::from_micros(u64::MAX - 3)),
+        };
+    }
 }
 
 /// How a life compares with what was known.
@@ -41,51 +78,62 @@ pub(super) enum Learned {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Census {
-    peers: BTreeMap<NodeId, Peer>,
+    /// In order of id.
+    peers: Vec<Peer>,
     strangers: usize,
     /// How many are in the window, and until when that is so.
     window: Option<(u32, Instant)>,
 }
 
 impl Census {
+    fn find(&self, id: NodeId) -> Result<usize, usize> {
+        self.peers.binary_search_by_key(&id, |p| p.id)
+    }
+
+    fn get(&self, id: NodeId) -> Option<&Peer> {
+        self.find(id).ok().map(|at| &self.peers[at])
+    }
+
+    fn insert(&mut self, at: usize, peer: Peer) {
+        let len = self.peers.len();
+        if len == self.peers.capacity() {
+            // Doubling would leave half of it empty.
+            self.peers.reserve_exact(len / 8 + 8);
+        }
+        self.peers.insert(at, peer);
+    }
+
     pub(super) fn life(&self, id: NodeId) -> Option<Life> {
-        self.peers.get(&id).map(|p| p.life)
+        self.get(id).map(|p| p.life)
     }
 
     /// Members that are here or suspected.
     pub(super) fn present(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let here = |p: &Peer| matches!(p.presence, Presence::Here | Presence::Suspected);
-        self.peers
-            .iter()
-            .filter(move |(_, p)| here(p))
-            .map(|(id, _)| *id)
+        let here = |p: &&Peer| matches!(p.presence(), Presence::Here | Presence::Suspected);
+        self.peers.iter().filter(here).map(|p| p.id)
     }
 
     pub(super) fn is_listed(&self, id: NodeId) -> bool {
-        self.peers
-            .get(&id)
-            .is_some_and(|p| p.presence != Presence::Stranger)
+        self.get(id)
+            .is_some_and(|p| p.presence() != Presence::Stranger)
     }
 
     pub(super) fn is_here(&self, id: NodeId) -> bool {
-        self.peers
-            .get(&id)
-            .is_some_and(|p| p.presence == Presence::Here)
+        self.get(id).is_some_and(|p| p.presence() == Presence::Here)
     }
 
     /// Compares a life that a message names, and keeps it if it is newer.
     pub(super) fn learn(&mut self, id: NodeId, life: Life) -> Learned {
-        match self.peers.get_mut(&id) {
-            Some(peer) if peer.life == life => Learned::Same,
-            Some(peer) if peer.life > life => Learned::Older,
-            Some(peer) => {
-                peer.life = life;
+        match self.find(id) {
+            Ok(at) if self.peers[at].life == life => Learned::Same,
+            Ok(at) if self.peers[at].life > life => Learned::Older,
+            Ok(at) => {
+                self.peers[at].life = life;
                 Learned::Newer
             }
-            None if self.strangers >= STRANGERS_MAX => Learned::Refused,
-            None => {
-                let presence = Presence::Stranger;
-                self.peers.insert(id, Peer { life, presence });
+            Err(_) if self.strangers >= STRANGERS_MAX => Learned::Refused,
+            Err(at) => {
+                self.insert(at, Peer::new(id, life, Presence::Stranger));
                 self.strangers += 1;
                 Learned::Newer
             }
@@ -94,28 +142,29 @@ impl Census {
 
     /// Takes what membership says of a node in a life that is known by now.
     pub(super) fn note(&mut self, id: NodeId, life: Life, presence: Presence) {
-        let Some(peer) = self.peers.get_mut(&id).filter(|p| p.life == life) else {
+        let Ok(at) = self.find(id) else { return };
+        let peer = &mut self.peers[at];
+        if peer.life != life {
             return;
-        };
-        if peer.presence == Presence::Stranger {
+        }
+        if peer.presence() == Presence::Stranger {
             self.strangers -= 1;
         }
-        peer.presence = presence;
+        peer.set(presence);
         self.window = None;
     }
 
     /// Makes room for a member that membership lists.
     pub(super) fn admit(&mut self, id: NodeId, life: Life) {
-        self.peers.entry(id).or_insert(Peer {
-            life,
-            presence: Presence::Here,
-        });
+        if let Err(at) = self.find(id) {
+            self.insert(at, Peer::new(id, life, Presence::Here));
+        }
     }
 
     /// Forgets nodes that are gone for `keep`, and all strangers when there are too many.
     pub(super) fn tidy(&mut self, now: Instant, keep: Duration) {
         let full = self.strangers >= STRANGERS_MAX;
-        self.peers.retain(|_, p| match p.presence {
+        self.peers.retain(|p| match p.presence() {
             Presence::Gone(since) => since + keep > now,
             Presence::Stranger => !full,
             _ => true,
@@ -133,8 +182,8 @@ impl Census {
             return count;
         }
         let (mut count, mut until) = (1, Instant::MAX);
-        for peer in self.peers.values() {
-            match peer.presence {
+        for peer in &self.peers {
+            match peer.presence() {
                 Presence::Here | Presence::Suspected => count += 1,
                 Presence::Gone(since) if since + span > now => {
                     count += 1;
@@ -174,5 +223,43 @@ impl Bound {
             Bound::Voters(voters) => voters.contains(&id),
             Bound::Observed | Bound::Floor(_) => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_takes_24_bytes_and_gives_back_what_was_said_of_it() {
+        assert_eq!(size_of::<Peer>(), 24);
+        for presence in [
+            Presence::Here,
+            Presence::Suspected,
+            Presence::Stranger,
+            Presence::Gone(Instant::ZERO),
+            Presence::Gone(Instant::from_micros(7)),
+        ] {
+            let peer = Peer::new(NodeId(1), Life(2), presence);
+            assert_eq!(peer.presence(), presence);
+        }
+        let gone = Peer::new(NodeId(1), Life(2), Presence::Gone(Instant::MAX));
+        assert!(matches!(gone.presence(), Presence::Gone(_)));
+    }
+
+    #[test]
+    fn nodes_are_found_whatever_the_order_they_came_in() {
+        let mut census = Census::default();
+        for id in [5, 1, 9, 3, 7] {
+            census.admit(NodeId(id), Life(id));
+        }
+        assert_eq!(census.learn(NodeId(4), Life(1)), Learned::Newer);
+        census.note(NodeId(7), Life(7), Presence::Gone(Instant::ZERO));
+        let present: Vec<u64> = census.present().map(|id| id.0).collect();
+        assert_eq!(present, [1, 3, 5, 9]);
+        assert_eq!(census.life(NodeId(7)), Some(Life(7)));
+        assert!(census.is_listed(NodeId(7)) && !census.is_listed(NodeId(4)));
+        census.tidy(Instant::from_micros(9), Duration::from_micros(8));
+        assert_eq!(census.life(NodeId(7)), None);
     }
 }

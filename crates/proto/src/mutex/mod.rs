@@ -96,7 +96,7 @@ impl Peers for () {
 
 impl Peers for membership::Membership {
     fn addr(&self, id: NodeId) -> Option<SocketAddr> {
-        self.table().get(id).map(|m| m.addr)
+        self.table().get(id).map(|m| m.addr())
     }
 
     fn distance(&self, id: NodeId) -> f32 {

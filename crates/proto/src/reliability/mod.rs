@@ -121,6 +121,8 @@ pub struct Ledger {
     /// How often members are probed, and how long a suspect has: both are time scales of membership.
     period: Duration,
     patience: Duration,
+    /// What somebody who was always there could have been observed for.
+    exposure_max_ms: u64,
     subjects: Vec<Subject>,
     pending: Vec<Pending>,
     /// When verdicts came, as far as it matters.
@@ -148,11 +150,13 @@ impl Ledger {
         patience: Duration,
         now: Instant,
     ) -> Ledger {
+        let half_life_ms = config.half_life.as_millis() as f64;
         Ledger {
             config,
             me,
             period,
             patience,
+            exposure_max_ms: (half_life_ms / core::f64::consts::LN_2) as u64,
             subjects: Vec::new(),
             pending: Vec::new(),
             verdicts: Vec::new(),
@@ -205,8 +209,8 @@ impl Ledger {
             }
             Evidence::Left(id, life) => {
                 self.settle(now, members);
-                if let Some(subject) = self.find_mut(id) {
-                    subject.last = Some((life, now, false));
+                if let Ok(at) = self.position(id) {
+                    self.subjects[at].last = Some((life, now, false));
                 }
             }
         }
@@ -235,11 +239,12 @@ impl Ledger {
             self.rank_self();
             return;
         }
-        let most = self.exposure_max_ms();
+        let most = self.exposure_max_ms;
         let half_life = self.config.half_life;
-        let Some(subject) = self.subject(now, report.id) else {
+        let Some(at) = self.subject(now, report.id) else {
             return;
         };
+        let subject = &mut self.subjects[at];
         subject.fade(now, half_life);
         let exposure_ms = report.exposure_ms.min(most);
         let said = Tally {
@@ -249,7 +254,7 @@ impl Ledger {
             reporter,
         };
         subject.tally = subject.tally.max(said);
-        self.rank(report.id);
+        self.rank(at);
     }
 
     /// Takes what this node knew in an earlier life.
@@ -308,12 +313,14 @@ impl Ledger {
         })
     }
 
+    /// Where a node is in the list, new or not.
     /// Forgets a node that membership has forgotten, but not what it did: only when there is no room.
-    fn subject(&mut self, now: Instant, id: NodeId) -> Option<&mut Subject> {
+    fn subject(&mut self, now: Instant, id: NodeId) -> Option<usize> {
         if id == self.me {
             return None;
         }
-        if self.find(id).is_none() {
+        let found = self.position(id);
+        if found.is_err() {
             if self.subjects.len() >= usize::from(self.config.subjects_max) {
                 let gone = self.subjects.iter().enumerate();
                 let gone = gone.filter(|(_, s)| !s.last.is_some_and(|l| l.2));
@@ -330,27 +337,32 @@ impl Ledger {
                 bucket: self.bucket_of(self.rate(0, 0)),
                 ranked_ms: 0,
             };
+            let len = self.subjects.len();
+            if len == self.subjects.capacity() {
+                // Doubling would leave half of it empty.
+                self.subjects.reserve_exact(len / 8 + 8);
+            }
             self.subjects.insert(at, subject);
+            return Some(at);
         }
-        self.find_mut(id)
+        found.ok()
+    }
+
+    fn position(&self, id: NodeId) -> Result<usize, usize> {
+        self.subjects.binary_search_by_key(&id, |s| s.id)
     }
 
     fn find(&self, id: NodeId) -> Option<&Subject> {
-        let at = self.subjects.binary_search_by_key(&id, |s| s.id).ok()?;
-        Some(&self.subjects[at])
-    }
-
-    fn find_mut(&mut self, id: NodeId) -> Option<&mut Subject> {
-        let at = self.subjects.binary_search_by_key(&id, |s| s.id).ok()?;
-        Some(&mut self.subjects[at])
+        self.position(id).ok().map(|at| &self.subjects[at])
     }
 
     fn heard(&mut self, now: Instant, id: NodeId, life: Life) {
-        let (half_life, most) = (self.config.half_life, self.exposure_max_ms());
+        let (half_life, most) = (self.config.half_life, self.exposure_max_ms);
         let (deaf_until, me) = (self.deaf_until, self.me);
-        let Some(subject) = self.subject(now, id) else {
+        let Some(place) = self.subject(now, id) else {
             return;
         };
+        let subject = &mut self.subjects[place];
         subject.fade(now, half_life);
         match subject.last {
             Some((held, ..)) if life < held => return,
@@ -358,15 +370,16 @@ impl Ledger {
                 // The same process, and nobody said that it was gone: it ran all the time since, however
                 // long ago that was. In a large group members seldom hear from each other. What is left
                 // of a millisecond counts next time.
-                let whole = Duration::from_millis(now.since(at).as_millis() as u64);
                 if at >= deaf_until {
-                    subject.observe(whole, most, me);
-                    subject.last = Some((life, at + whole, true));
+                    let ms = now.as_micros().saturating_sub(at.as_micros()) / 1000;
+                    subject.observe(ms, most, me);
+                    let until = Instant::from_micros(at.as_micros() + ms * 1000);
+                    subject.last = Some((life, until, true));
                 } else {
                     subject.last = Some((life, now, true));
                 }
                 if subject.tally.exposure_ms > subject.ranked_ms + subject.ranked_ms / 16 + 1000 {
-                    self.rank(id);
+                    self.rank(place);
                 }
                 return;
             }
@@ -381,22 +394,23 @@ impl Ledger {
             _ => {}
         }
         subject.last = Some((life, now, true));
-        self.rank(id);
+        self.rank(place);
     }
 
     fn accused(&mut self, now: Instant, id: NodeId, counted: Counted) {
-        let most = self.exposure_max_ms();
+        let most = self.exposure_max_ms;
         let (half_life, me) = (self.config.half_life, self.me);
-        let Some(subject) = self.subject(now, id) else {
+        let Some(place) = self.subject(now, id) else {
             return;
         };
+        let subject = &mut self.subjects[place];
         if counted <= subject.tally.counted || subject.last.is_some_and(|l| counted.life < l.0) {
             return;
         }
         if let Some((_, at, true)) = subject.last {
             subject.fade(now, half_life);
             // It ran for some of the time since: half of it, by the best guess.
-            subject.observe(now.since(at) / 2, most, me);
+            subject.observe((now.since(at) / 2).as_millis() as u64, most, me);
         }
         subject.last = Some((counted.life, now, false));
         let waits = self
@@ -415,9 +429,10 @@ impl Ledger {
 
     fn refuted(&mut self, now: Instant, id: NodeId) {
         let (half_life, me, patience) = (self.config.half_life, self.me, self.patience);
-        let Some(subject) = self.find_mut(id) else {
+        let Ok(place) = self.position(id) else {
             return;
         };
+        let subject = &mut self.subjects[place];
         let recent = |at: Instant| now.since(at) < patience;
         if subject.refuted_at.is_some_and(recent) {
             return;
@@ -426,7 +441,7 @@ impl Ledger {
         subject.fade(now, half_life);
         subject.tally.failures += ONE / 4;
         subject.tally.reporter = me;
-        self.rank(id);
+        self.rank(place);
     }
 
     /// So many verdicts within a suspicion timeout are no failures of their own.
@@ -457,18 +472,14 @@ impl Ledger {
             }
             self.pending.remove(at);
             let (half_life, me) = (self.config.half_life, self.me);
-            if let Some(subject) = self.find_mut(verdict.id) {
+            if let Ok(place) = self.position(verdict.id) {
+                let subject = &mut self.subjects[place];
                 subject.fade(now, half_life);
                 subject.fail(verdict.counted, me);
-                self.rank(verdict.id);
+                self.rank(place);
             }
         }
         self.verdicts.retain(|&v| now.since(v) < patience * 4);
-    }
-
-    /// What somebody who was always there could have been observed for.
-    fn exposure_max_ms(&self) -> u64 {
-        (self.config.half_life.as_millis() as f64 / core::f64::consts::LN_2) as u64
     }
 
     /// Failures per millisecond: with the prior, so that nobody is perfect after an hour.
@@ -498,8 +509,10 @@ impl Ledger {
     }
 
     fn bucket_of(&self, rate: f64) -> u8 {
-        let level = 4.0 + libm::floor(libm::log2(rate * WEEK_MS));
-        level.clamp(0.0, f64::from(BUCKETS - 1)) as u8
+        let per_week = rate * WEEK_MS;
+        // The exponent of a positive number is its logarithm rounded down, at no cost.
+        let log = (per_week.to_bits() >> 52) as i64 - 1023;
+        (4 + log).clamp(0, i64::from(BUCKETS - 1)) as u8
     }
 
     /// The rank of one that was ranked `held`, by its rate now.
@@ -519,17 +532,14 @@ impl Ledger {
         };
     }
 
-    /// Moves a node to the rank of its rate, if that is clearly another.
-    fn rank(&mut self, id: NodeId) {
-        let Some(subject) = self.find(id) else {
-            return;
-        };
+    /// Moves the node at `place` to the rank of its rate, if that is clearly another.
+    fn rank(&mut self, place: usize) {
+        let subject = &self.subjects[place];
         let rate = self.rate(subject.tally.failures, subject.tally.exposure_ms);
         let moved = self.moved(subject.bucket, rate);
-        if let Some(subject) = self.find_mut(id) {
-            subject.bucket = moved;
-            subject.ranked_ms = subject.tally.exposure_ms;
-        }
+        let subject = &mut self.subjects[place];
+        subject.bucket = moved;
+        subject.ranked_ms = subject.tally.exposure_ms;
     }
 }
 
@@ -547,8 +557,7 @@ impl Subject {
     }
 
     /// It was seen to run for a while more.
-    fn observe(&mut self, span: Duration, most_ms: u64, me: NodeId) {
-        let ms = span.as_millis() as u64;
+    fn observe(&mut self, ms: u64, most_ms: u64, me: NodeId) {
         self.tally.exposure_ms = (self.tally.exposure_ms + ms).min(most_ms);
         self.tally.reporter = me;
     }

@@ -320,7 +320,7 @@ fn nobody_testifies_about_itself_or_about_lives_to_come() {
     l.import(at(10), NodeId(3), &ahead, Life(9));
     assert_eq!(l.reports(at(10)), before, "R4");
     l.import(at(10), NodeId(3), &report, Life(9));
-    let most = l.exposure_max_ms();
+    let most = l.exposure_max_ms;
     assert_eq!(l.report(at(10), NodeId(2)).unwrap().exposure_ms, most);
 }
 
@@ -381,10 +381,9 @@ mod node {
     use crate::config::Config as NodeConfig;
     use crate::election::{Candidacy, Criterion, Order, Policy, Ranking};
     use crate::id::ElectionId;
-    use crate::membership::{Meta, Precedence, Record};
+    use crate::membership::{Meta, Precedence, Record, SharedMeta};
     use crate::node::{Identity, Node};
     use crate::wire::{Datagram, Frame, Header};
-    use alloc::sync::Arc;
     use core::net::SocketAddr;
 
     const E: ElectionId = ElectionId(5);
@@ -406,7 +405,7 @@ mod node {
             precedence: Precedence::alive(Life(3), Incarnation(0)),
             accuser: NodeId(id),
             addr: addr(id),
-            meta: Arc::default(),
+            meta: SharedMeta::default(),
             coordinate: None,
             nap_ms: 0,
             current: true,

@@ -87,7 +87,7 @@ impl Recorder {
             Health::Own => self.own[self.pair(subject, observer)],
             Health::Heard => {
                 let table = world.host(observer).node().membership().table();
-                table.get(id_of(subject)).map_or(0, |m| m.suspicion_count)
+                table.get(id_of(subject)).map_or(0, |m| m.suspicion_count())
             }
         }
     }

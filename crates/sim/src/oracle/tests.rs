@@ -7,7 +7,6 @@ use crate::net::Conditions;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
 use crate::world::{Start, WorldConfig, id_of};
-use alloc::sync::Arc;
 use consort_proto::membership::{
     self, Arrival, Departure, DistanceSource, Msg, Precedence, ProbeFloor, Proximity, Record,
     SuspicionTimeout, TargetPolicy,
@@ -67,7 +66,7 @@ fn record(id: NodeId, life: Life, incarnation: u32) -> Msg {
         precedence: Precedence::alive(life, Incarnation(incarnation)),
         accuser: id,
         addr: crate::world::addr_of(0),
-        meta: Arc::default(),
+        meta: Default::default(),
         coordinate: None,
         nap_ms: 0,
         current: true,

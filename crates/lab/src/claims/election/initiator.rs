@@ -9,7 +9,7 @@ use crate::sample::Values;
 use consort_proto::churn::hedge;
 use consort_proto::election::{Entry, Msg, Order, Policy, Query, Quorum, Ranking, Response, Score};
 use consort_proto::membership::{
-    self, Accusation, Campaign, Meta, Phase, Precedence, Record, Status,
+    self, Accusation, Campaign, Meta, Phase, Precedence, Record, SharedMeta, Status,
 };
 use consort_proto::wire::{Datagram, Frame, Header};
 use consort_proto::{
@@ -100,7 +100,7 @@ impl Bench {
             centrality: 0,
             settled: true,
         };
-        let meta = alloc::sync::Arc::new(Meta {
+        let meta = SharedMeta::from(Meta {
             campaigns: vec![campaign],
             ..Meta::default()
         });

@@ -1,6 +1,7 @@
 //! Answering initiators.
 
 use super::*;
+use crate::membership::Departure;
 
 fn query(term: u64, held: Option<Claim>) -> Query {
     Query {
@@ -129,6 +130,34 @@ fn a_restarted_or_resigned_leader_is_no_leader() {
             .any(|e| matches!(e, Effect::SetTimer(t, _) if t.kind == TimerKind::Start));
         assert!(armed);
     }
+}
+
+#[test]
+fn many_members_that_go_at_once_are_one_vacancy_and_one_election() {
+    let mut bench = Bench::new(1, 24, 1);
+    bench.msg(2, Msg::Claim(E, claim(1, 2, 1, 9)));
+    let gone = 5..=20;
+    // The list has lost them all before the first change is told.
+    for id in gone.clone() {
+        bench.fail(id);
+    }
+    let (mut vacancies, mut starts) = (0, 0);
+    for id in gone {
+        let down = membership::Event::Down {
+            id: NodeId(id),
+            life: LIFE,
+            why: Departure::Failed,
+            by: NodeId(2),
+        };
+        let effects = bench.step(|e, cx, view| e.on_input(cx, view, Input::Member(down)));
+        vacancies += events(&effects).len();
+        let started = effects
+            .iter()
+            .filter(|e| matches!(e, Effect::SetTimer(t, _) if t.kind == TimerKind::Start));
+        starts += started.count();
+        assert_eq!(sends(&effects), []);
+    }
+    assert_eq!((vacancies, starts), (1, 1));
 }
 
 #[test]

@@ -265,13 +265,13 @@ fn a_leader_that_becomes_comparable_without_an_event_is_looked_at_again() {
         ..Policy::default()
     };
     let mut bench = Bench::with(best[0], 3, Quorum::Deterministic { c: 1 }, policy);
-    bench.m.pretend(NodeId(best[1]), |m| m.current = false);
+    bench.m.pretend(NodeId(best[1]), |m| m.set_current(false));
     let objects = |effects: &Effects| {
         let object = |e: &EffectOf<Election>| matches!(e, Effect::SetTimer(t, _) if t.kind == TimerKind::Object);
         effects.iter().any(object)
     };
     let effects = bench.msg(best[1], Msg::Claim(E, claim(1, best[1], 1, best[1])));
     assert!(!objects(&effects));
-    bench.m.pretend(NodeId(best[1]), |m| m.current = true);
+    bench.m.pretend(NodeId(best[1]), |m| m.set_current(true));
     assert!(objects(&bench.timer(TimerKind::Look)));
 }

@@ -10,11 +10,10 @@ mod ranking;
 
 use super::*;
 use crate::id::{Incarnation, Life};
-use crate::membership::{Meta, Phase, Precedence, Record, Status};
+use crate::membership::{Meta, Phase, Precedence, Record, SharedMeta, Status};
 use crate::protocol::{Effect, EffectOf, Fact, To};
 use crate::reliability::{self, Ledger};
 use alloc::collections::BTreeSet;
-use alloc::sync::Arc;
 use alloc::vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -43,8 +42,8 @@ fn campaign() -> Campaign {
     }
 }
 
-fn meta(campaigns: &[Campaign]) -> Arc<Meta> {
-    Arc::new(Meta {
+fn meta(campaigns: &[Campaign]) -> SharedMeta {
+    SharedMeta::from(Meta {
         campaigns: campaigns.to_vec(),
         ..Meta::default()
     })

@@ -3,14 +3,17 @@
 //! Every policy works on the same plan: live members in order of id with their distance, share and
 //! count. Comings and goings are merged into the plan at the next tick.
 
+mod helpers;
 mod pick;
 mod shares;
 
-use super::table::{Member, Phase, Table};
+use super::member::Phase;
+use super::table::Table;
 use crate::id::{Life, NodeId};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use pick::Progress;
 use shares::{bounded_counts, literal_counts, median, migrate, shares};
 
 /// How the member to probe is chosen each period.
@@ -64,19 +67,12 @@ pub(crate) struct Selection {
 /// A change of a distance smaller than this share of it does not change the plan.
 const HYSTERESIS: f32 = 0.15;
 
-/// One member in the plan.
+/// One member in the plan. What only some policies need of it is in [`pick::State`].
 #[derive(Clone, Debug)]
 struct Entry {
     id: NodeId,
     life: Life,
     distance: f32,
-    /// Share with boosts.
-    share: f64,
-    /// Balls in a full bag; pace of the stride.
-    count: u64,
-    /// Balls left in the bag; virtual time of the stride.
-    due: u64,
-    salt: u32,
     /// Not probed yet.
     fresh: bool,
 }
@@ -86,6 +82,8 @@ struct Entry {
 pub(crate) struct Selector {
     selection: Selection,
     entries: Vec<Entry>,
+    /// Shares with boosts; kept only where boosts stay in them.
+    shares: Vec<f64>,
     /// The table's live set that the plan is made for.
     planned: Option<u64>,
     /// Ticks until distances are looked at again.
@@ -105,6 +103,7 @@ impl Selector {
         Selector {
             selection,
             entries: Vec::new(),
+            shares: Vec::new(),
             planned: None,
             replan_in: 0,
             state: pick::State::default(),
@@ -146,13 +145,10 @@ impl Selector {
     pub(crate) fn boost(&mut self, id: NodeId, until: Instant, rng: &mut Rng) {
         if self.selection.boosts_stay {
             if let Ok(at) = self.entries.binary_search_by_key(&id, |e| e.id) {
-                let mut shares: Vec<f64> = self.entries.iter().map(|e| e.share).collect();
+                let mut shares = core::mem::take(&mut self.shares);
                 migrate(&mut shares, at);
-                for (entry, share) in self.entries.iter_mut().zip(shares) {
-                    entry.share = share;
-                }
-                self.recount();
-                self.settle(rng);
+                let progress = self.progress();
+                self.recount(shares, progress, rng);
             }
             return;
         }
@@ -172,68 +168,99 @@ impl Selector {
     /// Largest gap between two regular probes of a static member, in ticks (I6).
     pub(crate) fn gap_bound(&self, id: NodeId) -> Option<u64> {
         let at = self.entries.binary_search_by_key(&id, |e| e.id).ok()?;
-        let (count, k) = (self.entries[at].count, self.entries.len() as u64);
-        let sum: u64 = self.entries.iter().map(|e| e.count).sum();
+        let (count, k) = (self.state.count(at), self.entries.len() as u64);
+        let sum: u64 = (0..self.entries.len()).map(|at| self.state.count(at)).sum();
         match self.selection.policy {
             TargetPolicy::Iid => None,
             TargetPolicy::BagPass => Some(sum + k - 1),
             TargetPolicy::BagRandom => Some(2 * (sum - 1) + 1),
+            TargetPolicy::Stride if count == 0 => None,
             TargetPolicy::Stride => Some((5 * sum).div_ceil(3 * count) + k),
         }
     }
 
     /// Members of the plan in order of id, with their lives and counts.
     pub(crate) fn plan_entries(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {
-        self.entries.iter().map(|e| (e.id, e.life, e.count))
+        let entries = self.entries.iter().enumerate();
+        entries.map(|(at, e)| (e.id, e.life, self.state.count(at)))
     }
 
-    /// Merges the live members into the plan and computes shares and counts anew.
+    /// Brings the plan up to date; computes shares and counts anew if anything has changed.
     fn plan(&mut self, table: &Table, now: Instant, rng: &mut Rng) {
-        let old = core::mem::take(&mut self.entries);
-        let mut old = old.into_iter().peekable();
-        let mut kept_shares = true;
-        for member in table.iter().filter(|m| m.phase != Phase::Down) {
-            while old.next_if(|e| e.id < member.id).is_some() {
-                kept_shares = false;
-            }
-            let (life, distance) = (member.precedence.life, member.distance);
-            match old.next_if(|e| e.id == member.id && e.life == life) {
-                Some(entry) => {
-                    let moved = (distance - entry.distance).abs() > HYSTERESIS * entry.distance;
-                    let distance = if moved { distance } else { entry.distance };
-                    kept_shares &= !moved;
-                    self.entries.push(Entry { distance, ..entry });
-                }
-                None => {
-                    kept_shares = false;
-                    let _ = old.next_if(|e| e.id == member.id);
-                    self.entries.push(Entry {
-                        id: member.id,
-                        life,
-                        distance,
-                        share: 0.0,
-                        count: 0,
-                        due: 0,
-                        salt: rng.bits32(),
-                        fresh: true,
-                    });
-                }
-            }
-        }
-        kept_shares &= old.next().is_none();
+        let mut progress = None;
+        let mut changed = if self.planned == Some(table.live_version()) {
+            self.look(table)
+        } else {
+            let mut carried = self.progress();
+            let changed = self.merge(table, &mut carried, rng);
+            progress = Some(carried);
+            changed
+        };
         let (expired, live) = (self.boosts.len(), self.boosts.iter().any(|b| b.1 > now));
         self.boosts.retain(|b| b.1 > now);
-        kept_shares &= expired == self.boosts.len() && !live;
-        if !kept_shares {
-            self.share_out();
-            self.recount();
-            self.settle(rng);
+        changed |= expired != self.boosts.len() || live;
+        if changed {
+            let shares = self.share_out();
+            let progress = progress.unwrap_or_else(|| self.progress());
+            self.recount(shares, progress, rng);
         }
         self.planned = Some(table.live_version());
         self.replan_in = (self.entries.len() as u32).max(32);
     }
 
-    fn share_out(&mut self) {
+    /// Takes the distances of members that are all in the plan already.
+    fn look(&mut self, table: &Table) -> bool {
+        let live = table.iter().filter(|m| m.phase != Phase::Down);
+        let mut moved = false;
+        for (entry, member) in self.entries.iter_mut().zip(live) {
+            debug_assert_eq!(entry.id, member.id, "nobody came or went");
+            moved |= entry.look(member.distance);
+        }
+        moved
+    }
+
+    /// Merges the live members into the plan. `progress` is that of the entries before, and after.
+    fn merge(&mut self, table: &Table, progress: &mut Vec<Progress>, rng: &mut Rng) -> bool {
+        let empty = Vec::with_capacity(table.live());
+        let old = core::mem::replace(&mut self.entries, empty);
+        let old_progress = core::mem::take(progress);
+        let keeps_progress = !self.draws_by_share();
+        if keeps_progress {
+            progress.reserve_exact(table.live());
+        }
+        let (mut at, mut changed) = (0, false);
+        for member in table.iter().filter(|m| m.phase != Phase::Down) {
+            while old.get(at).is_some_and(|e| e.id < member.id) {
+                (at, changed) = (at + 1, true);
+            }
+            let (life, distance) = (member.precedence.life, member.distance);
+            let known = old.get(at).filter(|e| e.id == member.id);
+            if let Some(entry) = known.filter(|e| e.life == life) {
+                let mut entry = entry.clone();
+                changed |= entry.look(distance);
+                self.entries.push(entry);
+                progress.extend(old_progress.get(at));
+            } else {
+                changed = true;
+                self.entries.push(Entry {
+                    id: member.id,
+                    life,
+                    distance,
+                    fresh: true,
+                });
+                // Drawn whatever the policy, so that what follows does not depend on it.
+                let salt = rng.bits32();
+                if keeps_progress {
+                    progress.push(Progress::new(salt));
+                }
+            }
+            at += usize::from(known.is_some());
+        }
+        changed || at < old.len()
+    }
+
+    /// Shares by distance and boosts.
+    fn share_out(&mut self) -> Vec<f64> {
         let mut distances: Vec<f32> = self.entries.iter().map(|e| e.distance).collect();
         let mut shares = shares(&distances, self.selection.exponent);
         // In order of share, so that the result does not depend on the order of the reports.
@@ -246,114 +273,49 @@ impl Selector {
         for at in boosted {
             migrate(&mut shares, at);
         }
-        for (entry, share) in self.entries.iter_mut().zip(shares) {
-            entry.share = share;
-        }
         self.median = median(&mut distances).unwrap_or(0.0);
+        shares
+    }
+
+    /// Whether shares are all that the policy needs.
+    fn draws_by_share(&self) -> bool {
+        self.selection.policy == TargetPolicy::Iid && self.selection.floor == ProbeFloor::Off
     }
 
     /// Counts that follow from the shares; what is under way is carried over by the policy.
-    fn recount(&mut self) {
-        if self.selection.policy == TargetPolicy::Iid && self.selection.floor == ProbeFloor::Off {
-            // Shares are all that independent draws need.
-            self.state.sum_up(self.entries.iter().map(|e| e.share));
-            return;
+    fn recount(&mut self, shares: Vec<f64>, progress: Vec<Progress>, rng: &mut Rng) {
+        if self.draws_by_share() {
+            self.state.sum_up(shares.iter().copied());
+        } else {
+            let counts = match self.selection.floor {
+                ProbeFloor::Off => literal_counts(&shares),
+                ProbeFloor::Auto => {
+                    let distances: Vec<f32> = self.entries.iter().map(|e| e.distance).collect();
+                    bounded_counts(&shares, &distances)
+                }
+            };
+            self.state
+                .prepare(self.selection, &self.entries, progress, counts, rng);
         }
-        let shares: Vec<f64> = self.entries.iter().map(|e| e.share).collect();
-        let counts = match self.selection.floor {
-            ProbeFloor::Off => literal_counts(&shares),
-            ProbeFloor::Auto => {
-                let distances: Vec<f32> = self.entries.iter().map(|e| e.distance).collect();
-                bounded_counts(&shares, &distances)
-            }
-        };
-        self.state
-            .prepare(self.selection, &mut self.entries, &counts);
+        if self.selection.boosts_stay {
+            self.shares = shares;
+        }
     }
 
-    /// Up to `k` different members that are up, other than `target`, to probe it from elsewhere.
-    pub(crate) fn helpers(
-        &self,
-        table: &Table,
-        rng: &mut Rng,
-        target: NodeId,
-        k: usize,
-    ) -> Vec<NodeId> {
-        let candidates: Vec<&Member> = (0..table.live())
-            .filter_map(|at| table.pingable(at))
-            .filter(|m| m.phase == Phase::Up && m.id != target)
-            .collect();
-        let target = table.get(target);
-        let mixed = self.selection.helpers == HelperPolicy::Mixed;
-        let by_weight = if mixed { k.saturating_sub(1) } else { k };
-        let mut chosen = Vec::with_capacity(k);
-        if self.selection.exponent == 0.0 {
-            choose_uniform(&candidates, rng, k, &mut chosen);
-            return chosen;
-        }
-        let distances: Vec<f32> = candidates
-            .iter()
-            .map(|m| m.distance + via(m, target.filter(|_| mixed)))
-            .collect();
-        let mut weights = shares(&distances, self.selection.exponent);
-        for _ in 0..by_weight.min(candidates.len()) {
-            let total: f64 = weights.iter().sum();
-            let mut left = rng.unit() * total;
-            let hit = weights.iter().position(|&w| {
-                left -= w;
-                w > 0.0 && left < 0.0
-            });
-            let Some(at) = hit else { break };
-            chosen.push(candidates[at].id);
-            weights[at] = 0.0;
-        }
-        if mixed {
-            let zone = |m: &Member| m.meta.tags.get("zone").cloned();
-            let home = target.and_then(zone);
-            let elsewhere: Vec<&Member> = candidates
-                .iter()
-                .copied()
-                .filter(|m| zone(m) != home)
-                .collect();
-            if home.is_some() && chosen.len() < k {
-                choose_uniform(&elsewhere, rng, chosen.len() + 1, &mut chosen);
-            }
-        }
-        choose_uniform(&candidates, rng, k, &mut chosen);
-        chosen
+    /// How far the policy is with each entry; empty where it has no memory.
+    fn progress(&self) -> Vec<Progress> {
+        self.state.progress(self.selection.policy)
     }
 }
 
-/// The rest of the way over `helper` to `target`, as far as coordinates tell.
-fn via(helper: &Member, target: Option<&Member>) -> f32 {
-    match target
-        .and_then(|t| t.coordinate.as_ref())
-        .zip(helper.coordinate.as_ref())
-    {
-        Some((to, from)) => from.distance(to),
-        None => 0.0,
-    }
-}
-
-/// Adds uniformly chosen candidates until `chosen` has `k`.
-fn choose_uniform(candidates: &[&Member], rng: &mut Rng, k: usize, chosen: &mut Vec<NodeId>) {
-    let n = candidates.len();
-    // Random tries find them fast; a scan from a random start finishes the job.
-    for _ in 0..4 * k {
-        if chosen.len() >= k.min(n) {
-            return;
+impl Entry {
+    /// Takes a distance; says whether it differs enough to matter.
+    fn look(&mut self, distance: f32) -> bool {
+        let moved = (distance - self.distance).abs() > HYSTERESIS * self.distance;
+        if moved {
+            self.distance = distance;
         }
-        let id = candidates[rng.below(n as u32) as usize].id;
-        if !chosen.contains(&id) {
-            chosen.push(id);
-        }
-    }
-    let start = rng.below(n as u32) as usize;
-    for offset in 0..n {
-        let id = candidates[(start + offset) % n].id;
-        if chosen.len() < k && !chosen.contains(&id) {
-            chosen.push(id);
-        }
+        moved
     }
 }
 

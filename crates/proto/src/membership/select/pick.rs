@@ -13,17 +13,41 @@ const STRIDE: u64 = 1 << 40;
 /// Virtual time, salt against ties, position in the plan; the earliest first.
 type Queue = BinaryHeap<Reverse<(u64, u32, u32)>>;
 
-/// What a policy remembers besides the plan.
+/// How far a policy is with one member, while the plan changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Balls in a full bag; pace of the stride. 0 when it is new.
+    count: u64,
+    /// Balls left in the bag; virtual time of the stride.
+    due: u64,
+    salt: u32,
+}
+
+impl Progress {
+    /// Of a member that is new.
+    pub(super) fn new(salt: u32) -> Progress {
+        Progress {
+            salt,
+            ..Progress::default()
+        }
+    }
+}
+
+/// What a policy remembers besides the plan: nothing that the others need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// Iid: running sums of the shares.
+    /// By entry: balls in a full bag; pace of the stride. Empty where shares are all that counts.
+    counts: Vec<u64>,
+    /// Iid: running sums of the weights.
     sums: Vec<f64>,
+    /// Bags: balls left, by entry.
+    left: Vec<u64>,
+    /// Bags: the plan's counts for the next super-round.
+    next_counts: Vec<u64>,
     /// BagPass: the members still to be probed in this pass, the next one last.
     pub(super) pass: Vec<NodeId>,
     /// BagPass: passes completed in this super-round.
     passes: u64,
-    /// Bags: the plan's counts are for the next super-round.
-    next_counts: Vec<u64>,
     /// Stride: members by virtual time; those never probed wait apart.
     heap: Queue,
     newcomers: Queue,
@@ -34,88 +58,133 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The count of an entry; 0 where there are none.
+    pub(super) fn count(&self, at: usize) -> u64 {
+        self.counts.get(at).copied().unwrap_or(0)
+    }
+
     /// Takes new weights of independent draws.
-    pub(super) fn sum_up(&mut self, weights: impl Iterator<Item = f64>) {
+    pub(super) fn sum_up(&mut self, weights: impl ExactSizeIterator<Item = f64>) {
         let mut sum = 0.0;
         self.sums.clear();
+        self.sums.reserve_exact(weights.len());
         self.sums.extend(weights.map(|weight| {
             sum += weight;
             sum
         }));
     }
 
-    /// Takes new counts for `entries`.
-    pub(super) fn prepare(&mut self, selection: Selection, entries: &mut [Entry], counts: &[u64]) {
+    /// How far the policy is with each entry.
+    pub(super) fn progress(&self, policy: TargetPolicy) -> Vec<Progress> {
+        let of = |(at, &count): (usize, &u64)| Progress {
+            count,
+            due: self.left.get(at).copied().unwrap_or(0),
+            salt: 0,
+        };
+        let mut progress: Vec<Progress> = self.counts.iter().enumerate().map(of).collect();
+        if policy == TargetPolicy::Stride {
+            for &Reverse((due, salt, at)) in self.heap.iter().chain(&self.newcomers) {
+                let progress = &mut progress[at as usize];
+                (progress.due, progress.salt) = (due, salt);
+            }
+        }
+        progress
+    }
+
+    /// Takes new counts for `entries`, of which `progress` was made.
+    pub(super) fn prepare(
+        &mut self,
+        selection: Selection,
+        entries: &[Entry],
+        mut progress: Vec<Progress>,
+        counts: Vec<u64>,
+        rng: &mut Rng,
+    ) {
         match selection.policy {
             TargetPolicy::Iid => {
-                for (entry, &count) in entries.iter_mut().zip(counts) {
-                    entry.count = count;
-                }
                 self.sum_up(counts.iter().map(|&c| c as f64));
+                self.counts = counts;
             }
             TargetPolicy::BagPass | TargetPolicy::BagRandom => {
                 // A change of distance waits for the next super-round; only newcomers enter now.
-                self.next_counts.clear();
-                self.next_counts.extend_from_slice(counts);
-                let most = entries.iter().map(|e| e.due).max().unwrap_or(0);
-                let left: u64 = entries.iter().map(|e| e.due).sum();
-                let full: u64 = entries.iter().map(|e| e.count).sum();
-                for (entry, &count) in entries.iter_mut().zip(counts) {
-                    if entry.count > 0 || !entry.fresh {
-                        continue;
-                    }
-                    entry.count = count;
-                    if left == 0 {
-                        // The bag is empty: the next super-round starts with it.
-                        continue;
-                    }
-                    entry.due = if selection.policy == TargetPolicy::BagPass {
-                        // E21: in at the next pass, with what it would have left by now.
-                        count.saturating_sub(self.passes).clamp(1, most.max(1))
-                    } else {
-                        let share = u128::from(count) * u128::from(left) / u128::from(full.max(1));
-                        (share as u64).max(1)
-                    };
-                }
+                self.enter_bag(selection.policy, entries, &mut progress, &counts);
+                self.counts = progress.iter().map(|p| p.count).collect();
+                self.left = progress.iter().map(|p| p.due).collect();
+                self.next_counts = counts;
             }
             TargetPolicy::Stride => {
-                let origin = self.served;
-                for (entry, &count) in entries.iter_mut().zip(counts) {
-                    if entry.count > 0 {
-                        // Progress made under the old count is kept.
-                        let ahead = u128::from(entry.due.saturating_sub(origin));
-                        let ahead = ahead * u128::from(entry.count) / u128::from(count);
-                        entry.due = ahead as u64;
-                    }
-                    entry.count = count;
-                }
-                self.served = 0;
+                self.keep_pace(entries, &mut progress, &counts, rng);
+                self.counts = counts;
             }
         }
+    }
+
+    fn enter_bag(
+        &self,
+        policy: TargetPolicy,
+        entries: &[Entry],
+        progress: &mut [Progress],
+        counts: &[u64],
+    ) {
+        let most = progress.iter().map(|p| p.due).max().unwrap_or(0);
+        let left: u64 = progress.iter().map(|p| p.due).sum();
+        let full: u64 = progress.iter().map(|p| p.count).sum();
+        for ((entry, progress), &count) in entries.iter().zip(progress).zip(counts) {
+            if progress.count > 0 || !entry.fresh {
+                continue;
+            }
+            progress.count = count;
+            if left == 0 {
+                // The bag is empty: the next super-round starts with it.
+                continue;
+            }
+            progress.due = if policy == TargetPolicy::BagPass {
+                // E21: in at the next pass, with what it would have left by now.
+                count.saturating_sub(self.passes).clamp(1, most.max(1))
+            } else {
+                let share = u128::from(count) * u128::from(left) / u128::from(full.max(1));
+                (share as u64).max(1)
+            };
+        }
+    }
+
+    /// Places newcomers, and moves the others so that progress made under the old count is kept.
+    fn keep_pace(
+        &mut self,
+        entries: &[Entry],
+        progress: &mut [Progress],
+        counts: &[u64],
+        rng: &mut Rng,
+    ) {
+        let origin = core::mem::take(&mut self.served);
+        for ((entry, progress), &count) in entries.iter().zip(&mut *progress).zip(counts) {
+            if count == 0 {
+                continue;
+            }
+            if progress.count > 0 {
+                let ahead = u128::from(progress.due.saturating_sub(origin));
+                progress.due = (ahead * u128::from(progress.count) / u128::from(count)) as u64;
+            }
+            if entry.fresh && progress.due == 0 {
+                progress.due = 1 + rng.below64(STRIDE / count / 2);
+            }
+        }
+        let fresh = entries.iter().filter(|e| e.fresh).count();
+        let mut known = Vec::with_capacity(entries.len() - fresh);
+        let mut new = Vec::with_capacity(fresh);
+        for (at, (entry, progress)) in entries.iter().zip(progress).enumerate() {
+            if counts[at] == 0 {
+                // Its share is nothing: it is never its turn.
+                continue;
+            }
+            let queue = if entry.fresh { &mut new } else { &mut known };
+            queue.push(Reverse((progress.due, progress.salt, at as u32)));
+        }
+        (self.heap, self.newcomers) = (BinaryHeap::from(known), BinaryHeap::from(new));
     }
 }
 
 impl Selector {
-    /// Places newcomers and rebuilds what refers to entries by position.
-    pub(super) fn settle(&mut self, rng: &mut Rng) {
-        if self.selection.policy != TargetPolicy::Stride {
-            return;
-        }
-        for entry in self.entries.iter_mut().filter(|e| e.fresh && e.due == 0) {
-            let step = STRIDE / entry.count;
-            entry.due = 1 + rng.below64(step / 2);
-        }
-        self.state.heap.clear();
-        self.state.newcomers.clear();
-        for (at, entry) in self.entries.iter().enumerate() {
-            let queue = match entry.fresh {
-                true => &mut self.state.newcomers,
-                false => &mut self.state.heap,
-            };
-            queue.push(Reverse((entry.due, entry.salt, at as u32)));
-        }
-    }
-
     pub(super) fn pick(&mut self, rng: &mut Rng) -> Option<NodeId> {
         match self.selection.policy {
             TargetPolicy::Iid => self.pick_iid(rng),
@@ -138,35 +207,36 @@ impl Selector {
         loop {
             while let Some(id) = self.state.pass.pop() {
                 if let Ok(at) = self.entries.binary_search_by_key(&id, |e| e.id)
-                    && self.entries[at].due > 0
+                    && self.state.left[at] > 0
                 {
-                    self.entries[at].due -= 1;
+                    self.state.left[at] -= 1;
                     self.entries[at].fresh = false;
                     return Some(id);
                 }
             }
             self.state.passes += 1;
-            if self.entries.iter().all(|e| e.due == 0) {
+            if self.state.left.iter().all(|&left| left == 0) {
                 self.refill()?;
             }
-            let waiting = self.entries.iter().filter(|e| e.due > 0).map(|e| e.id);
+            let all = self.entries.iter().zip(&self.state.left);
+            let waiting = all.filter(|(_, left)| **left > 0).map(|(e, _)| e.id);
             self.state.pass.extend(waiting);
             rng.shuffle(&mut self.state.pass);
         }
     }
 
     fn pick_random(&mut self, rng: &mut Rng) -> Option<NodeId> {
-        let mut left: u64 = self.entries.iter().map(|e| e.due).sum();
+        let mut left: u64 = self.state.left.iter().sum();
         if left == 0 {
             left = self.refill()?;
         }
         let mut ball = rng.below64(left);
-        let at = self.entries.iter().position(|e| {
-            let here = ball < e.due;
-            ball = ball.saturating_sub(e.due);
+        let at = self.state.left.iter().position(|&left| {
+            let here = ball < left;
+            ball = ball.saturating_sub(left);
             here
         })?;
-        self.entries[at].due -= 1;
+        self.state.left[at] -= 1;
         self.entries[at].fresh = false;
         Some(self.entries[at].id)
     }
@@ -174,12 +244,9 @@ impl Selector {
     /// Starts a super-round: a full bag. Says how many balls are in it.
     fn refill(&mut self) -> Option<u64> {
         self.state.passes = 0;
-        let counts = &self.state.next_counts;
-        for (at, entry) in self.entries.iter_mut().enumerate() {
-            entry.count = counts.get(at).copied().unwrap_or(entry.count);
-            entry.due = entry.count;
-        }
-        let full = self.entries.iter().map(|e| e.due).sum();
+        self.state.counts.clone_from(&self.state.next_counts);
+        self.state.left.clone_from(&self.state.next_counts);
+        let full = self.state.left.iter().sum();
         (full > 0).then_some(full)
     }
 
@@ -200,9 +267,18 @@ impl Selector {
         let due = if entry.fresh { self.state.served } else { due };
         entry.fresh = false;
         // A random pace within a quarter of the even one, so that nodes do not fall into step.
-        let step = STRIDE / entry.count;
-        entry.due = due + step - step / 4 + rng.below64(step / 2 + 1);
-        self.state.heap.push(Reverse((entry.due, salt, at)));
-        Some(entry.id)
+        let step = STRIDE / self.state.counts[at as usize];
+        let due = due + step - step / 4 + rng.below64(step / 2 + 1);
+        let heap = &mut self.state.heap;
+        if heap.len() == heap.capacity() {
+            // All members in it is the most it will hold.
+            heap.reserve_exact((self.entries.len() - heap.len()).min(heap.len() + 8));
+        }
+        heap.push(Reverse((due, salt, at)));
+        let newcomers = &mut self.state.newcomers;
+        if newcomers.capacity() > 4 * newcomers.len() + 8 {
+            newcomers.shrink_to(2 * newcomers.len());
+        }
+        Some(self.entries[at as usize].id)
     }
 }

@@ -1,11 +1,10 @@
 //! Bounds of the policies: I6, I7, theorem 3's worst case, and comings and goings in between.
 
-use super::super::record::{Precedence, Record, Status};
+use super::super::record::{Precedence, Record, SharedMeta, Status};
 use super::*;
 use crate::id::Incarnation;
 use crate::rng::Rng;
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use core::net::SocketAddr;
 use proptest::prelude::*;
 
@@ -23,7 +22,7 @@ fn add(table: &mut Table, id: u64, distance: f32) {
         precedence: Precedence::alive(Life(1), Incarnation(0)),
         accuser: NodeId(id),
         addr: SocketAddr::from(([10, 0, 0, 1], 1)),
-        meta: Arc::default(),
+        meta: SharedMeta::default(),
         coordinate: None,
         nap_ms: 0,
         current: true,
@@ -123,6 +122,45 @@ fn theorem_3s_worst_case_is_constructed_and_no_seed_goes_beyond_it() {
             let worst = gaps(&sequence).into_values().max().unwrap();
             assert!(worst < (sum + k) as u64, "I6: seed {seed}, {distances:?}");
         }
+    }
+}
+
+#[test]
+fn who_has_no_share_is_never_probed_and_breaks_nothing() {
+    // An infinite exponent: the nearest only.
+    let table = table(&[2.0, 1.0, 8.0, 1.0]);
+    for policy in [
+        TargetPolicy::Iid,
+        TargetPolicy::BagPass,
+        TargetPolicy::BagRandom,
+        TargetPolicy::Stride,
+    ] {
+        let mut s = selector(policy, f32::INFINITY, ProbeFloor::Off);
+        let mut probed = run(&mut s, &table, &mut Rng::seed(7, 1), 40);
+        probed.sort_unstable();
+        probed.dedup();
+        assert_eq!(probed, [2, 4], "{policy:?}");
+    }
+}
+
+#[test]
+fn many_departures_at_once_are_one_new_plan() {
+    for policy in [
+        TargetPolicy::Iid,
+        TargetPolicy::BagPass,
+        TargetPolicy::Stride,
+    ] {
+        let mut t = table(&[1.0; 40]);
+        let mut s = selector(policy, 3.0, ProbeFloor::Auto);
+        let mut rng = Rng::seed(5, 1);
+        run(&mut s, &t, &mut rng, 3);
+        for id in 1..=20 {
+            remove(&mut t, id);
+        }
+        assert!(s.wants_plan(&t));
+        run(&mut s, &t, &mut rng, 1);
+        assert_eq!(s.plan_entries().count(), 20, "{policy:?}");
+        assert!(!s.wants_plan(&t), "{policy:?}");
     }
 }
 

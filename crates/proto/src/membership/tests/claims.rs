@@ -10,7 +10,7 @@ fn confirmations_of_different_accusers_shorten_the_suspicion() {
         Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
     );
     let longest = b.now + T * 24;
-    assert_eq!(b.member(3).suspicion.as_ref().unwrap().deadline, longest);
+    assert_eq!(b.member(3).suspicion().unwrap().deadline, longest);
     // The same accuser again confirms nothing.
     assert_eq!(
         b.msg(
@@ -26,7 +26,7 @@ fn confirmations_of_different_accusers_shorten_the_suspicion() {
         );
     }
     let least = b.now + T * 4;
-    assert_eq!(b.member(3).suspicion.as_ref().unwrap().deadline, least);
+    assert_eq!(b.member(3).suspicion().unwrap().deadline, least);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_restart_is_a_departure_and_an_arrival() {
             },
         ]
     );
-    assert_eq!(b.member(3).addr, addr(33));
+    assert_eq!(b.member(3).addr(), addr(33));
     // I4: the old life never comes back.
     assert_eq!(events(&b.msg(sender(3, 9), Msg::Ack { seq: 0 })), []);
     assert_eq!(b.member(3).precedence.life, Life(11));
@@ -217,7 +217,7 @@ fn old_attributes_never_travel_as_those_of_a_new_claim() {
     moved.addr = addr(77);
     let effects = other.msg(sender(2, 0), Msg::Record(moved));
     assert_eq!(events(&effects), [Event::Updated { id: NodeId(3) }]);
-    assert_eq!(other.member(3).addr, addr(77));
+    assert_eq!(other.member(3).addr(), addr(77));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Joining, leaving, comparing lists, limits.
 
+use super::super::table::{bucket_of, digest_key};
 use super::*;
 
 #[test]
@@ -150,14 +151,14 @@ fn a_digest_is_answered_with_the_records_that_differ() {
     let mut b = Bench::new(20);
     let theirs = b.m.table.bucket_digests();
     let mut theirs_with_me = theirs;
-    theirs_with_me[table::bucket_of(ME)] ^= digest_key(ME, b.m.life, b.m.incarnation) as u32;
+    theirs_with_me[bucket_of(ME)] ^= digest_key(ME, b.m.life, b.m.incarnation) as u32;
     let equal = Msg::Digest {
         buckets: theirs_with_me,
         reply: false,
     };
     assert_eq!(b.msg(sender(2, 0), equal), []);
     let mut differing = theirs_with_me;
-    differing[table::bucket_of(NodeId(7))] ^= 1;
+    differing[bucket_of(NodeId(7))] ^= 1;
     let effects = b.msg(
         sender(2, 0),
         Msg::Digest {
@@ -186,7 +187,7 @@ fn a_full_list_ignores_newcomers_and_counts_them() {
 fn bad_names_are_refused_and_counted() {
     let mut b = Bench::new(3);
     let mut record = alive(9, 0);
-    record.meta = Arc::new(Meta::named("\u{7}"));
+    record.meta = Meta::named("\u{7}").into();
     b.msg(sender(2, 0), Msg::Record(record));
     assert_eq!(b.m.stats.meta_refused, 1);
     assert!(b.m.table.get(NodeId(9)).is_none());

@@ -1,5 +1,6 @@
 //! Witnesses, sweep, isolation, feedback, news on long links, contacts that outlast records.
 
+use super::super::suspicion::log_periods;
 use super::*;
 
 /// Nodes 2 to `n` stand in a row at x = id, this node at x = 1.
@@ -8,7 +9,7 @@ fn row(n: u64, config: Config) -> Bench {
     b.input(Input::SetPosition([1.0, 0.0, 0.0]));
     for id in 2..=n {
         let member = b.m.table.touch(NodeId(id)).unwrap();
-        member.coordinate = Some(Coordinate::at([id as f32, 0.0, 0.0]));
+        member.locate(Coordinate::at([id as f32, 0.0, 0.0]));
     }
     b
 }
@@ -52,7 +53,7 @@ fn a_failed_witness_probe_confirms_the_suspicion() {
         sender(2, 0),
         Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
     );
-    let before = b.member(3).suspicion.as_ref().unwrap().deadline;
+    let before = b.member(3).suspicion().unwrap().deadline;
     let effects = b.timer(Timer::Witness(NodeId(3)));
     let Effect::Send(To::Node(NodeId(3)), Msg::Ping { seq, .. }) = effects[0] else {
         panic!("a witness probes: {effects:?}");
@@ -60,7 +61,7 @@ fn a_failed_witness_probe_confirms_the_suspicion() {
     b.timer(Timer::Probe(seq));
     b.now = b.now + T;
     b.timer(Timer::Probe(seq));
-    assert!(b.member(3).suspicion.as_ref().unwrap().deadline < before);
+    assert!(b.member(3).suspicion().unwrap().deadline < before);
     let told = b.rumors(None);
     assert!(told.contains(&Msg::Accusation(claim(3, 0, Status::Suspect, 1))));
 }
@@ -103,7 +104,7 @@ fn an_isolated_node_keeps_its_verdicts_to_itself() {
     assert_eq!(b.member(3).precedence.status, Status::Alive);
     assert_eq!(b.rumors(None), []);
     // Its time runs out no sooner than the isolation has lasted four times the longest suspicion.
-    b.now = b.member(3).suspicion.as_ref().unwrap().deadline;
+    b.now = b.member(3).suspicion().unwrap().deadline;
     b.m.tick_due = b.now + T;
     let hold = b.m.isolation_hold().unwrap();
     let effects = b.timer(Timer::Suspicion(NodeId(3)));
@@ -136,7 +137,7 @@ fn isolation_ends_in_a_verdict_and_contact_takes_it_back() {
     b.step(|m, cx| m.accuse(cx, NodeId(3)));
     b.now = b.m.isolation_hold().unwrap();
     b.m.tick_due = b.now + T;
-    if let Some(open) = b.m.table.touch(NodeId(3)).unwrap().suspicion.as_mut() {
+    if let Some(open) = b.m.table.touch(NodeId(3)).unwrap().suspicion_mut() {
         open.deadline = b.now;
     }
     let effects = b.timer(Timer::Suspicion(NodeId(3)));
@@ -161,7 +162,7 @@ fn who_wakes_up_and_has_heard_nobody_makes_no_verdict() {
         let mut b = Bench::with(4, quiet());
         b.msg(sender(2, 0), Msg::Nack { seq: 0 });
         b.step(|m, cx| m.accuse(cx, NodeId(3)));
-        let deadline = b.member(3).suspicion.as_ref().unwrap().deadline;
+        let deadline = b.member(3).suspicion().unwrap().deadline;
         // It does not run for a minute, which the suspicion is pushed back by.
         b.m.tick_due = deadline;
         b.now = deadline + Duration::from_secs(60);

@@ -5,6 +5,7 @@ mod clearing;
 mod coming;
 mod extensions;
 mod probing;
+mod table;
 
 use super::*;
 use crate::protocol::{Effect, EffectOf, To};
@@ -27,7 +28,7 @@ fn alive(id: u64, incarnation: u32) -> Record {
         precedence: Precedence::alive(Life(10), Incarnation(incarnation)),
         accuser: NodeId(id),
         addr: addr(id),
-        meta: Arc::new(Meta::named("n")),
+        meta: Meta::named("n").into(),
         coordinate: None,
         nap_ms: 0,
         current: true,

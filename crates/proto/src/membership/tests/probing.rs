@@ -234,13 +234,13 @@ fn a_pause_of_this_process_accuses_nobody() {
         Msg::Accusation(claim(3, 0, Status::Suspect, 2)),
     );
     let (_, seq, _) = b.tick();
-    let deadline = b.member(3).suspicion.as_ref().unwrap().deadline;
+    let deadline = b.member(3).suspicion().unwrap().deadline;
     b.now = b.now + T * 100;
     // Whatever fires first, the verdicts wait for as long as the process slept.
     let effects = b.timer(Timer::Suspicion(NodeId(3)));
     assert_eq!(events(&effects), []);
     assert!(effects.contains(&Effect::CancelTimer(Timer::Probe(seq))));
-    let pushed = b.member(3).suspicion.as_ref().unwrap().deadline;
+    let pushed = b.member(3).suspicion().unwrap().deadline;
     assert_eq!(pushed, deadline + T * 99);
     assert_eq!(b.m.stats.pauses, 1);
     assert_eq!(b.m.health(), 2);

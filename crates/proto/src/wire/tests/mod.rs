@@ -8,12 +8,13 @@ use super::*;
 use crate::command::Command;
 use crate::config::Config;
 use crate::id::{Incarnation, Life, NodeId};
-use crate::membership::{Accusation, Coordinate, Meta, Msg, Precedence, Record, Status};
+use crate::membership::{
+    Accusation, Coordinate, Meta, Msg, Precedence, Record, SharedMeta, Status,
+};
 use crate::node::{Identity, Node};
 use crate::reliability::{Counted, Report};
 use crate::time::Instant;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec;
 use core::net::SocketAddr;
 use proptest::prelude::*;
@@ -55,13 +56,13 @@ fn addr() -> impl Strategy<Value = SocketAddr> {
     ]
 }
 
-fn meta() -> impl Strategy<Value = Arc<Meta>> {
+fn meta() -> impl Strategy<Value = SharedMeta> {
     (
         ".{0,20}",
         proptest::collection::btree_map(".{1,8}", ".{0,8}", 0..4),
     )
         .prop_map(|(name, tags)| {
-            Arc::new(Meta {
+            SharedMeta::from(Meta {
                 name,
                 tags,
                 ..Meta::default()
@@ -184,7 +185,7 @@ fn record(id: u64) -> Record {
         precedence: Precedence::alive(Life(10), Incarnation(0)),
         accuser: NodeId(id),
         addr: SocketAddr::from(([10, 0, 0, id as u8], 7000)),
-        meta: Arc::new(Meta::named("robot")),
+        meta: Meta::named("robot").into(),
         coordinate: None,
         nap_ms: 0,
         current: true,

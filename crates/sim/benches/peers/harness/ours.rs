@@ -1,8 +1,9 @@
 //! Our node behind bytes.
 
 use super::{News, Output, Peer};
-use alloc::sync::Arc;
-use consort_proto::membership::{Departure, Event as Change, Meta, Precedence, Proximity, Record};
+use consort_proto::membership::{
+    Departure, Event as Change, Meta, Precedence, Proximity, Record, SharedMeta,
+};
 use consort_proto::wire::Datagram;
 use consort_proto::{
     Command, Config, Destination, Event, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
@@ -90,7 +91,7 @@ fn record(index: usize, life: Life) -> Record {
         precedence: Precedence::alive(life, Incarnation(0)),
         accuser: id_of(index),
         addr: addr_of(index),
-        meta: Arc::new(Meta::default()),
+        meta: SharedMeta::default(),
         coordinate: None,
         nap_ms: 0,
         current: true,

@@ -1,0 +1,145 @@
+//! What rides on a datagram: what its recipient must know of itself, rumors, and for far members
+//! what is recent.
+
+use super::Membership;
+use super::msg::Msg;
+use super::record::{Accusation, Status};
+use super::rumor::{Take, Urgency};
+use super::suspicion::log_periods;
+use crate::id::NodeId;
+use crate::time::Instant;
+use crate::wire::frame_len;
+
+impl Membership {
+    /// Appends rumors for `to` to a datagram that has `room` bytes left.
+    pub(crate) fn piggyback(
+        &mut self,
+        me: NodeId,
+        now: Instant,
+        to: Option<NodeId>,
+        mut room: usize,
+        mut push: impl FnMut(Msg),
+    ) {
+        let mut told = None;
+        if let Some(member) = to.and_then(|id| self.table.get(id))
+            && member.precedence.status != Status::Alive
+        {
+            // The recipient learns what is said of it, so that it can answer for itself.
+            let msg = Msg::Accusation(member.accusation());
+            let len = frame_len(&msg);
+            if len <= room {
+                room -= len;
+                told = to;
+                push(msg);
+            }
+        }
+        if self.rumors.len() > 0 {
+            self.offer_rumors(me, now, told, &mut room, &mut push);
+        }
+        if !self.news.is_empty() {
+            self.offer_news(now, to, room, push);
+        }
+    }
+
+    fn offer_rumors(
+        &mut self,
+        me: NodeId,
+        now: Instant,
+        told: Option<NodeId>,
+        room: &mut usize,
+        push: &mut impl FnMut(Msg),
+    ) {
+        let limit = self.config.rumor_factor * log_periods(self.size());
+        let most = usize::from(self.config.rumors_max);
+        let own = self.own_record(me, now);
+        let own_accusation = self.own_accusation(me);
+        let table = &self.table;
+        let mut misfits = 0;
+        self.rumors.offer(most, limit, |rumor| {
+            if told == Some(rumor.subject) {
+                return Take::No;
+            }
+            let msg = if rumor.subject == me && own.precedence.status == Status::Alive {
+                Msg::Record(own.clone())
+            } else if rumor.subject == me {
+                Msg::Accusation(own_accusation)
+            } else {
+                match table.get(rumor.subject) {
+                    None => return Take::Gone,
+                    Some(m) if m.precedence.status == Status::Alive => Msg::Record(m.record(now)),
+                    Some(m) => Msg::Accusation(Accusation {
+                        accuser: rumor.accuser,
+                        ..m.accusation()
+                    }),
+                }
+            };
+            let len = frame_len(&msg);
+            if len > *room {
+                misfits += 1;
+                return if misfits > 4 { Take::Full } else { Take::No };
+            }
+            *room -= len;
+            push(msg);
+            Take::Yes
+        });
+    }
+
+    /// Starts to pass on news about `subject`.
+    pub(super) fn spread(
+        &mut self,
+        now: Instant,
+        subject: NodeId,
+        accuser: NodeId,
+        urgency: Urgency,
+    ) {
+        let max = self.rumors_max();
+        self.rumors.replace(subject, accuser, urgency, max);
+        if self.config.rumor_ring > 0 {
+            self.news.retain(|n| n.1 != subject);
+            self.news.push_back((now, subject));
+            if self.news.len() > usize::from(self.config.rumor_ring) {
+                self.news.pop_front();
+            }
+        }
+    }
+
+    /// Long links are rare under spatial probing: they carry what is recent, told before or not (E16).
+    fn offer_news(
+        &mut self,
+        now: Instant,
+        to: Option<NodeId>,
+        mut room: usize,
+        mut push: impl FnMut(Msg),
+    ) {
+        let lasting = 2 * self.config.rumor_factor * log_periods(self.size());
+        let span = self.config.probe_period * lasting;
+        while self
+            .news
+            .front()
+            .is_some_and(|&(at, _)| now.since(at) > span)
+        {
+            self.news.pop_front();
+        }
+        let far = to
+            .and_then(|id| self.table.get(id))
+            .is_some_and(|m| self.selector.is_far(m.distance));
+        if !far {
+            return;
+        }
+        for &(_, subject) in self.news.iter().rev() {
+            let Some(member) = self.table.get(subject) else {
+                continue;
+            };
+            let msg = match member.precedence.status {
+                Status::Alive => Msg::Record(member.record(now)),
+                _ => Msg::Accusation(member.accusation()),
+            };
+            let len = frame_len(&msg);
+            if len > room {
+                break;
+            }
+            room -= len;
+            push(msg);
+        }
+    }
+}

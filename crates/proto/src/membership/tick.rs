@@ -1,0 +1,69 @@
+//! The period: what a node does once in it, when the next one is, and how it knows that it slept
+//! through some.
+
+use super::join::JoinState;
+use super::{Membership, MembershipCx, Timer};
+use crate::time::micros;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+impl Membership {
+    pub(super) fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
+        self.set_next_tick(cx);
+        self.table.expire(cx.now);
+        match self.joining.state {
+            JoinState::Left => return,
+            JoinState::Leaving => return self.say_goodbye(cx),
+            JoinState::Joined if self.table.live() == 0 => {
+                // Alone again: look for the group as at the start.
+                self.join(cx, Vec::new());
+            }
+            _ => {}
+        }
+        self.check_isolation(cx);
+        self.check_luck(cx);
+        self.probe_regular(cx, self.tick_due);
+        for at in 0..self.pursued.len() {
+            self.pursue(cx, self.pursued[at]);
+        }
+        self.heal(cx);
+    }
+
+    fn set_next_tick(&mut self, cx: &mut MembershipCx<'_>) {
+        let period = micros(self.period());
+        let spread = period / 1000 * u64::from(self.config.probe_jitter_per_mille);
+        let us = period - spread + cx.rng.below64(2 * spread + 1);
+        let from = if self.tick_due > cx.now {
+            cx.now
+        } else {
+            self.tick_due
+        };
+        self.tick_due = (from + Duration::from_micros(us)).max(cx.now);
+        cx.set_timer(Timer::Tick, self.tick_due);
+    }
+
+    /// When the period is overdue by more than two, the process did not run: what was not answered
+    /// meanwhile proves nothing.
+    pub(super) fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
+        // Every input comes by here: the common case is one comparison.
+        if cx.now <= self.tick_due || cx.now.since(self.tick_due) <= self.config.probe_period * 2 {
+            return false;
+        }
+        let paused = cx.now.since(self.tick_due);
+        self.stats.pauses += 1;
+        self.drop_probes(cx);
+        self.postpone_suspicions(cx, paused);
+        self.raise_health(2);
+        self.tick_due = cx.now;
+        self.set_next_tick(cx);
+        true
+    }
+
+    /// The same, where no datagram says that somebody is there: a suspicion whose time is over before the next
+    /// tick must not become a verdict of a node that heard nobody (I13).
+    pub(super) fn wake(&mut self, cx: &mut MembershipCx<'_>) {
+        if self.notice_pause(cx) {
+            self.check_isolation(cx);
+        }
+    }
+}
