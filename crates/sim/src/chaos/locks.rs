@@ -34,6 +34,8 @@ pub(super) struct Locks {
     bootstrap: bool,
     /// Datagrams are small: answers come in pieces.
     small: bool,
+    /// Leases begin short and grow with round trips.
+    short: bool,
     /// By host: what its process wants.
     wants: Vec<Wants>,
     tickets: u64,
@@ -73,6 +75,7 @@ impl Locks {
             names: 1 + rng.below(2) as usize,
             bootstrap: rng.below(2) == 0,
             small: Rng::seed(seed, stream::LOCKS + 1000).below(2) == 0,
+            short: Rng::seed(seed, stream::LOCKS + 2000).below(3) == 2,
             wants: Vec::new(),
             tickets: 0,
             baselines: None,
@@ -108,8 +111,8 @@ impl Locks {
             config.datagram_max = SMALL_DATAGRAM;
         }
         let m = &mut config.mutex;
-        m.ttl = Duration::from_secs(3);
-        m.ttl_max = m.ttl;
+        m.ttl_max = Duration::from_secs(3);
+        m.ttl = if self.short { m.ttl_max / 4 } else { m.ttl_max };
         m.bound = self.bound.clone();
         m.zombie_safe = self.names == 2;
         // Nodes that do not know each other yet must know how many they are.
