@@ -13,11 +13,14 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use group::{ELECTION, Group, Note, Plan};
 use order::Order;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use watch::Watch;
+
+/// Longest order that is read, in bytes.
+const LINE_MAX: u64 = 4096;
 
 /// How often agreement and stragglers are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -118,14 +121,24 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
 fn typed_lines() -> mpsc::Receiver<String> {
     let (lines, lines_out) = mpsc::channel(16);
     std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
+        let mut input = io::stdin().lock();
+        while let Ok(Some(line)) = next_line(&mut input) {
             if lines.blocking_send(line).is_err() {
                 break;
             }
         }
     });
     lines_out
+}
+
+/// The next line, `None` at the end. What has no end is no line.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = input.take(LINE_MAX).read_line(&mut line)?;
+    if read as u64 == LINE_MAX && !line.ends_with('\n') {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 struct Live {
@@ -275,5 +288,22 @@ impl Live {
             Order::Quit | Order::Nothing => return Ok(None),
         };
         Ok(Some(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_lines_and_what_has_no_end_is_none() {
+        let mut input = io::Cursor::new("kill 1\r\n\nlast");
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut input).unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines, ["kill 1", "", "last"]);
+        let mut endless = io::BufReader::new(io::repeat(0));
+        assert!(next_line(&mut endless).is_err());
     }
 }
