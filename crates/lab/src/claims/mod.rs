@@ -10,6 +10,7 @@ pub mod medley_f;
 pub mod mutex;
 pub mod omega;
 pub mod product;
+mod retry;
 mod scale;
 mod suspicion;
 pub mod tenure;

@@ -82,6 +82,7 @@ pub const CLAIMS: &[Claim] = &[
         }),
     },
     super::flap::FLAP,
+    super::retry::RETRY,
     super::scale::SCALE,
 ];
 

@@ -42,6 +42,9 @@ pub struct Config {
     pub probe_jitter_per_mille: u32,
     /// When to give up on a direct answer.
     pub probe_timeout: ProbeTimeout,
+    /// How often a silent member is pinged again before it is accused, 2 at most: as long as a third of
+    /// the period is not over, when its usual round trip is, and at last when helpers are asked. Default 2.
+    pub probe_retries: u8,
     /// How many members are asked to probe a silent one (k). Default 3.
     pub probe_helpers: u8,
     /// Whom to probe. Default [`TargetPolicy::Stride`].
@@ -89,6 +92,9 @@ pub struct Config {
     pub health_max: u8,
     /// Each rumor is sent `rumor_factor * ceil(ln(N + 1))` times (lambda). Default 3.
     pub rumor_factor: u32,
+    /// Who hears of an accusation that the accused has answered already passes the answer on this many
+    /// times more: hardly anybody else would tell whoever missed it. Default 3.
+    pub rumor_reminders: u32,
     /// At most this many rumors ride on one datagram, besides the limit in bytes. Default 64.
     pub rumors_max: u16,
     /// Recent news that ride, uncounted, on datagrams to members beyond the median distance: rare long
@@ -123,6 +129,7 @@ impl Default for Config {
             probe_period: Duration::from_secs(1),
             probe_jitter_per_mille: 50,
             probe_timeout: ProbeTimeout::Adaptive,
+            probe_retries: 2,
             probe_helpers: 3,
             probe_policy: TargetPolicy::Stride,
             probe_floor: ProbeFloor::Auto,
@@ -148,6 +155,7 @@ impl Default for Config {
             health_max: 7,
             rumor_ring: 64,
             rumor_factor: 3,
+            rumor_reminders: 3,
             rumors_max: 64,
             tombstone_periods: 128,
             heal_periods: 16,
@@ -165,12 +173,14 @@ impl Default for Config {
 impl Config {
     /// The papers' protocol, for figures: `period` is their 20 time units. Independent draws by share
     /// of given distances, SWIM until `distance_exponent` is set; fixed timeouts; six rumors a message;
-    /// no floor, pursuit, witnesses, sweep, grace, local health, feedback, healing or anti-entropy.
+    /// no floor, retries, pursuit, witnesses, sweep, grace, reminders, local health, feedback, healing or
+    /// anti-entropy.
     pub fn paper(period: Duration, suspicion: Duration) -> Config {
         Config {
             probe_period: period,
             probe_jitter_per_mille: 0,
             probe_timeout: ProbeTimeout::Fixed(period / 4),
+            probe_retries: 0,
             probe_policy: TargetPolicy::Iid,
             probe_floor: ProbeFloor::Off,
             helper_policy: HelperPolicy::Shares,
@@ -185,6 +195,7 @@ impl Config {
             isolation: false,
             feedback_active: ActiveFeedback::Off,
             health_max: 0,
+            rumor_reminders: 0,
             rumors_max: 6,
             rumor_ring: 0,
             heal_periods: 0,

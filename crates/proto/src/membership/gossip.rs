@@ -2,6 +2,7 @@
 //! what is recent.
 
 use super::Membership;
+use super::member::Member;
 use super::msg::Msg;
 use super::record::{Accusation, Status};
 use super::rumor::{Take, Urgency};
@@ -49,7 +50,7 @@ impl Membership {
         room: &mut usize,
         push: &mut impl FnMut(Msg),
     ) {
-        let limit = self.config.rumor_factor * log_periods(self.size());
+        let limit = self.rumor_limit();
         let most = usize::from(self.config.rumors_max);
         let own = self.own_record(me, now);
         let own_accusation = self.own_accusation(me);
@@ -103,6 +104,22 @@ impl Membership {
         }
     }
 
+    /// Somebody still passes on an accusation that the member has answered: the answer is passed on again,
+    /// to the one who spoke among others.
+    pub(super) fn remind(&mut self, me: NodeId, subject: NodeId) {
+        let often = self.config.rumor_reminders;
+        let alive = |m: &Member| m.precedence.status == Status::Alive;
+        if often > 0 && (subject == me || self.table.get(subject).is_some_and(alive)) {
+            let (sent, max) = (self.rumor_limit().saturating_sub(often), self.rumors_max());
+            self.rumors.remind(subject, sent, max);
+        }
+    }
+
+    /// How often a rumor is passed on.
+    fn rumor_limit(&self) -> u32 {
+        self.config.rumor_factor * log_periods(self.size())
+    }
+
     /// Long links are rare under spatial probing: they carry what is recent, told before or not (E16).
     fn offer_news(
         &mut self,
@@ -111,8 +128,7 @@ impl Membership {
         mut room: usize,
         mut push: impl FnMut(Msg),
     ) {
-        let lasting = 2 * self.config.rumor_factor * log_periods(self.size());
-        let span = self.config.probe_period * lasting;
+        let span = self.config.probe_period * (2 * self.rumor_limit());
         while self
             .news
             .front()

@@ -242,7 +242,7 @@ impl Membership {
             return;
         };
         if precedence < member.precedence {
-            return;
+            return self.remind(cx.me, id);
         }
         let renewed = precedence.life > member.precedence.life || member.phase == Phase::Down;
         if renewed {
@@ -256,7 +256,8 @@ impl Membership {
         let (id, precedence, by) = (record.id, record.precedence, record.accuser);
         match self.table.get(id).map(|m| (m.precedence, m.phase)) {
             None => self.inter(cx, record),
-            Some((known, _)) if precedence <= known => {}
+            Some((known, _)) if precedence < known => self.remind(cx.me, id),
+            Some((known, _)) if precedence == known => {}
             Some((known, Phase::Down)) => {
                 self.table.update(id, |m| {
                     m.raise(precedence);
@@ -454,6 +455,9 @@ impl Membership {
             return;
         }
         let own = self.own_precedence();
+        if said < own && said.status != Status::Alive {
+            return self.remind(cx.me, cx.me);
+        }
         if said <= own {
             return;
         }

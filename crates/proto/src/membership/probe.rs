@@ -16,6 +16,9 @@ use core::time::Duration;
 /// Probes under way besides the regular one.
 const EXTRA_PROBES: usize = 8;
 
+/// Pings of one probe, at most.
+const PINGS: usize = 3;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Direct,
@@ -25,17 +28,29 @@ enum Stage {
 /// A probe under way. Its failure is an accusation.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
+    /// That of its first ping.
     seq: u32,
     target: NodeId,
     /// The claim being tested: a later one ends the probe without a verdict.
     precedence: Precedence,
     sent_at: Instant,
+    /// Its pings. Each has a number of its own, so that an answer tells how long it took.
+    pings: [(u32, Instant); PINGS],
+    pinged: u8,
     end: Instant,
     stage: Stage,
     /// The one probe of the period: its outcome tells how well this node itself does.
     regular: bool,
     asked: u8,
     nacks: u8,
+}
+
+impl Probe {
+    /// When the ping with this number was sent.
+    fn ping(&self, seq: u32) -> Option<Instant> {
+        let mut pings = self.pings[..usize::from(self.pinged)].iter();
+        pings.find(|p| p.0 == seq).map(|p| p.1)
+    }
 }
 
 /// A probe carried out for another node.
@@ -129,6 +144,8 @@ impl Membership {
             target,
             precedence,
             sent_at: cx.now,
+            pings: [(seq, cx.now); PINGS],
+            pinged: 1,
             end,
             stage: Stage::Direct,
             regular,
@@ -173,14 +190,56 @@ impl Membership {
             return;
         }
         if stage == Stage::Direct && end > cx.now {
-            self.ask_helpers(cx, at);
+            match self.time_for_another_ping(cx.now, at) {
+                Some(until) => {
+                    self.ping_again(cx, at);
+                    cx.set_timer(Timer::Probe(seq), until);
+                }
+                None => self.ask_helpers(cx, at),
+            }
         } else {
             let probe = self.probes.own.swap_remove(at);
             self.close_unanswered(cx, &probe);
         }
     }
 
+    /// How long a silent target has to answer one more ping, twice as long as the last one, before helpers
+    /// are asked: most of the period is theirs. A lost ping or answer is likelier than a crash, and one more
+    /// ping cheaper than helpers.
+    fn time_for_another_ping(&self, now: Instant, at: usize) -> Option<Instant> {
+        let probe = &self.probes.own[at];
+        let rtt = self.table.get(probe.target)?.rtt;
+        let until = now + self.direct_timeout(rtt.srtt_us, rtt.var_us) * (1 << probe.pinged);
+        // The last one goes with the requests for help.
+        let more = probe.pinged < self.config.probe_retries;
+        (more && until <= probe.sent_at + self.period() / 3).then_some(until)
+    }
+
+    fn ping_again(&mut self, cx: &mut MembershipCx<'_>, at: usize) {
+        let seq = self.probes.next_seq();
+        let probe = &mut self.probes.own[at];
+        let member = self.table.get(probe.target);
+        let want_record = member.is_some_and(|m| !m.is_current());
+        let Some(ping) = probe.pings.get_mut(usize::from(probe.pinged)) else {
+            return;
+        };
+        *ping = (seq, cx.now);
+        probe.pinged += 1;
+        let target = probe.target;
+        cx.send(
+            To::Node(target),
+            Msg::Ping {
+                seq,
+                target,
+                want_record,
+            },
+        );
+    }
+
     fn ask_helpers(&mut self, cx: &mut MembershipCx<'_>, at: usize) {
+        if self.probes.own[at].pinged <= self.config.probe_retries {
+            self.ping_again(cx, at);
+        }
         let probe = &mut self.probes.own[at];
         probe.stage = Stage::Indirect;
         let (seq, target, end) = (probe.seq, probe.target, probe.end);
@@ -310,18 +369,15 @@ impl Membership {
         life: Life,
         direct: bool,
     ) {
-        let Some(at) = self
-            .probes
-            .own
-            .iter()
-            .position(|p| p.seq == seq && p.target == who && life >= p.precedence.life)
-        else {
+        let own = self.probes.own.iter().enumerate();
+        let mut answered = own.filter(|(_, p)| p.target == who && life >= p.precedence.life);
+        let Some((at, sent_at)) = answered.find_map(|(at, p)| Some((at, p.ping(seq)?))) else {
             return;
         };
         let probe = self.probes.own.swap_remove(at);
-        cx.cancel_timer(Timer::Probe(seq));
-        if direct && probe.stage == Stage::Direct {
-            self.note_rtt(cx, who, micros(cx.now.since(probe.sent_at)));
+        cx.cancel_timer(Timer::Probe(probe.seq));
+        if direct {
+            self.note_rtt(cx, who, micros(cx.now.since(sent_at)));
         }
         if probe.regular {
             self.lower_health();

@@ -52,15 +52,34 @@ impl RumorBuffer {
 
     /// Starts to pass on one more accuser of `subject`.
     pub(crate) fn add(&mut self, subject: NodeId, accuser: NodeId, urgency: Urgency, max: usize) {
+        let sent = 0;
         let rumor = Rumor {
-            sent: 0,
+            sent,
             urgency,
             subject,
             accuser,
         };
-        let at = self
-            .rumors
-            .partition_point(|r| (r.sent, r.urgency) <= (0, urgency));
+        self.insert(rumor, max);
+    }
+
+    /// Passes on again, as if it had been sent `sent` times, that `subject` answered for itself, unless
+    /// something is being passed on about it.
+    pub(crate) fn remind(&mut self, subject: NodeId, sent: u32, max: usize) {
+        if self.rumors.iter().all(|r| r.subject != subject) {
+            let (urgency, accuser) = (Urgency::Refutation, subject);
+            let rumor = Rumor {
+                sent,
+                urgency,
+                subject,
+                accuser,
+            };
+            self.insert(rumor, max);
+        }
+    }
+
+    fn insert(&mut self, rumor: Rumor, max: usize) {
+        let order = |r: &Rumor| (r.sent, r.urgency);
+        let at = self.rumors.partition_point(|r| order(r) <= order(&rumor));
         self.rumors.insert(at, rumor);
         // Over the cap, what has been sent most often goes.
         self.rumors.truncate(max);

@@ -96,7 +96,8 @@ impl Oracle for Messages {
         let periods =
             2 + age.as_micros() as u64 * 10 / (config.probe_period.as_micros() as u64 * 9);
         let helpers = u64::from(config.probe_helpers);
-        let regular = 1 + u64::from(config.pursuits) + WITNESS_PROBES;
+        let pings = 1 + u64::from(config.probe_retries);
+        let regular = pings * (1 + WITNESS_PROBES) + u64::from(config.pursuits);
         let checks = [
             ("probes", stats.probes, periods),
             ("acks", count.acks_out, count.pings_in),

@@ -76,9 +76,14 @@ fn a_silent_target_is_probed_through_helpers_then_accused() {
     let started = b.now;
     b.now = started + T / 4;
     let effects = b.timer(Timer::Probe(seq));
-    assert_eq!(effects[0], Effect::SetTimer(Timer::Probe(seq), started + T));
+    // How long it should take is not known, so helpers are asked with the second ping.
+    let [ping, end, requests @ ..] = &effects[..] else {
+        panic!("a ping and a timer: {effects:?}");
+    };
+    assert_eq!(*ping, Effect::Send(To::Node(target), ping_of(target, 2)));
+    assert_eq!(*end, Effect::SetTimer(Timer::Probe(seq), started + T));
     let mut helpers = Vec::new();
-    for effect in &effects[1..] {
+    for effect in requests {
         let Effect::Send(To::Node(helper), msg) = effect else {
             panic!("only requests: {effect:?}");
         };
@@ -116,6 +121,97 @@ fn a_silent_target_is_probed_through_helpers_then_accused() {
         b.rumors(None),
         [Msg::Accusation(claim(target.0, 0, Status::Suspect, 1))]
     );
+}
+
+fn ping_of(target: NodeId, seq: u32) -> Msg {
+    let want_record = false;
+    Msg::Ping {
+        seq,
+        target,
+        want_record,
+    }
+}
+
+/// A node that has measured a round trip of 30 ms, and so waits for 90 ms.
+fn acquainted(n: u64) -> Bench {
+    let mut b = Bench::new(n);
+    for id in 2..=n {
+        b.m.table.touch(NodeId(id)).unwrap().rtt.sample(30_000);
+    }
+    b
+}
+
+#[test]
+fn a_silent_target_is_pinged_again_before_helpers_are_asked() {
+    let mut b = acquainted(5);
+    let (target, seq, _) = b.tick();
+    let started = b.now;
+    let ms = Duration::from_millis;
+    b.now = started + ms(90);
+    // Twice as long as before, and still within a third of the period.
+    assert_eq!(
+        b.timer(Timer::Probe(seq)),
+        [
+            Effect::Send(To::Node(target), ping_of(target, seq + 1)),
+            Effect::SetTimer(Timer::Probe(seq), started + ms(270)),
+        ]
+    );
+    b.now = started + ms(270);
+    let effects = b.timer(Timer::Probe(seq));
+    let ping = Effect::Send(To::Node(target), ping_of(target, seq + 2));
+    assert_eq!(effects[0], ping);
+    assert_eq!(effects.len(), 5, "a ping, the timer, three requests");
+    // Nobody answers: accused at the end of the period, not later.
+    b.now = started + T;
+    let effects = b.timer(Timer::Probe(seq));
+    assert_eq!(events(&effects).len(), 1);
+}
+
+#[test]
+fn an_answer_is_measured_from_the_ping_it_answers() {
+    let ms = Duration::from_millis;
+    for (answered, rtt_ms) in [(0, 110), (1, 20)] {
+        let mut b = acquainted(3);
+        let (target, seq, _) = b.tick();
+        b.now = b.now + ms(90);
+        b.timer(Timer::Probe(seq));
+        b.now = b.now + ms(20);
+        let ack = Msg::Ack {
+            seq: seq + answered,
+        };
+        let effects = b.msg(sender(target.0, 0), ack);
+        assert_eq!(effects, [Effect::CancelTimer(Timer::Probe(seq))]);
+        let mut expected = acquainted(3).member(target.0).rtt;
+        expected.sample(rtt_ms * 1000);
+        assert_eq!(b.member(target.0).rtt, expected);
+    }
+}
+
+#[test]
+fn ways_that_became_long_are_learned() {
+    // Answers take 300 ms from now on: at first they come when helpers have been asked.
+    let mut b = acquainted(2);
+    let late = Duration::from_millis(300);
+    let mut pings = Vec::new();
+    for _ in 0..12 {
+        let (_, seq, mut effects) = b.tick();
+        let started = b.now;
+        loop {
+            let due = |e: &EffectOf<Membership>| match e {
+                Effect::SetTimer(Timer::Probe(_), at) if *at < started + late => Some(*at),
+                _ => None,
+            };
+            let Some(at) = effects.iter().find_map(due) else {
+                break;
+            };
+            b.now = at;
+            effects = b.timer(Timer::Probe(seq));
+        }
+        pings.push(b.m.probes.next_seq() - seq);
+        b.now = started + late;
+        b.msg(sender(2, 0), Msg::Ack { seq });
+    }
+    assert_eq!((pings[0], pings[11]), (3, 1), "{pings:?}");
 }
 
 #[test]
@@ -215,6 +311,39 @@ fn a_suspect_is_told_with_every_message_and_its_answer_clears_it() {
 }
 
 #[test]
+fn who_passes_on_an_accusation_that_was_answered_is_told_the_answer() {
+    for status in [Status::Suspect, Status::Dead] {
+        for id in [1, 3] {
+            let mut b = Bench::new(4);
+            let accusation = Msg::Accusation(claim(id, 0, status, 2));
+            if id == 3 {
+                b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+            } else {
+                b.msg(sender(2, 0), accusation.clone());
+            }
+            // Its answer is passed on until everybody should know.
+            while !b.rumors(None).is_empty() {}
+            assert_eq!(b.msg(sender(2, 0), accusation.clone()), []);
+            // Said again while it is being answered, it draws nothing more.
+            b.msg(sender(4, 0), accusation);
+            let mut answers = Vec::new();
+            while let Some(msg) = b.rumors(None).pop() {
+                answers.push(msg);
+            }
+            assert_eq!(answers.len(), 3, "{answers:?}");
+            for msg in answers {
+                let Msg::Record(record) = msg else {
+                    panic!("an answer: {msg:?}");
+                };
+                assert_eq!(record.id, NodeId(id));
+                let answer = Precedence::alive(Life(10), Incarnation(1));
+                assert_eq!(record.precedence, answer);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_claim_renewed_during_the_probe_is_not_accused() {
     // I16.
     let mut b = Bench::new(2);
@@ -270,7 +399,8 @@ fn two_members_need_no_helpers_and_one_none_at_all() {
     let mut b = Bench::new(2);
     let (_, seq, _) = b.tick();
     let effects = b.timer(Timer::Probe(seq));
-    assert!(effects.iter().all(|e| !matches!(e, Effect::Send(..))));
+    let asks = |e: &EffectOf<Membership>| matches!(e, Effect::Send(_, Msg::PingReq { .. }));
+    assert!(!effects.iter().any(asks));
     let mut alone = Bench::new(1);
     alone.now = alone.m.tick_due;
     let effects = alone.timer(Timer::Tick);
