@@ -89,9 +89,9 @@ pub(crate) struct MutexArgs {
     /// Lease of a grant, in seconds (witness only, as the next three)
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// How long leases become, in seconds, where answers take long; not less than --lease
-    #[arg(long, value_name = "S", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u64).range(..=86_400))]
-    lease_max: u64,
+    /// How long leases become, in seconds, where answers take long; not less than --lease [default: as --lease]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    lease_max: Option<u64>,
     /// Waiting nodes are served along their places in space
     #[arg(long)]
     elevator: bool,
@@ -282,7 +282,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
                 // What the others are told, this one has as its floor.
                 bound: mutex::Bound::Floor(args.nodes.min(usize::from(u16::MAX)) as u16),
                 ttl: Duration::from_secs(args.lease),
-                ttl_max: Duration::from_secs(args.lease.max(args.lease_max)),
+                ttl_max: Duration::from_secs(args.lease_max.unwrap_or(args.lease).max(args.lease)),
                 ..mutex::Config::default()
             },
             policy: mutex::Policy {
