@@ -1,8 +1,8 @@
 //! `consort sim mutex`: locks in a simulated multi-hop network.
 
+use super::{Runs, mean, over};
 use crate::Answer;
-use crate::output::{Format, table};
-use crate::sim::Runs;
+use crate::output::table;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_proto::mutex;
@@ -15,13 +15,12 @@ use consort_sim::mutex::{
 use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
-use std::io::Write;
 
 /// Most runs: each keeps its report until the end.
 const RUNS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct MutexArgs {
+pub(super) struct MutexArgs {
     /// Which locks: those of the papers (ricart-agrawala, camera, camera-repaired) and ours (witness)
     #[arg(
         long,
@@ -237,7 +236,7 @@ struct Row {
 }
 
 /// Runs `consort sim mutex`. Exit code 1: two nodes were inside at once.
-pub(crate) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.share) {
         bail!("--share must be between 0 and 1");
@@ -260,12 +259,7 @@ pub(crate) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
         seed: args.runs.seed,
         locks,
     };
-    let mut out = std::io::stdout().lock();
-    match args.runs.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Text => writeln!(out, "{}", text(&output))?,
-    }
-    out.flush()?;
+    args.runs.print(&output, text)?;
     let safe = output.locks.iter().all(|row| row.overlaps == 0);
     Ok(if safe { Answer::Yes } else { Answer::No })
 }
@@ -374,10 +368,7 @@ fn config(args: &MutexArgs, mode: Mode) -> Config {
 
 fn row(params: &Params, reports: &[Report]) -> Row {
     let sum = |of: &dyn Fn(&Report) -> u64| reports.iter().map(of).sum();
-    let of = |of: &dyn Fn(&Report) -> f64| {
-        let all = reports.iter().map(of).filter(|x| x.is_finite());
-        Summary::of(&all.collect::<Vec<f64>>())
-    };
+    let of = |of: &dyn Fn(&Report) -> f64| over(reports, of);
     Row {
         lock: params.lock.name(),
         entries: sum(&|r| r.entries),
@@ -395,11 +386,6 @@ fn row(params: &Params, reports: &[Report]) -> Row {
 }
 
 fn text(output: &Output) -> String {
-    let mean = |s: &Summary| match s.mean {
-        Some(x) if x >= 100.0 => format!("{x:.0}"),
-        Some(x) => format!("{x:.2}"),
-        None => "-".into(),
-    };
     let row = |row: &Row| {
         [
             row.lock.into(),
