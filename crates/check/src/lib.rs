@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod bandit;
+mod draw;
 pub mod election;
 pub mod membership;
 pub mod mutex;

@@ -243,7 +243,6 @@ impl Taking {
                 tokio::select! {
                     () = self.holders.silence(&held.request, guard), if self.attended && !lost_before => {
                         let view = RequestView {
-                            event: "lost".to_owned(),
                             valid_for_ms: 0,
                             reason: Some("its holder has not asked about it for as long as it was told that \
                                 it holds it".to_owned()),

@@ -3,6 +3,7 @@
 use super::fair;
 use super::flaw::Flaw;
 use super::group::{Action, Budget, Group, NODES, State};
+use crate::draw::by_weight;
 use consort_proto::Rng;
 use core::time::Duration;
 
@@ -125,16 +126,5 @@ fn choose(rng: &mut Rng, choices: &[Action], mood: Mood) -> Option<Action> {
         Action::Lose(_) | Action::Repeat(_) | Action::Pause(_) => 1,
         Action::Crash(_) | Action::Leave(_) => 1,
     };
-    let total: u32 = choices.iter().map(weight).sum();
-    if total == 0 {
-        return None;
-    }
-    let mut at = rng.below(total);
-    for action in choices {
-        match at.checked_sub(weight(action)) {
-            Some(rest) => at = rest,
-            None => return Some(action.clone()),
-        }
-    }
-    None
+    by_weight(rng, choices, weight).cloned()
 }

@@ -2,6 +2,7 @@
 //! one. A seed is a group and all that happens to it.
 
 use super::group::{Action, Budget, Flaw, Group, State, Watch};
+use crate::draw::by_weight;
 use consort_proto::Rng;
 use consort_proto::mutex::Mode;
 
@@ -148,16 +149,5 @@ fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
         Action::Repeat(_) | Action::Cancel(_) | Action::Crash(_) => 1,
         Action::Verdict(..) | Action::Learn(..) | Action::ForgetDone(..) => 1,
     };
-    let total: u32 = choices.iter().map(weight).sum();
-    if total == 0 {
-        return None;
-    }
-    let mut at = rng.below(total);
-    for action in choices {
-        match at.checked_sub(weight(action)) {
-            Some(rest) => at = rest,
-            None => return Some(action.clone()),
-        }
-    }
-    None
+    by_weight(rng, choices, weight).cloned()
 }

@@ -7,45 +7,40 @@
 
 mod elections;
 mod locks;
+mod order;
+mod output;
 
 pub(crate) use locks::LockOrder;
+pub(crate) use order::Order;
 
 use crate::address::Seed;
 use crate::builder;
-use crate::case::{Case, Files};
-use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
-use crate::error::{CampaignError, ElectionError, ResignError};
+use crate::case::Files;
+use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
 use crate::handle::{Inner, Node};
 use crate::lock::End;
-use crate::member::{self, Member, Status};
 use crate::state::StateDir;
-use crate::stats::{DriverStats, Stats};
-use crate::topology::{Radio, TopologyStatus};
-use consort_proto::membership::JoinState;
+use crate::stats::DriverStats;
+use crate::topology::Radio;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, Destination, ElectionId, Instant, NodeId, election, mutex};
+use consort_proto::{Command, Instant, mutex};
 use core::net::SocketAddr;
 use core::sync::atomic::AtomicU64;
 use core::time::Duration;
 use locks::Locks;
+use order::{Waiting, addresses};
 use std::io;
 use std::sync::Arc;
 use tokio::net::UdpSocket;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
-use tokio::time::{sleep_until, timeout};
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::time::sleep_until;
 
 /// Orders that wait while the node is busy; more make their senders wait.
 const ORDERS_MAX: usize = 64;
 
 /// Datagrams read before timers and orders have their turn.
 const READS_PER_TURN: usize = 128;
-
-/// Least time between two stores of the addresses of members.
-const STORE_EVERY: Duration = Duration::from_secs(2);
-
-/// How long to wait for room in the socket's send buffer before a datagram counts as lost.
-const SEND_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Whether the node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,41 +49,6 @@ pub(crate) enum Mode {
     Paused,
     Stopped,
 }
-
-/// What a handle asks of the task, with where the answer goes.
-#[derive(Debug)]
-pub(crate) enum Order {
-    Members(oneshot::Sender<Vec<Member>>),
-    This(oneshot::Sender<Member>),
-    Case(NodeId, oneshot::Sender<Option<Case>>),
-    Stats(oneshot::Sender<Stats>),
-    Carry(Command, oneshot::Sender<()>),
-    Join(Vec<Seed>, oneshot::Sender<()>),
-    JoinAndWait(Vec<Seed>, Duration, JoinReply),
-    Leave(oneshot::Sender<()>),
-    Watch(
-        Arc<str>,
-        oneshot::Sender<Result<watch::Receiver<Seat>, ElectionError>>,
-    ),
-    Campaign(
-        Arc<str>,
-        ElectionOptions,
-        oneshot::Sender<Result<(), CampaignError>>,
-    ),
-    Withdraw(Arc<str>, oneshot::Sender<()>),
-    Resign(
-        Arc<str>,
-        Option<NodeId>,
-        oneshot::Sender<Result<(), ResignError>>,
-    ),
-    ElectionStatus(Arc<str>, oneshot::Sender<Option<ElectionStatus>>),
-    Elections(oneshot::Sender<Vec<ElectionStatus>>),
-    Topology(oneshot::Sender<Option<TopologyStatus>>),
-    Lock(LockOrder),
-}
-
-/// Success, or the seeds that kept silent.
-type JoinReply = oneshot::Sender<Result<(), Vec<String>>>;
 
 /// The core's time: microseconds since the node started.
 #[derive(Clone, Copy, Debug)]
@@ -178,13 +138,6 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
     (Node { inner }, Events(first))
-}
-
-/// A join that somebody waits for.
-struct Waiting {
-    seeds: Vec<(Seed, bool)>,
-    until: tokio::time::Instant,
-    reply: JoinReply,
 }
 
 struct Driver {
@@ -337,38 +290,6 @@ impl Driver {
         }
     }
 
-    /// Now and then stores what is known of members' failures.
-    async fn store_reliability(&mut self) {
-        let Some(state) = &self.state else { return };
-        let every = self.node.reliability().config().half_life / 64;
-        if self.evidence_stored.elapsed() < every {
-            return;
-        }
-        self.evidence_stored = tokio::time::Instant::now();
-        let reports = self.node.reliability().reports(self.clock.now());
-        if let Err(error) = builder::store_reliability(state, reports).await {
-            self.stats.store_errors += 1;
-            tracing::warn!(%error, "what is known of failures could not be stored");
-        }
-    }
-
-    /// Now and then, and when it changed, stores where members listen: hints for the next start.
-    async fn store_members(&mut self) {
-        let Some(state) = &self.state else { return };
-        let table = self.node.membership().table();
-        let (version, at) = self.stored;
-        if table.live() == 0 || table.live_version() == version || at.elapsed() < STORE_EVERY {
-            return;
-        }
-        self.stored = (table.live_version(), tokio::time::Instant::now());
-        let live = (0..table.live()).filter_map(|i| table.pingable(i));
-        let addrs = live.map(|m| m.addr()).collect();
-        if let Err(error) = builder::store_members(state, addrs).await {
-            self.stats.store_errors += 1;
-            tracing::warn!(%error, "the addresses of members could not be stored");
-        }
-    }
-
     async fn receive(&mut self, len: usize, from: SocketAddr) {
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
@@ -389,196 +310,6 @@ impl Driver {
         self.node.handle_command(self.clock.now(), command);
         self.carry_out().await;
     }
-
-    async fn obey(&mut self, order: Order) {
-        match order {
-            Order::Members(reply) => {
-                let _ = reply.send(member::everybody(&self.node, self.clock.now()));
-            }
-            Order::This(reply) => {
-                let _ = reply.send(member::itself(&self.node));
-            }
-            Order::Case(id, reply) => {
-                let _ = reply.send(self.files.case(self.clock.now(), &self.node, id));
-            }
-            Order::Stats(reply) => {
-                let _ = reply.send(Stats {
-                    core: self.node.stats(),
-                    driver: DriverStats {
-                        interface_errors: self.radio.as_ref().map_or(0, |r| r.errors),
-                        ..self.stats
-                    },
-                });
-            }
-            Order::Carry(command, reply) => {
-                self.command(command).await;
-                let _ = reply.send(());
-            }
-            Order::Join(seeds, reply) => {
-                self.command(Command::Join(addresses(&seeds))).await;
-                let _ = reply.send(());
-            }
-            Order::JoinAndWait(seeds, patience, reply) => {
-                let command = Command::Join(addresses(&seeds));
-                let seeds = seeds.into_iter().map(|s| (s, false)).collect();
-                self.waiting.push(Waiting {
-                    seeds,
-                    until: tokio::time::Instant::now() + patience.min(Duration::from_secs(86_400)),
-                    reply,
-                });
-                self.command(command).await;
-            }
-            Order::Leave(reply) => {
-                let _ = reply.send(());
-                self.command(Command::Leave).await;
-            }
-            Order::Watch(name, reply) => {
-                let _ = reply.send(self.watch(&name).map(Board::subscribe));
-            }
-            Order::Campaign(name, options, reply) => {
-                let done = self.campaign(&name, options).await;
-                let _ = reply.send(done);
-            }
-            Order::Withdraw(name, reply) => {
-                let id = ElectionId::of(&name);
-                if self.node.standing(self.clock.now(), id).is_some() {
-                    let order = election::Order::Withdraw(id);
-                    self.command(Command::Election(order)).await;
-                }
-                let _ = reply.send(());
-            }
-            Order::Resign(name, to, reply) => {
-                let done = self.resign(&name, to).await;
-                let _ = reply.send(done);
-            }
-            Order::ElectionStatus(name, reply) => {
-                let election = ElectionName {
-                    id: ElectionId::of(&name),
-                    name: Some(name),
-                };
-                let _ = reply.send(self.election_status(election));
-            }
-            Order::Elections(reply) => {
-                let _ = reply.send(self.elections());
-            }
-            Order::Topology(reply) => {
-                let status = |radio| TopologyStatus::new(&self.node, radio, self.clock.now());
-                let _ = reply.send(self.radio.as_ref().map(status));
-            }
-            Order::Lock(order) => self.obey_lock(order).await,
-        }
-    }
-
-    /// Drains every output of the core, in the order that keeps its promises.
-    async fn carry_out(&mut self) {
-        while let Some(fact) = self.node.poll_fact() {
-            let id = self.node.id();
-            if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
-                // Going silent would turn a full disk into a failure of this node.
-                self.stats.store_errors += 1;
-                tracing::error!(%error, ?fact, "could not be stored");
-            }
-        }
-        // Before anything is sent: who stops leading knows before others can take over.
-        self.refresh_boards();
-        self.files.follow(self.clock.now(), &self.node);
-        while let Some(event) = self.node.poll_event() {
-            self.files.note(self.clock.now(), &self.node, &event);
-            let named = |id| elections::named(&self.boards, id);
-            let event = match event {
-                consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
-                event => Event::from_core(event, &self.node, self.clock, named),
-            };
-            let Some(event) = event else {
-                continue;
-            };
-            tracing::debug!(?event);
-            self.departed |= event == Event::Departed;
-            // Nobody may be listening.
-            let _ = self.events.send(event);
-        }
-        while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
-            self.out_bytes.clear();
-            self.out.encode(&mut self.out_bytes);
-            match to {
-                Destination::Addr(to) => {
-                    let sent = self.send(to).await;
-                    self.note_sent(to, sent);
-                }
-                Destination::Neighbors => self.broadcast().await,
-            }
-        }
-        self.answer_waiting();
-    }
-
-    /// Says something to whoever hears it.
-    async fn broadcast(&mut self) {
-        let targets = self.radio.as_ref().map_or_else(Vec::new, Radio::targets);
-        for target in targets {
-            self.stats.broadcasts_sent += 1;
-            let sent = match target.aim(&self.socket) {
-                Ok(()) => self.send(target.addr).await,
-                Err(error) => Err(error),
-            };
-            self.note_sent(target.addr, sent);
-        }
-    }
-
-    fn note_sent(&mut self, to: SocketAddr, sent: io::Result<()>) {
-        if let Err(error) = sent {
-            self.stats.send_errors += 1;
-            tracing::trace!(%error, %to, "not sent");
-        }
-    }
-
-    async fn send(&self, to: SocketAddr) -> io::Result<()> {
-        match self.socket.try_send_to(&self.out_bytes, to) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                timeout(SEND_PATIENCE, self.socket.writable()).await??;
-                self.socket.try_send_to(&self.out_bytes, to).map(drop)
-            }
-            sent => sent.map(drop),
-        }
-    }
-
-    /// Tells those whose seed has answered with its list.
-    fn answer_waiting(&mut self) {
-        if self.waiting.is_empty() || self.node.membership().join_state() != JoinState::Joined {
-            return;
-        }
-        let (answered, waiting) = self
-            .waiting
-            .drain(..)
-            .partition(|w| w.seeds.iter().any(|(_, heard)| *heard));
-        self.waiting = waiting;
-        let answered: Vec<Waiting> = answered;
-        for waiting in answered {
-            let _ = waiting.reply.send(Ok(()));
-        }
-    }
-
-    /// Tells those who have waited long enough which seeds kept silent.
-    fn give_up_waiting(&mut self) {
-        let now = tokio::time::Instant::now();
-        while let Some(at) = self.waiting.iter().position(|w| w.until <= now) {
-            let waiting = self.waiting.swap_remove(at);
-            let members = member::everybody(&self.node, self.clock.now());
-            let is_member = |addr: SocketAddr| {
-                let mut alive = members.iter().filter(|m| m.status == Status::Alive);
-                alive.any(|m| m.addr == addr)
-            };
-            let silent: Vec<String> = waiting
-                .seeds
-                .iter()
-                .filter(|(seed, heard)| !heard && !is_member(seed.addr))
-                .map(|(seed, _)| seed.text.clone())
-                .collect();
-            let all_silent = silent.len() == waiting.seeds.len();
-            let _ = waiting
-                .reply
-                .send(if all_silent { Err(silent) } else { Ok(()) });
-        }
-    }
 }
 
 /// Waits until something is said around; forever when nobody listens.
@@ -587,8 +318,4 @@ async fn hears(radio: Option<&Radio>) {
         Some(radio) => radio.readable().await,
         None => core::future::pending().await,
     }
-}
-
-fn addresses(seeds: &[Seed]) -> Vec<SocketAddr> {
-    seeds.iter().map(|s| s.addr).collect()
 }

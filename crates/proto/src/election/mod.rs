@@ -14,20 +14,25 @@
 //! leaders: whatever must not be done twice checks it.
 
 mod answer;
+#[cfg(feature = "_check")]
+mod check;
 mod claim;
 mod component;
 mod config;
 mod estimate;
 mod event;
+mod face;
 mod lead;
 mod level;
 mod msg;
+mod order;
 pub mod paper;
 mod race;
 mod ranking;
 mod run;
 mod score;
 mod select;
+mod standing;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -38,144 +43,29 @@ pub use component::Scope;
 pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
+pub use face::{Input, Stats, Timer};
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
+pub use order::Order;
 pub use ranking::{Criterion, Ranking, RankingError};
 pub use score::{CLASS_NEVER, Decider, Entry, Score};
+pub use standing::Standing;
 pub use view::View;
 
-use crate::churn::Beta;
-use crate::id::{ElectionId, NodeId, Term};
+use crate::id::{ElectionId, NodeId};
 use crate::membership::{self, Campaign, JoinState, Membership};
 use crate::omega::CENTRALITY_WORST;
 use crate::protocol::{Cx, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use face::TimerKind;
 use race::Race;
-use serde::Serialize;
 use view::Env;
 
 type ElectionCx<'a> = Cx<'a, Election>;
 
 /// Claims sent at a time to one that holds others.
 const CLAIMS_PER_STEP: usize = 8;
-
-/// Orders to elections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Take part in an election: watch it, and hold it that way when it is due.
-    Open(ElectionId, Policy),
-    /// Stand in it.
-    Campaign(ElectionId, Candidacy),
-    /// Stand in it no more; a leader resigns.
-    Withdraw(ElectionId),
-    /// Stop leading; stand again when somebody else leads. With a successor named, it is told to lead.
-    Resign(ElectionId, Option<NodeId>),
-    /// Hold an election now, whoever leads.
-    Hold(ElectionId),
-    /// What was stored of earlier lives: no later leader gets a smaller term.
-    RestoreTerm(ElectionId, Term),
-}
-
-/// Inputs of elections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// An order of the application.
-    Order(Order),
-    /// The member list changed.
-    Member(membership::Event),
-    /// Membership announced how this node stands.
-    Stands,
-    /// How central this node is: see [`crate::omega::Omega::centrality`].
-    Centrality(u8),
-    /// This node is about to leave its group.
-    Leave,
-}
-
-/// A deadline of one election.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timer {
-    election: ElectionId,
-    kind: TimerKind,
-}
-
-/// What is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum TimerKind {
-    /// An election.
-    Start,
-    /// The question under way.
-    Step,
-    /// The answer of the chosen one.
-    Notify,
-    /// The leader before has had its time.
-    Act,
-    /// Those who do not know yet.
-    Push,
-    /// An objection.
-    Object,
-    /// A look at the leader.
-    Look,
-    /// A question about candidates.
-    Sample,
-    /// This node has been here for long enough.
-    Settle,
-    /// What this node is measured by.
-    Level,
-}
-
-/// Counts since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stats {
-    /// Elections started here.
-    pub elections: u64,
-    /// Claims that say that fewer lists were read than the quorum asks for.
-    pub degraded: u64,
-    /// Elections stopped because others see the leader.
-    pub vetoes: u64,
-    /// Initiators told that their round is over.
-    pub stale: u64,
-    /// Answers to another attempt, or to none.
-    pub answers_stale: u64,
-    /// Chosen ones that were silent or declined.
-    pub passed_over: u64,
-    /// Objections of this node.
-    pub objections: u64,
-    /// Messages with lists that are too long, and claims of more elections than are kept.
-    pub dropped: u64,
-}
-
-/// How an election stands at a node.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// The claim held.
-    pub claim: Option<Claim>,
-    /// Whether its leader is there, as far as this node knows.
-    pub has_leader: bool,
-    /// This node leads, and may act on it, by this token.
-    pub acting: Option<Token>,
-    /// Until when it may act without hearing from anybody. Nobody else leads sooner, as long as the
-    /// members that declare it down are of the part of the group that it hears.
-    pub valid_until: Instant,
-    /// Whether this node stands in the election.
-    pub campaigns: bool,
-    /// Whether this node holds an election just now.
-    pub electing: bool,
-    /// How many lists the next election reads.
-    pub quorum: usize,
-    /// How many more members it asks than that.
-    pub hedge: usize,
-    /// The worst of what is known about how often lists miss a good candidate.
-    pub churn: Beta,
-    /// Members asked that did not answer, smoothed, in thousandths.
-    pub silent_per_mille: u16,
-    /// Members that this node lists, itself included.
-    pub known: usize,
-    /// For whom the leader was chosen, when it is not the whole group.
-    pub scope: Option<Scope>,
-    /// What candidates are compared by, when this node holds it.
-    pub ranking: Ranking,
-}
 
 /// All elections at one node.
 #[derive(Clone, Debug)]
@@ -239,55 +129,6 @@ impl Election {
     /// By which token this node leads and may act.
     pub fn acting(&self, election: ElectionId) -> Option<Token> {
         self.race(election).and_then(|r| r.lead.acting)
-    }
-
-    /// How an election stands.
-    pub fn standing(
-        &self,
-        me: NodeId,
-        now: Instant,
-        view: View<'_>,
-        election: ElectionId,
-    ) -> Option<Standing> {
-        let race = self.race(election)?;
-        let env = self.env(me, now, view, race.ranking());
-        let inherited = race.claim.map(|c| c.churn);
-        let quorum = race
-            .estimate
-            .quorum(self.config.quorum, inherited, env.size());
-        Some(Standing {
-            claim: race.claim,
-            has_leader: race.has_leader(env),
-            acting: race.lead.acting,
-            valid_until: view.membership.in_touch_until(now),
-            campaigns: env.own_entry(election).is_some(),
-            electing: race.run.is_some(),
-            quorum,
-            hedge: race.estimate.hedge(quorum.saturating_sub(1)),
-            churn: race.estimate.summary(self.config.quorum, inherited),
-            silent_per_mille: race.estimate.silent_per_mille,
-            known: env.size(),
-            scope: None,
-            ranking: race.ranking(),
-        })
-    }
-
-    /// The candidates that are watched for how many lists miss them.
-    pub fn tracked(&self, election: ElectionId) -> &[Tracked] {
-        self.race(election).map_or(&[], |r| &r.estimate.tracked)
-    }
-
-    /// All candidates of an election as this node lists them, the best first.
-    pub fn candidates(
-        &self,
-        me: NodeId,
-        now: Instant,
-        view: View<'_>,
-        election: ElectionId,
-    ) -> Vec<Entry> {
-        let ranking = self.race(election).map(Race::ranking).unwrap_or_default();
-        let env = self.env(me, now, view, ranking);
-        env.best(election, usize::MAX, |_| true).0
     }
 
     /// The elections this node stands in, for membership to announce.
@@ -379,68 +220,6 @@ impl Election {
         *digest ^= race.digest();
     }
 
-    fn on_order(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, order: Order) {
-        let started = self.started;
-        let settles_at = self.settles_at(view.membership);
-        match order {
-            Order::Open(election, policy) => {
-                self.with_race(cx, view, election, |race, cx, env, _| {
-                    let told = race.told_centrality();
-                    let first = race.policy.replace(policy).is_none();
-                    if race.told_centrality() != told {
-                        cx.emit(Report::Campaigns);
-                    }
-                    if first {
-                        race.opened_at = if race.claim.is_some() {
-                            started
-                        } else {
-                            env.now
-                        };
-                        cx.set_timer(race.timer(TimerKind::Settle), settles_at);
-                        cx.set_timer(race.timer(TimerKind::Look), env.now + env.fresh());
-                    }
-                    let ranking = policy.ranking;
-                    race.review(cx, Env { ranking, ..env });
-                });
-            }
-            Order::Campaign(election, candidacy) => {
-                self.with_race(cx, view, election, |race, cx, _, _| {
-                    race.campaign(cx, candidacy);
-                });
-            }
-            Order::Withdraw(election) => {
-                self.with_race(cx, view, election, |race, cx, env, _| {
-                    race.resign(cx, env);
-                    race.returning = false;
-                    race.candidacy = None;
-                    race.end_run(cx);
-                    cx.emit(Report::Campaigns);
-                });
-            }
-            Order::Resign(election, to) => {
-                self.with_race(cx, view, election, |race, cx, env, stats| {
-                    let leads = race.is_named(env);
-                    let handed = leads && to.is_some_and(|to| race.hand_over(cx, env, stats, to));
-                    if !handed {
-                        race.resign(cx, env);
-                    }
-                });
-            }
-            Order::Hold(election) => {
-                self.with_race(cx, view, election, |race, cx, env, stats| {
-                    if race.policy.is_some() && race.run.is_none() {
-                        race.begin(cx, env, stats, true);
-                    }
-                });
-            }
-            Order::RestoreTerm(election, term) => {
-                self.with_race(cx, view, election, |race, _, _, _| {
-                    race.floor = race.floor.max(Some(term));
-                });
-            }
-        }
-    }
-
     /// Another member holds other claims: tell it these.
     fn on_digest(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: &Sender, digest: u32) {
         if digest == self.digest {
@@ -507,30 +286,6 @@ impl Election {
             let election = self.races[at].id;
             self.with_race(cx, view, election, |race, cx, env, _| f(race, cx, env));
         }
-    }
-}
-
-/// What model checking needs: states that can be told apart, whatever was counted on the way.
-#[cfg(feature = "_check")]
-impl core::hash::Hash for Election {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (&self.races, self.started, self.cursor, self.centrality).hash(state);
-    }
-}
-
-#[cfg(feature = "_check")]
-impl PartialEq for Election {
-    fn eq(&self, other: &Election) -> bool {
-        let state = |e: &Election| (e.started, e.cursor, e.centrality);
-        self.races == other.races && state(self) == state(other)
-    }
-}
-
-#[cfg(feature = "_check")]
-impl Election {
-    /// No elections yet, outside of a node.
-    pub fn alone(config: Config, now: Instant) -> Election {
-        Election::new(config, 0, 1150, now)
     }
 }
 

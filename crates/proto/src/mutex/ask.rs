@@ -125,8 +125,7 @@ impl Lock {
         let Some(own) = &mut self.own else {
             return;
         };
-        let names = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.named(name).is_some());
-        let those = own.asked.iter().filter(|(_, p)| names(p));
+        let those = own.asked.iter().filter(|(_, p)| p.named(name).is_some());
         let those: Vec<NodeId> = those.map(|(id, _)| *id).collect();
         own.attempt += 1;
         self.send(cx, sh, &those);
@@ -143,10 +142,12 @@ impl Lock {
         if let Some(peer) = own.asked.get_mut(&blocker.req.node) {
             peer.hurry(cx.now);
         }
-        let names = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.named(&blocker).is_some());
         if own.is_next(sh, &self.done, &blocker) {
             // Word that it is done may be lost, or slow, on its way here: others near have it, too.
-            let quick = own.asked.iter().filter(|(_, p)| names(p));
+            let quick = own
+                .asked
+                .iter()
+                .filter(|(_, p)| p.named(&blocker).is_some());
             let quick = quick.filter_map(|(id, p)| Some((p.trip?, *id)));
             let mut quick: Vec<(Duration, NodeId)> = quick.collect();
             quick.sort_unstable();
@@ -158,7 +159,7 @@ impl Lock {
         }
         // When it should have been forgotten, ask those who named it.
         for peer in own.asked.values_mut() {
-            if let Some(name) = peer.wit.as_ref().and_then(|w| w.named(&blocker)) {
+            if let Some(name) = peer.named(&blocker) {
                 let last = peer.last_sent().unwrap_or(cx.now);
                 let left = Duration::from_millis(u64::from(name.left_ms));
                 let over = last + left + sh.config.guard;

@@ -206,6 +206,11 @@ impl Peer {
         lapsed
     }
 
+    /// What it says of a contender.
+    pub(super) fn named(&self, name: &Name) -> Option<&Name> {
+        self.wit.as_ref()?.named(name)
+    }
+
     /// When the next thing that was said lapses.
     pub(super) fn lapses_at(&self) -> Instant {
         let wit = self.wit.as_ref().map_or(Instant::MAX, |w| w.valid_until);

@@ -4,26 +4,21 @@
 //! only who is named leads (S3), and a question asks for at most the term after the last (S7). Reached, so
 //! that the rest means something: one leader everywhere, and another after a crash.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use consort_proto::churn::Beta;
-use consort_proto::election::{
-    Candidacy, Claim, Config, Election, Event, Input, Key, Msg, Order, Policy, Preempt, Quorum,
-    Remarks, Report, Stage, Timer, Token, View,
-};
-use consort_proto::membership::{
-    self, Campaign, Membership, Meta, Phase, Precedence, Record, Status,
-};
-use consort_proto::reliability::{self, Ledger};
-use consort_proto::{
-    Cx, Effect, ElectionId, Fact, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
-    To,
-};
-use core::hash::{Hash, Hasher};
-use core::net::SocketAddr;
-use core::time::Duration;
-use stateright::{Model, Property};
+mod cases;
+mod host;
 
-const E: ElectionId = ElectionId(7);
+pub use cases::models;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use cases::first_claim;
+use consort_proto::election::{
+    Candidacy, Claim, Config, Election, Input, Msg, Order, Policy, Quorum, Timer, Token,
+};
+use consort_proto::{Instant, Life, NodeId, Protocol, Term};
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+use host::{E, Ghost, Host, Opinion, id, sender, step, tell};
+use stateright::{Model, Property};
 
 /// A group of three.
 #[derive(Clone, Copy, Debug)]
@@ -44,28 +39,6 @@ pub struct Elections {
     pub mistakes: u8,
     /// How many timers may fire at each node.
     pub timers: u8,
-}
-
-/// What one node thinks of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Opinion {
-    Up(u64),
-    Failed(u64),
-}
-
-#[derive(Clone, Debug, PartialEq, Hash)]
-struct Host {
-    up: bool,
-    life: u64,
-    election: Election,
-    opinions: Vec<Opinion>,
-    timers: BTreeMap<Timer, Instant>,
-    now: Instant,
-    /// Timers that fired, and draws of random numbers so far.
-    fired: u8,
-    stored: Option<Term>,
-    /// The greatest key held in this life.
-    greatest: Option<Key>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -121,27 +94,6 @@ pub enum Action {
     Learn(usize, usize),
     /// A node takes another for dead.
     Mistake(usize, usize),
-}
-
-fn id(host: usize) -> NodeId {
-    NodeId(host as u64 + 1)
-}
-
-fn addr(host: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, host as u8 + 1], 1))
-}
-
-fn meta() -> Meta {
-    Meta {
-        campaigns: vec![Campaign {
-            election: E,
-            class: 0,
-            attribute: 0,
-            centrality: 0,
-            settled: true,
-        }],
-        ..Meta::default()
-    }
 }
 
 impl Elections {
@@ -311,126 +263,6 @@ fn truth(state: &State, about: usize) -> Opinion {
     }
 }
 
-/// Elections look at a member list that changed.
-fn tell(host: &mut Host, index: usize, ghost: &mut Ghost) {
-    step(host, index, ghost, |e, cx, view| {
-        e.on_input(cx, view, Input::Stands)
-    });
-}
-
-fn sender(host: usize, life: u64) -> Sender {
-    Sender {
-        id: id(host),
-        life: Life(life),
-        incarnation: Incarnation(0),
-        addr: addr(host),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
-}
-
-/// What a step did beyond its own state.
-#[derive(Default)]
-struct Ghost {
-    sends: Vec<(usize, Msg)>,
-    broken: Option<&'static str>,
-}
-
-fn step(
-    host: &mut Host,
-    index: usize,
-    ghost: &mut Ghost,
-    f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
-) {
-    let membership = members(host, index);
-    // Another draw at another time; the same at the same.
-    let mut rng = Rng::seed(
-        host.now.as_micros() ^ u64::from(host.fired) << 50,
-        host.life,
-    );
-    let mut effects = Vec::new();
-    let mut cx = Cx {
-        me: id(index),
-        now: host.now,
-        rng: &mut rng,
-        effects: &mut effects,
-    };
-    let ledger = Ledger::new(
-        reliability::Config::default(),
-        id(index),
-        Duration::from_secs(1),
-        Duration::from_secs(4),
-        Instant::ZERO,
-    );
-    let view = View {
-        membership: &membership,
-        reliability: &ledger,
-    };
-    f(&mut host.election, &mut cx, view);
-    for effect in effects {
-        match effect {
-            Effect::Send(To::Node(to) | To::At(to, _), msg) => {
-                ghost.sends.push((to.0 as usize - 1, msg));
-            }
-            Effect::Send(To::Addr(_) | To::Neighbors, _) => {
-                ghost.broken = Some("no address is used")
-            }
-            Effect::SetTimer(timer, at) => {
-                host.timers.insert(timer, at);
-            }
-            Effect::CancelTimer(timer) => {
-                host.timers.remove(&timer);
-            }
-            Effect::Persist(Fact::Term(_, term)) => host.stored = Some(term),
-            Effect::Persist(Fact::Life(_) | Fact::Fence(_)) => {}
-            Effect::Emit(Report::Event(Event::BecameLeader { .. })) => {
-                let claim = host.election.claim(E);
-                if claim.is_none_or(|c| !c.names(id(index), Life(host.life))) {
-                    ghost.broken = Some("S3");
-                }
-            }
-            Effect::Emit(_) => {}
-        }
-    }
-}
-
-/// The member list of a node, as its opinions have it. Everybody was heard long ago.
-fn members(host: &Host, index: usize) -> Membership {
-    let others = host
-        .opinions
-        .iter()
-        .enumerate()
-        .filter(|(n, _)| *n != index);
-    let others: Vec<_> = others
-        .map(|(n, opinion)| {
-            let (life, phase, status) = match *opinion {
-                Opinion::Up(life) => (life, Phase::Up, Status::Alive),
-                Opinion::Failed(life) => (life, Phase::Down, Status::Dead),
-            };
-            let record = Record {
-                id: id(n),
-                precedence: Precedence::alive(Life(life), Incarnation(0)).with(status),
-                accuser: id(n),
-                addr: addr(n),
-                meta: meta().into(),
-                coordinate: None,
-                nap_ms: 0,
-                current: true,
-            };
-            (record, phase, Instant::ZERO)
-        })
-        .collect();
-    Membership::listing(
-        membership::Config::default(),
-        Life(host.life),
-        meta(),
-        &others,
-    )
-}
-
 impl Model for Elections {
     type State = State;
     type Action = Action;
@@ -511,24 +343,6 @@ impl Model for Elections {
     }
 }
 
-/// The last node leads, by an election of its own.
-fn first_claim() -> Claim {
-    let token = Token {
-        term: Term(1),
-        initiator: id(2),
-        life: Life(1),
-        revision: 1,
-    };
-    let stage = Stage::Confirmed;
-    Claim {
-        key: Key { token, stage },
-        leader: id(2),
-        leader_life: Life(1),
-        churn: Beta::PRIOR,
-        remarks: Remarks::default(),
-    }
-}
-
 /// The claim that all running nodes hold, if its leader leads.
 fn led(state: &State) -> Option<Claim> {
     let mut running = (0..3).filter(|&n| state.hosts[n].up);
@@ -542,61 +356,4 @@ fn led(state: &State) -> Option<Claim> {
     let leader = first.leader.0 as usize - 1;
     let leads = state.hosts[leader].up && state.hosts[leader].election.acting(E).is_some();
     (leads && running.all(same)).then_some(first)
-}
-
-/// The models that are checked, by name.
-pub fn models(timers: u8) -> Vec<(&'static str, Elections)> {
-    let base = Elections {
-        policy: Policy::default(),
-        c: 1,
-        initiators: 2,
-        led: false,
-        crashes: 0,
-        restarts: 0,
-        mistakes: 0,
-        timers,
-    };
-    let streams = Policy {
-        stream: true,
-        ..Policy::default()
-    };
-    let strict = Policy {
-        preempt: Preempt::Strict {
-            hold: Duration::from_secs(1),
-        },
-        ..Policy::default()
-    };
-    let led = Elections {
-        led: true,
-        c: 0,
-        ..base
-    };
-    vec![
-        ("two initiators, c = 0", Elections { c: 0, ..base }),
-        ("two initiators, c = 1", base),
-        (
-            "two initiators, streaming",
-            Elections {
-                policy: streams,
-                ..base
-            },
-        ),
-        (
-            "a leader, a better candidate, strict",
-            Elections {
-                policy: strict,
-                ..led
-            },
-        ),
-        ("the leader crashes", Elections { crashes: 1, ..led }),
-        (
-            "somebody crashes and comes back",
-            Elections {
-                crashes: 1,
-                restarts: 1,
-                ..led
-            },
-        ),
-        ("a wrong verdict", Elections { mistakes: 1, ..led }),
-    ]
 }

@@ -1,8 +1,8 @@
 //! `consort sim election`: the papers' elections over simulated membership.
 
+use super::{Runs, TopologyKind, mean};
 use crate::Answer;
-use crate::output::{Format, table};
-use crate::sim::Runs;
+use crate::output::table;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use consort_proto::election::paper::{Adopt, Config, Method};
@@ -13,14 +13,13 @@ use consort_sim::report::Summary;
 use consort_sim::topology::Topology;
 use consort_sim::units::tu;
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Most runs: each keeps its outcome until the end.
 const RUNS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct ElectionArgs {
+pub(super) struct ElectionArgs {
     /// Which elections race: base, optimistic, preferred, hybrid, ask-all, bully
     #[arg(
         long,
@@ -79,13 +78,6 @@ pub(crate) struct ElectionArgs {
     runs: Runs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum TopologyKind {
-    Grid,
-    Random,
-    Cluster,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum AdoptKind {
     /// The latest of the run; without health, its lowest hash
@@ -135,7 +127,7 @@ struct Row {
 }
 
 /// Runs `consort sim election`. Exit code 1: nodes disagree at the end of some run.
-pub(crate) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     let trace = args.trace.as_deref().map(read_trace).transpose()?;
     let params = params(args, trace.as_ref());
@@ -148,12 +140,7 @@ pub(crate) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
     let reports =
         pool.install(|| run_many(&params, trace.as_ref(), args.runs.seed, args.runs.count))?;
     let output = summary(args, &params, &reports);
-    let mut out = std::io::stdout().lock();
-    match args.runs.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Text => writeln!(out, "{}", text(&output))?,
-    }
-    out.flush()?;
+    args.runs.print(&output, text)?;
     let agreed = output
         .elections
         .iter()
@@ -242,11 +229,6 @@ fn summary(args: &ElectionArgs, params: &Params, reports: &[Report]) -> Output {
 }
 
 fn text(output: &Output) -> String {
-    let mean = |s: &Summary| match s.mean {
-        Some(x) if x >= 100.0 => format!("{x:.0}"),
-        Some(x) => format!("{x:.2}"),
-        None => "-".into(),
-    };
     let rows: Vec<[String; 9]> = output
         .elections
         .iter()

@@ -1,8 +1,8 @@
 //! `consort sim omega`: leaders of simulated networks that move.
 
+use super::{Runs, mean, over, scaled_mean};
 use crate::Answer;
-use crate::output::{Format, table};
-use crate::sim::Runs;
+use crate::output::table;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use consort_proto::omega::paper::{Detector, Mode};
@@ -12,7 +12,6 @@ use consort_sim::radio::{RadioConfig, Rate};
 use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use std::sync::Arc;
 const RUNS_MAX: usize = 100_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct OmegaArgs {
+pub(super) struct OmegaArgs {
     /// Which cores: those of the papers (ta-closeness, ta-degree, cel, fd-tick, fd-event, gc) and ours (omega)
     #[arg(
         long,
@@ -216,7 +215,7 @@ struct Row {
 }
 
 /// Runs `consort sim omega`.
-pub(crate) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.rho) {
         bail!("--rho must be between 0 and 1");
@@ -248,12 +247,8 @@ pub(crate) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
         seed: args.runs.seed,
         cores,
     };
-    let mut out = std::io::stdout().lock();
-    match args.runs.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Text => writeln!(out, "{}", text(&output, args.crashes))?,
-    }
-    out.flush()?;
+    args.runs
+        .print(&output, |output| text(output, args.crashes))?;
     Ok(Answer::Yes)
 }
 
@@ -323,10 +318,7 @@ fn params(args: &OmegaArgs, kind: CoreKind, mobility: &Mobility) -> Params {
 }
 
 fn row(params: &Params, nodes: usize, reports: &[Report]) -> Row {
-    let all = |of: &dyn Fn(&Report) -> f64| {
-        let all = reports.iter().map(of).filter(|x| x.is_finite());
-        Summary::of(&all.collect::<Vec<f64>>())
-    };
+    let all = |of: &dyn Fn(&Report) -> f64| over(reports, of);
     let each = nodes as f64;
     let seconds = params.duration.as_secs_f64();
     let elections = reports.iter().flat_map(|r| r.elections.iter().copied());
@@ -354,27 +346,26 @@ fn row(params: &Params, nodes: usize, reports: &[Report]) -> Row {
 }
 
 fn text(output: &Output, crashes: bool) -> String {
-    let show = |s: &Summary, scale: f64| match s.mean {
-        Some(x) if x * scale >= 100.0 => format!("{:.0}", x * scale),
-        Some(x) => format!("{:.2}", x * scale),
-        None => "-".into(),
-    };
     let row = |row: &Row| {
         [
             row.core.clone(),
-            show(&row.instability, 100.0),
-            show(&row.disagreement, 100.0),
-            show(&row.excess, 100.0),
-            show(&row.floor, 100.0),
-            show(&row.optimality, 1.0),
-            show(&row.changes, 1.0),
-            show(&row.path, 1.0),
-            show(&row.messages, 1.0),
-            show(&row.bytes, 1.0),
-            show(&row.airtime, 100.0),
-            show(&row.phantoms, 100.0),
+            scaled_mean(&row.instability, 100.0),
+            scaled_mean(&row.disagreement, 100.0),
+            scaled_mean(&row.excess, 100.0),
+            scaled_mean(&row.floor, 100.0),
+            mean(&row.optimality),
+            mean(&row.changes),
+            mean(&row.path),
+            mean(&row.messages),
+            mean(&row.bytes),
+            scaled_mean(&row.airtime, 100.0),
+            scaled_mean(&row.phantoms, 100.0),
             match crashes {
-                true => format!("{} ({} late)", show(&row.election, 1000.0), row.unsettled),
+                true => format!(
+                    "{} ({} late)",
+                    scaled_mean(&row.election, 1000.0),
+                    row.unsettled
+                ),
                 false => "-".into(),
             },
         ]

@@ -1,8 +1,8 @@
 //! `consort sim mutex`: locks in a simulated multi-hop network.
 
+use super::{Runs, mean, over};
 use crate::Answer;
-use crate::output::{Format, table};
-use crate::sim::Runs;
+use crate::output::table;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_proto::mutex;
@@ -15,13 +15,12 @@ use consort_sim::mutex::{
 use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
-use std::io::Write;
 
 /// Most runs: each keeps its report until the end.
 const RUNS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct MutexArgs {
+pub(super) struct MutexArgs {
     /// Which locks: those of the papers (ricart-agrawala, camera, camera-repaired) and ours (witness)
     #[arg(
         long,
@@ -89,9 +88,9 @@ pub(crate) struct MutexArgs {
     /// Lease of a grant, in seconds (witness only, as the next three)
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// How long leases become, in seconds, where answers take long; not less than --lease
-    #[arg(long, value_name = "S", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u64).range(..=86_400))]
-    lease_max: u64,
+    /// How long leases become, in seconds, where answers take long; not less than --lease [default: as --lease]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    lease_max: Option<u64>,
     /// Waiting nodes are served along their places in space
     #[arg(long)]
     elevator: bool,
@@ -237,7 +236,7 @@ struct Row {
 }
 
 /// Runs `consort sim mutex`. Exit code 1: two nodes were inside at once.
-pub(crate) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.share) {
         bail!("--share must be between 0 and 1");
@@ -260,12 +259,7 @@ pub(crate) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
         seed: args.runs.seed,
         locks,
     };
-    let mut out = std::io::stdout().lock();
-    match args.runs.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Text => writeln!(out, "{}", text(&output))?,
-    }
-    out.flush()?;
+    args.runs.print(&output, text)?;
     let safe = output.locks.iter().all(|row| row.overlaps == 0);
     Ok(if safe { Answer::Yes } else { Answer::No })
 }
@@ -282,7 +276,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
                 // What the others are told, this one has as its floor.
                 bound: mutex::Bound::Floor(args.nodes.min(usize::from(u16::MAX)) as u16),
                 ttl: Duration::from_secs(args.lease),
-                ttl_max: Duration::from_secs(args.lease.max(args.lease_max)),
+                ttl_max: Duration::from_secs(args.lease_max.unwrap_or(args.lease).max(args.lease)),
                 ..mutex::Config::default()
             },
             policy: mutex::Policy {
@@ -374,10 +368,7 @@ fn config(args: &MutexArgs, mode: Mode) -> Config {
 
 fn row(params: &Params, reports: &[Report]) -> Row {
     let sum = |of: &dyn Fn(&Report) -> u64| reports.iter().map(of).sum();
-    let of = |of: &dyn Fn(&Report) -> f64| {
-        let all = reports.iter().map(of).filter(|x| x.is_finite());
-        Summary::of(&all.collect::<Vec<f64>>())
-    };
+    let of = |of: &dyn Fn(&Report) -> f64| over(reports, of);
     Row {
         lock: params.lock.name(),
         entries: sum(&|r| r.entries),
@@ -395,11 +386,6 @@ fn row(params: &Params, reports: &[Report]) -> Row {
 }
 
 fn text(output: &Output) -> String {
-    let mean = |s: &Summary| match s.mean {
-        Some(x) if x >= 100.0 => format!("{x:.0}"),
-        Some(x) => format!("{x:.2}"),
-        None => "-".into(),
-    };
     let row = |row: &Row| {
         [
             row.lock.into(),

@@ -1,48 +1,22 @@
-//! `consort sim`: the simulator on the command line.
+//! `consort sim membership`: who notices crashes when, and what it costs.
 
+use super::{TopologyKind, pool};
 use crate::Answer;
-use crate::output;
-use anyhow::{Context, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
 use consort_proto::membership::TargetPolicy;
-use consort_sim::chaos::{ChaosParams, Tally, chaos};
 use consort_sim::membership::{
     Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many,
 };
 use consort_sim::net::Conditions;
 use consort_sim::report::Summary;
 use consort_sim::topology::{Topology, parse_positions};
-use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Run the protocols in a deterministic simulator
 #[derive(Debug, Args)]
-pub(crate) struct SimArgs {
-    #[command(subcommand)]
-    command: SimCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum SimCommand {
-    /// Crash nodes of a simulated group; measure who notices when, and what it costs
-    Membership(MembershipArgs),
-    /// The papers' elections over simulated member lists, or over a trace of them
-    Election(crate::sim_election::ElectionArgs),
-    /// The papers' locks in a multi-hop network: waits, messages, and whether two nodes are inside at once
-    Mutex(crate::sim_mutex::MutexArgs),
-    /// Leaders of networks that move, the papers' and ours: how often they are wrong, and what that costs
-    Omega(crate::sim_omega::OmegaArgs),
-    /// Elections that learn who fails: how many they need, what they cost and what they learn
-    Bandit(crate::sim_bandit::BanditArgs),
-    /// Random faults, then calm: checks that no invariant breaks and the group agrees again
-    Chaos(ChaosArgs),
-}
-
-#[derive(Debug, Args)]
-struct MembershipArgs {
+pub(super) struct MembershipArgs {
     /// How many nodes [default: 49, or as many as the file of positions has]
     #[arg(long)]
     nodes: Option<usize>,
@@ -119,38 +93,6 @@ struct MembershipArgs {
     format: Format,
 }
 
-#[derive(Debug, Args)]
-struct ChaosArgs {
-    /// Which seeds: `A..B` without B, or one seed
-    #[arg(long, value_name = "A..B", default_value = "0..100")]
-    seeds: String,
-    /// How long faults strike, in seconds
-    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    storm: u64,
-    /// Hold elections too, in groups of up to 50, with quorums too small on purpose
-    #[arg(long)]
-    elections: bool,
-    /// Take locks too, in groups of up to 9 whose clocks drift
-    #[arg(long, conflicts_with = "elections")]
-    locks: bool,
-    /// The papers' locks meet the same storms; how often two are inside at once is counted
-    #[arg(long, requires = "locks")]
-    baselines: bool,
-    /// Threads; the result does not depend on it [default: one per processor]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-    /// Print every scenario
-    #[arg(long)]
-    verbose: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum TopologyKind {
-    Grid,
-    Random,
-    Cluster,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SetupKind {
     /// 25 nodes in 50 m, range 20 m
@@ -201,55 +143,6 @@ enum FeedbackKind {
 enum Format {
     Table,
     Json,
-}
-
-/// Runs `consort sim`. Exit code 1 means that an invariant broke.
-pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
-    match args.command {
-        SimCommand::Membership(args) => membership(args),
-        SimCommand::Election(args) => crate::sim_election::run(&args),
-        SimCommand::Mutex(args) => crate::sim_mutex::run(&args),
-        SimCommand::Omega(args) => crate::sim_omega::run(&args),
-        SimCommand::Bandit(args) => crate::sim_bandit::run(&args),
-        SimCommand::Chaos(args) => storms(args),
-    }
-}
-
-/// What comparisons over several runs have in common.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Runs {
-    /// Decides everything random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// How many runs, with seeds derived from the first
-    #[arg(long = "runs", value_name = "R", default_value_t = 1)]
-    pub(crate) count: usize,
-    /// Threads; the output does not depend on it [default: one per processor]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = output::Format::Text)]
-    pub(crate) format: output::Format,
-}
-
-impl Runs {
-    /// Threads for the runs, of which there may be `most`.
-    pub(crate) fn pool(&self, most: usize) -> anyhow::Result<rayon::ThreadPool> {
-        if !(1..=most).contains(&self.count) {
-            bail!("--runs must be between 1 and {most}");
-        }
-        pool(self.threads)
-    }
-}
-
-pub(crate) fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
-    if threads == Some(0) || threads > Some(1024) {
-        bail!("--threads must be between 1 and 1024");
-    }
-    ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .context("could not start threads; try --threads 1")
 }
 
 fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
@@ -359,8 +252,9 @@ fn number_or_inf<S: serde::Serializer>(m: &f32, s: S) -> Result<S::Ok, S::Error>
     }
 }
 
-fn membership(args: MembershipArgs) -> anyhow::Result<Answer> {
-    let params = params(&args)?;
+/// Runs `consort sim membership`.
+pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
+    let params = params(args)?;
     let result = pool(args.threads)?.install(|| run_many(&params, args.seed, args.runs))?;
     let output = Output {
         topology: match params.topology {
@@ -450,102 +344,4 @@ fn row(s: &Summary) -> String {
             None => format!("{:>10}", "-"),
         })
         .collect()
-}
-
-fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
-    let number = |s: &str| {
-        let trimmed = s.trim();
-        trimmed
-            .parse::<u64>()
-            .with_context(|| format!("--seeds takes `A..B` or one number, not `{text}`"))
-    };
-    let range = match text.split_once("..") {
-        Some((from, to)) => number(from)?..number(to)?,
-        None => {
-            let one = number(text)?;
-            one..one.saturating_add(1)
-        }
-    };
-    if range.is_empty() {
-        bail!("--seeds {text} is empty: the second number must be above the first");
-    }
-    Ok(range)
-}
-
-fn storms(args: ChaosArgs) -> anyhow::Result<Answer> {
-    let seeds = parse_seeds(&args.seeds)?;
-    let base = if args.locks {
-        ChaosParams::locks()
-    } else if args.elections {
-        ChaosParams::elections()
-    } else {
-        ChaosParams::default()
-    };
-    let params = ChaosParams {
-        storm: core::time::Duration::from_secs(args.storm),
-        baselines: args.baselines,
-        ..base
-    };
-    let pool = pool(args.threads)?;
-    let mut out = std::io::stdout().lock();
-    let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));
-    let mut tallies: Vec<(Tally, u64)> = Vec::new();
-    // In chunks, so that a broken seed ends the work soon and the first one is always the same.
-    let mut from = seeds.start;
-    while from < seeds.end {
-        let to = seeds.end.min(from.saturating_add(64));
-        let results: Vec<_> = pool.install(|| {
-            let all = (from..to).into_par_iter();
-            all.map(|seed| (seed, chaos(seed, &params))).collect()
-        });
-        for (seed, result) in results {
-            match result {
-                Ok(report) => {
-                    done += 1;
-                    slowest = slowest.max((report.converged_after, seed));
-                    for (n, tally) in report.tallies.iter().enumerate() {
-                        let broken = u64::from(tally.overlaps > 0);
-                        match tallies.get_mut(n) {
-                            Some((sum, storms)) => {
-                                sum.add(tally);
-                                *storms += broken;
-                            }
-                            None => tallies.push((tally.clone(), broken)),
-                        }
-                    }
-                    if args.verbose {
-                        writeln!(
-                            out,
-                            "seed {seed}: {} nodes, {} faults, agreed after {:?}, trace {:016x}",
-                            report.nodes, report.faults, report.converged_after, report.trace_hash
-                        )?;
-                    }
-                }
-                Err(violation) => {
-                    writeln!(out, "seed {seed}: {violation}")?;
-                    return Ok(Answer::No);
-                }
-            }
-        }
-        from = to;
-    }
-    writeln!(
-        out,
-        "{done} seeds, 0 violations; slowest agreement {:?} after the last fault (seed {})",
-        slowest.0, slowest.1
-    )?;
-    for (sum, storms) in tallies {
-        let Tally {
-            lock,
-            entries,
-            overlaps,
-            regressions,
-        } = sum;
-        writeln!(
-            out,
-            "{lock}: {entries} entries, {overlaps} while another was inside (in {storms} storms), \
-             {regressions} with a token that did not grow"
-        )?;
-    }
-    Ok(Answer::Yes)
 }

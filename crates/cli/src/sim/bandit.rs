@@ -1,8 +1,8 @@
 //! `consort sim bandit`: elections that learn who fails.
 
+use super::{Runs, mean, over};
 use crate::Answer;
-use crate::output::{Format, table};
-use crate::sim::Runs;
+use crate::output::table;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_proto::bandit::Tally;
@@ -11,13 +11,12 @@ use consort_sim::bandit::{Failures, Links, Params, Policy, Pool, Rates, Report, 
 use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
-use std::io::Write;
 
 /// Most runs: each keeps its report until the end.
 const RUNS_MAX: usize = 10_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct BanditArgs {
+pub(super) struct BanditArgs {
     /// Which policies: dle, rle, e-greedy, ucb, e-greedy-buffer, ucb-buffer, d-ucb-S, sw-ucb-S, thompson-beta-S (S in
     /// seconds), hazard, availability, r-first, r-mean, r-thompson-beta, r-thompson-hazard, rs-hazard, product,
     /// r-truth, truth
@@ -118,7 +117,7 @@ struct Row {
 }
 
 /// Runs `consort sim bandit`. Exit code 1 means that the environment left its bounds.
-pub(crate) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     let &[least, most] = args.delay.as_slice() else {
         bail!("--delay takes two numbers, the shortest and the longest");
@@ -144,12 +143,7 @@ pub(crate) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
         seed: args.runs.seed,
         policies,
     };
-    let mut out = std::io::stdout().lock();
-    match args.runs.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Text => writeln!(out, "{}", text(&output))?,
-    }
-    out.flush()?;
+    args.runs.print(&output, text)?;
     Ok(if broken { Answer::No } else { Answer::Yes })
 }
 
@@ -199,10 +193,7 @@ fn params(args: &BanditArgs, policy: Policy, rates: Rates, links: Links) -> Para
 }
 
 fn row(policy: Policy, reports: &[Report]) -> Row {
-    let all = |of: &dyn Fn(&Report) -> f64| {
-        let all = reports.iter().map(of).filter(|x| x.is_finite());
-        Summary::of(&all.collect::<Vec<f64>>())
-    };
+    let all = |of: &dyn Fn(&Report) -> f64| over(reports, of);
     Row {
         policy: policy.to_string(),
         rounds: all(&|r| f64::from(r.rounds)),
@@ -220,21 +211,16 @@ fn row(policy: Policy, reports: &[Report]) -> Row {
 }
 
 fn text(output: &Output) -> String {
-    let show = |s: &Summary| match s.mean {
-        Some(x) if x >= 100.0 => format!("{x:.0}"),
-        Some(x) => format!("{x:.2}"),
-        None => "-".into(),
-    };
     let row = |row: &Row| {
         [
             row.policy.clone(),
-            show(&row.rounds),
-            show(&row.failed),
-            show(&row.dual),
-            show(&row.outage),
-            show(&row.messages),
-            show(&row.pings),
-            show(&row.error),
+            mean(&row.rounds),
+            mean(&row.failed),
+            mean(&row.dual),
+            mean(&row.outage),
+            mean(&row.messages),
+            mean(&row.pings),
+            mean(&row.error),
         ]
     };
     let rows: Vec<[String; 8]> = output.policies.iter().map(row).collect();

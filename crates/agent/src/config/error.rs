@@ -1,0 +1,56 @@
+//! What can be wrong with settings.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why settings are refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Check the path.
+    #[error("cannot read the configuration {path}: {source}; check the path")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Correct the line; unknown keys are listed with the valid ones.
+    #[error("configuration {path}: {message}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        message: String,
+    },
+    /// Correct the value.
+    #[error("{key} = `{value}`: {expected}")]
+    Value {
+        /// The setting.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// What can be.
+        expected: String,
+    },
+    /// Correct the settings of that election.
+    #[error("election `{election}`: {message}")]
+    Election {
+        /// Which.
+        election: String,
+        /// What is wrong, and what can be.
+        message: String,
+    },
+    /// Correct the settings of the topology.
+    #[error("topology: {message}")]
+    Topology {
+        /// What is wrong, and what can be.
+        message: String,
+    },
+    /// Correct the setting it names.
+    #[error(transparent)]
+    Protocol(#[from] consort::ConfigError),
+    /// Shorten them.
+    #[error("name or tags: {0}")]
+    Meta(#[from] consort::MetaError),
+}

@@ -1,0 +1,73 @@
+//! Settings of membership.
+
+use super::set;
+use consort::membership::SuspicionTimeout;
+use core::time::Duration;
+use serde::Deserialize;
+
+/// Settings of membership; [`consort::membership::Config`] tells what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(
+    missing_docs,
+    reason = "named and documented in consort::membership::Config"
+)]
+pub struct RawMembership {
+    #[serde(default, with = "humantime_serde::option")]
+    pub probe_period: Option<Duration>,
+    pub probe_helpers: Option<u8>,
+    pub distance_exponent: Option<f32>,
+    pub suspicion_factor: Option<u32>,
+    pub suspicion_stretch: Option<u32>,
+    pub suspicion_confirmations: Option<u8>,
+    pub confirm_grace_periods: Option<u32>,
+    pub rumor_factor: Option<u32>,
+    pub tombstone_periods: Option<u32>,
+    pub heal_periods: Option<u32>,
+    pub sync_periods: Option<u32>,
+    pub members_max: Option<u32>,
+    pub meta_max: Option<u16>,
+}
+
+impl RawMembership {
+    /// These settings where given, else those of `file`.
+    pub(super) fn over(self, file: RawMembership) -> RawMembership {
+        RawMembership {
+            probe_period: self.probe_period.or(file.probe_period),
+            probe_helpers: self.probe_helpers.or(file.probe_helpers),
+            distance_exponent: self.distance_exponent.or(file.distance_exponent),
+            suspicion_factor: self.suspicion_factor.or(file.suspicion_factor),
+            suspicion_stretch: self.suspicion_stretch.or(file.suspicion_stretch),
+            suspicion_confirmations: self
+                .suspicion_confirmations
+                .or(file.suspicion_confirmations),
+            confirm_grace_periods: self.confirm_grace_periods.or(file.confirm_grace_periods),
+            rumor_factor: self.rumor_factor.or(file.rumor_factor),
+            tombstone_periods: self.tombstone_periods.or(file.tombstone_periods),
+            heal_periods: self.heal_periods.or(file.heal_periods),
+            sync_periods: self.sync_periods.or(file.sync_periods),
+            members_max: self.members_max.or(file.members_max),
+            meta_max: self.meta_max.or(file.meta_max),
+        }
+    }
+
+    /// Sets what is given.
+    pub(super) fn apply(self, config: &mut consort::Config) {
+        let m = &mut config.membership;
+        if let SuspicionTimeout::Scaled { factor, stretch } = &mut m.suspicion_timeout {
+            set(factor, self.suspicion_factor);
+            set(stretch, self.suspicion_stretch);
+        }
+        set(&mut m.probe_period, self.probe_period);
+        set(&mut m.probe_helpers, self.probe_helpers);
+        set(&mut m.distance_exponent, self.distance_exponent);
+        set(&mut m.suspicion_confirmations, self.suspicion_confirmations);
+        set(&mut m.confirm_grace_periods, self.confirm_grace_periods);
+        set(&mut m.rumor_factor, self.rumor_factor);
+        set(&mut m.tombstone_periods, self.tombstone_periods);
+        set(&mut m.heal_periods, self.heal_periods);
+        set(&mut m.sync_periods, self.sync_periods);
+        set(&mut m.members_max, self.members_max);
+        set(&mut m.meta_max, self.meta_max);
+    }
+}

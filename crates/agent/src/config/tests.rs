@@ -1,0 +1,214 @@
+//! Tests of settings.
+
+use super::*;
+use consort::membership::SuspicionTimeout;
+use core::time::Duration;
+
+fn config(text: &str) -> Result<Config, String> {
+    let raw: RawConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+    Config::try_from(raw).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_full_file_is_read() {
+    let text = r#"
+        name = "robot-7"
+        id = "c0ffee"
+        group = "yard"
+        profile = "mesh"
+        bind = "127.0.0.1:0"
+        advertise = "10.0.0.7"
+        join = ["10.0.0.5:7717", "seed.local"]
+        http = "unix:/run/consort.sock"
+        state = "/var/lib/consort"
+        [tags]
+        role = "camera"
+        battery = "80"
+        [membership]
+        probe_period = "800ms"
+        suspicion_factor = 3
+        [elections]
+        quorum = { c = 3 }
+        bootstrap_expect = 2
+        [[election]]
+        name = "gateway"
+        class = 1
+        attribute_tag = "battery"
+        preempt = "margin"
+        delta = 2
+        hold = "30s"
+        [[election]]
+        name = "clock"
+        campaign = false
+        [[election]]
+        name = "hub"
+        mode = "component"
+        [[election]]
+        name = "sink"
+        score = ["centrality", "attribute"]
+        attribute = 3
+        [topology]
+        interfaces = ["wlan0"]
+        hello_period = "1s"
+    "#;
+    let config = config(text).unwrap();
+    assert_eq!(config.id, Some(NodeId(0xc0ffee)));
+    assert_eq!(config.advertise, Some("10.0.0.7:0".parse().unwrap()));
+    assert_eq!(config.http, HttpAddr::Unix("/run/consort.sock".into()));
+    assert_eq!(config.protocol.group, "yard");
+    let hold = Duration::from_secs(30);
+    let preempt = consort::Preempt::Margin { delta: 2, hold };
+    let options = consort::ElectionOptions::new()
+        .class(1)
+        .attribute(3)
+        .preempt(preempt);
+    assert_eq!(
+        config.elections[0].options,
+        Some(options),
+        "80 % are level 12 of 15"
+    );
+    assert_eq!(
+        (
+            config.elections[1].name.as_str(),
+            config.elections[1].options
+        ),
+        ("clock", None)
+    );
+    let hub = consort::ElectionOptions::new().mode(consort::ElectionMode::Component);
+    assert_eq!(config.elections[2].options, Some(hub));
+    let ranking = [
+        consort::Criterion::Centrality,
+        consort::Criterion::Attribute,
+    ];
+    let ranking = consort::Ranking::new(&ranking).unwrap();
+    let sink = consort::ElectionOptions::new()
+        .attribute(3)
+        .ranking(ranking);
+    assert_eq!(config.elections[3].options, Some(sink));
+    assert_eq!(config.topology, Some(Topology::new().interface("wlan0")));
+    let hello_period = config.protocol.omega.hello_period;
+    assert_eq!(hello_period, Duration::from_secs(1));
+    assert_eq!(
+        config.protocol.election.quorum,
+        consort::Quorum::Deterministic { c: 3 }
+    );
+    assert_eq!(config.protocol.election.bootstrap_expect, 2);
+    let m = config.protocol.membership;
+    assert_eq!(m.probe_period, Duration::from_millis(800));
+    let timeout = SuspicionTimeout::Scaled {
+        factor: 3,
+        stretch: 6,
+    };
+    assert_eq!(m.suspicion_timeout, timeout);
+    assert_eq!(
+        m.route_convergence,
+        Duration::from_secs(10),
+        "of the profile"
+    );
+}
+
+#[test]
+fn mistakes_are_named_with_what_would_be_right() {
+    for (text, parts) in [
+        ("nmae = 'x'", ["nmae", "name"]),
+        ("profile = 'wireless'", ["wireless", "wifi"]),
+        (
+            "[membership]\nprobe_perid = '1s'",
+            ["probe_perid", "probe_period"],
+        ),
+        (
+            "[membership]\nprobe_period = 'soon'",
+            ["probe_period", "soon"],
+        ),
+        (
+            "[membership]\nprobe_period = '1ms'",
+            ["probe_period", "10 ms"],
+        ),
+        ("bind = 'everywhere'", ["bind", "IP:PORT"]),
+        ("http = '7718'", ["http", "unix:PATH"]),
+        ("id = 'xyz'", ["id", "hexadecimal"]),
+        ("group = ''", ["group", "1 to 255"]),
+        ("name = 7", ["name", "string"]),
+        ("[[election]]\nnmae = 'x'", ["nmae", "name"]),
+        ("[[election]]\nname = 'x'\nclass = 300", ["class", "300"]),
+        (
+            "[[election]]\nname = 'x'\npreempt = 'yes'",
+            ["`x`", "never, margin or strict"],
+        ),
+        ("[[election]]\nname = 'x'\ndelta = 3", ["`x`", "preempt"]),
+        (
+            "[[election]]\nname = 'x'\nattribute_tag = 'battery'",
+            ["`x`", "no tag `battery`"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nattribute_tag = 'b'\n[tags]\nb = 'full'",
+            ["b = `full`", "no number"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nattribute_min = 3.0",
+            ["`x`", "attribute_tag"],
+        ),
+        ("[elections]\nquorum = 3", ["elections.quorum", "{ c = 3 }"]),
+        (
+            "[[election]]\nname = 'x'\nmode = 'parts'",
+            ["`x`", "group or component"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nscore = 'best'",
+            ["`x`", "attribute, centrality or reliability"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nscore = 'centrality'\nattribute = 3",
+            ["`x`", "where score names it"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nscore = ['reliability', 'reliability']",
+            ["`x`", "counts once"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nmode = 'component'\nscore = 'centrality'",
+            ["`x`", "the middle"],
+        ),
+        (
+            "[[election]]\nname = 'x'\nmode = 'component'\nstream = true",
+            ["`x`", "means nothing"],
+        ),
+        ("[topology]\nhysteresis = 3", ["topology", "peers"]),
+        (
+            "[topology]\nenabled = true\nhello_period = '1ms'",
+            ["hello_period", "10 ms"],
+        ),
+        (
+            "[elections]\nquorum = 1.5",
+            ["election.quorum", "below 0.1"],
+        ),
+        (
+            "[elections]\nreach_min_percent = 101",
+            ["reach_min_percent", "100"],
+        ),
+    ] {
+        let error = config(text).unwrap_err();
+        for part in parts {
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let file: RawConfig = toml::from_str(
+        "name = 'file'\njoin = ['a']\n[tags]\nx = '1'\ny = '1'\n[membership]\nprobe_helpers = 5",
+    )
+    .unwrap();
+    let flags = RawConfig {
+        name: Some("flag".into()),
+        tags: [("y".into(), "2".into())].into(),
+        ..RawConfig::default()
+    };
+    let both = flags.over(file);
+    assert_eq!(both.name.as_deref(), Some("flag"));
+    assert_eq!(both.join, ["a"]);
+    assert_eq!(both.tags["x"], "1");
+    assert_eq!(both.tags["y"], "2");
+    assert_eq!(both.membership.probe_helpers, Some(5));
+}

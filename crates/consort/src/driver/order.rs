@@ -1,0 +1,182 @@
+//! What handles ask of the task, and joins that somebody waits for.
+
+use super::{Driver, LockOrder};
+use crate::address::Seed;
+use crate::case::Case;
+use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
+use crate::error::{CampaignError, ElectionError, ResignError};
+use crate::member::{self, Member, Status};
+use crate::stats::{DriverStats, Stats};
+use crate::topology::TopologyStatus;
+use consort_proto::membership::JoinState;
+use consort_proto::{Command, ElectionId, NodeId, election};
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+
+/// What a handle asks of the task, with where the answer goes.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Members(oneshot::Sender<Vec<Member>>),
+    This(oneshot::Sender<Member>),
+    Case(NodeId, oneshot::Sender<Option<Case>>),
+    Stats(oneshot::Sender<Stats>),
+    Carry(Command, oneshot::Sender<()>),
+    Join(Vec<Seed>, oneshot::Sender<()>),
+    JoinAndWait(Vec<Seed>, Duration, JoinReply),
+    Leave(oneshot::Sender<()>),
+    Watch(
+        Arc<str>,
+        oneshot::Sender<Result<watch::Receiver<Seat>, ElectionError>>,
+    ),
+    Campaign(
+        Arc<str>,
+        ElectionOptions,
+        oneshot::Sender<Result<(), CampaignError>>,
+    ),
+    Withdraw(Arc<str>, oneshot::Sender<()>),
+    Resign(
+        Arc<str>,
+        Option<NodeId>,
+        oneshot::Sender<Result<(), ResignError>>,
+    ),
+    ElectionStatus(Arc<str>, oneshot::Sender<Option<ElectionStatus>>),
+    Elections(oneshot::Sender<Vec<ElectionStatus>>),
+    Topology(oneshot::Sender<Option<TopologyStatus>>),
+    Lock(LockOrder),
+}
+
+/// Success, or the seeds that kept silent.
+type JoinReply = oneshot::Sender<Result<(), Vec<String>>>;
+
+/// A join that somebody waits for.
+pub(super) struct Waiting {
+    pub(super) seeds: Vec<(Seed, bool)>,
+    pub(super) until: tokio::time::Instant,
+    pub(super) reply: JoinReply,
+}
+
+impl Driver {
+    pub(super) async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Members(reply) => {
+                let _ = reply.send(member::everybody(&self.node, self.clock.now()));
+            }
+            Order::This(reply) => {
+                let _ = reply.send(member::itself(&self.node));
+            }
+            Order::Case(id, reply) => {
+                let _ = reply.send(self.files.case(self.clock.now(), &self.node, id));
+            }
+            Order::Stats(reply) => {
+                let _ = reply.send(Stats {
+                    core: self.node.stats(),
+                    driver: DriverStats {
+                        interface_errors: self.radio.as_ref().map_or(0, |r| r.errors),
+                        ..self.stats
+                    },
+                });
+            }
+            Order::Carry(command, reply) => {
+                self.command(command).await;
+                let _ = reply.send(());
+            }
+            Order::Join(seeds, reply) => {
+                self.command(Command::Join(addresses(&seeds))).await;
+                let _ = reply.send(());
+            }
+            Order::JoinAndWait(seeds, patience, reply) => {
+                let command = Command::Join(addresses(&seeds));
+                let seeds = seeds.into_iter().map(|s| (s, false)).collect();
+                self.waiting.push(Waiting {
+                    seeds,
+                    until: tokio::time::Instant::now() + patience.min(Duration::from_secs(86_400)),
+                    reply,
+                });
+                self.command(command).await;
+            }
+            Order::Leave(reply) => {
+                let _ = reply.send(());
+                self.command(Command::Leave).await;
+            }
+            Order::Watch(name, reply) => {
+                let _ = reply.send(self.watch(&name).map(Board::subscribe));
+            }
+            Order::Campaign(name, options, reply) => {
+                let done = self.campaign(&name, options).await;
+                let _ = reply.send(done);
+            }
+            Order::Withdraw(name, reply) => {
+                let id = ElectionId::of(&name);
+                if self.node.standing(self.clock.now(), id).is_some() {
+                    let order = election::Order::Withdraw(id);
+                    self.command(Command::Election(order)).await;
+                }
+                let _ = reply.send(());
+            }
+            Order::Resign(name, to, reply) => {
+                let done = self.resign(&name, to).await;
+                let _ = reply.send(done);
+            }
+            Order::ElectionStatus(name, reply) => {
+                let election = ElectionName {
+                    id: ElectionId::of(&name),
+                    name: Some(name),
+                };
+                let _ = reply.send(self.election_status(election));
+            }
+            Order::Elections(reply) => {
+                let _ = reply.send(self.elections());
+            }
+            Order::Topology(reply) => {
+                let status = |radio| TopologyStatus::new(&self.node, radio, self.clock.now());
+                let _ = reply.send(self.radio.as_ref().map(status));
+            }
+            Order::Lock(order) => self.obey_lock(order).await,
+        }
+    }
+
+    /// Tells those whose seed has answered with its list.
+    pub(super) fn answer_waiting(&mut self) {
+        if self.waiting.is_empty() || self.node.membership().join_state() != JoinState::Joined {
+            return;
+        }
+        let (answered, waiting) = self
+            .waiting
+            .drain(..)
+            .partition(|w| w.seeds.iter().any(|(_, heard)| *heard));
+        self.waiting = waiting;
+        let answered: Vec<Waiting> = answered;
+        for waiting in answered {
+            let _ = waiting.reply.send(Ok(()));
+        }
+    }
+
+    /// Tells those who have waited long enough which seeds kept silent.
+    pub(super) fn give_up_waiting(&mut self) {
+        let now = tokio::time::Instant::now();
+        while let Some(at) = self.waiting.iter().position(|w| w.until <= now) {
+            let waiting = self.waiting.swap_remove(at);
+            let members = member::everybody(&self.node, self.clock.now());
+            let is_member = |addr: SocketAddr| {
+                let mut alive = members.iter().filter(|m| m.status == Status::Alive);
+                alive.any(|m| m.addr == addr)
+            };
+            let silent: Vec<String> = waiting
+                .seeds
+                .iter()
+                .filter(|(seed, heard)| !heard && !is_member(seed.addr))
+                .map(|(seed, _)| seed.text.clone())
+                .collect();
+            let all_silent = silent.len() == waiting.seeds.len();
+            let _ = waiting
+                .reply
+                .send(if all_silent { Err(silent) } else { Ok(()) });
+        }
+    }
+}
+
+pub(super) fn addresses(seeds: &[Seed]) -> Vec<SocketAddr> {
+    seeds.iter().map(|s| s.addr).collect()
+}

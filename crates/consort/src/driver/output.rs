@@ -1,0 +1,123 @@
+//! What a node wants done: facts and members stored, events told, datagrams sent.
+
+use super::{Driver, elections};
+use crate::builder;
+use crate::event::Event;
+use crate::topology::Radio;
+use consort_proto::Destination;
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::io;
+use tokio::time::timeout;
+
+/// Least time between two stores of the addresses of members.
+const STORE_EVERY: Duration = Duration::from_secs(2);
+
+/// How long to wait for room in the socket's send buffer before a datagram counts as lost.
+const SEND_PATIENCE: Duration = Duration::from_millis(20);
+
+impl Driver {
+    /// Drains every output of the core, in the order that keeps its promises.
+    pub(super) async fn carry_out(&mut self) {
+        while let Some(fact) = self.node.poll_fact() {
+            let id = self.node.id();
+            if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
+                // Going silent would turn a full disk into a failure of this node.
+                self.stats.store_errors += 1;
+                tracing::error!(%error, ?fact, "could not be stored");
+            }
+        }
+        // Before anything is sent: who stops leading knows before others can take over.
+        self.refresh_boards();
+        self.files.follow(self.clock.now(), &self.node);
+        while let Some(event) = self.node.poll_event() {
+            self.files.note(self.clock.now(), &self.node, &event);
+            let named = |id| elections::named(&self.boards, id);
+            let event = match event {
+                consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
+                event => Event::from_core(event, &self.node, self.clock, named),
+            };
+            let Some(event) = event else {
+                continue;
+            };
+            tracing::debug!(?event);
+            self.departed |= event == Event::Departed;
+            // Nobody may be listening.
+            let _ = self.events.send(event);
+        }
+        while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
+            self.out_bytes.clear();
+            self.out.encode(&mut self.out_bytes);
+            match to {
+                Destination::Addr(to) => {
+                    let sent = self.send(to).await;
+                    self.note_sent(to, sent);
+                }
+                Destination::Neighbors => self.broadcast().await,
+            }
+        }
+        self.answer_waiting();
+    }
+
+    /// Says something to whoever hears it.
+    async fn broadcast(&mut self) {
+        let targets = self.radio.as_ref().map_or_else(Vec::new, Radio::targets);
+        for target in targets {
+            self.stats.broadcasts_sent += 1;
+            let sent = match target.aim(&self.socket) {
+                Ok(()) => self.send(target.addr).await,
+                Err(error) => Err(error),
+            };
+            self.note_sent(target.addr, sent);
+        }
+    }
+
+    fn note_sent(&mut self, to: SocketAddr, sent: io::Result<()>) {
+        if let Err(error) = sent {
+            self.stats.send_errors += 1;
+            tracing::trace!(%error, %to, "not sent");
+        }
+    }
+
+    async fn send(&self, to: SocketAddr) -> io::Result<()> {
+        match self.socket.try_send_to(&self.out_bytes, to) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                timeout(SEND_PATIENCE, self.socket.writable()).await??;
+                self.socket.try_send_to(&self.out_bytes, to).map(drop)
+            }
+            sent => sent.map(drop),
+        }
+    }
+
+    /// Now and then, and when it changed, stores where members listen: hints for the next start.
+    pub(super) async fn store_members(&mut self) {
+        let Some(state) = &self.state else { return };
+        let table = self.node.membership().table();
+        let (version, at) = self.stored;
+        if table.live() == 0 || table.live_version() == version || at.elapsed() < STORE_EVERY {
+            return;
+        }
+        self.stored = (table.live_version(), tokio::time::Instant::now());
+        let live = (0..table.live()).filter_map(|i| table.pingable(i));
+        let addrs = live.map(|m| m.addr()).collect();
+        if let Err(error) = builder::store_members(state, addrs).await {
+            self.stats.store_errors += 1;
+            tracing::warn!(%error, "the addresses of members could not be stored");
+        }
+    }
+
+    /// Now and then stores what is known of members' failures.
+    pub(super) async fn store_reliability(&mut self) {
+        let Some(state) = &self.state else { return };
+        let every = self.node.reliability().config().half_life / 64;
+        if self.evidence_stored.elapsed() < every {
+            return;
+        }
+        self.evidence_stored = tokio::time::Instant::now();
+        let reports = self.node.reliability().reports(self.clock.now());
+        if let Err(error) = builder::store_reliability(state, reports).await {
+            self.stats.store_errors += 1;
+            tracing::warn!(%error, "what is known of failures could not be stored");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The wiring diagram: one private method per layer, one outbox, one timer queue.
+//!
+//! All frames that one step produces for one destination travel together. When the step is over,
+//! each datagram is filled up with rumors in the one order of priority given in [`Node::flush`].
+
+#[cfg(feature = "_check")]
+mod check;
+mod input;
+mod output;
+mod step;
+
+#[cfg(test)]
+pub(crate) use output::is_ping;
+
+use crate::config::{Config, ConfigError};
+use crate::election::{self, Election, Report, Standing, View};
+use crate::event::Event;
+use crate::id::{ElectionId, Life, NodeId};
+use crate::membership::{self, Membership, Meta};
+use crate::mutex::{self, Mutex};
+use crate::omega::{self, Omega};
+use crate::protocol::{Destination, EffectOf, Fact, Protocol, To};
+use crate::reliability::Ledger;
+use crate::rng::Rng;
+use crate::stats::Stats;
+use crate::time::Instant;
+use crate::timer::TimerQueue;
+use crate::wire::{Datagram, Frame};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// Who a node is when it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Stable identity of the device.
+    pub id: NodeId,
+    /// This process life; see [`Life::starting`].
+    pub life: Life,
+    /// Where others reach it.
+    pub addr: SocketAddr,
+    /// Name and tags.
+    pub meta: Meta,
+}
+
+/// What a queue keeps room for once it is empty, after it held many.
+const QUEUE_SPARE: usize = 16;
+
+/// One node: all protocols, no clock, no socket.
+#[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
+pub struct Node {
+    membership: Layer<Membership>,
+    election: Layer<Election>,
+    mutex: Layer<Mutex>,
+    omega: Layer<Omega>,
+    reliability: Ledger,
+    io: Io,
+}
+
+/// A protocol with what belongs to it.
+#[derive(Debug)]
+struct Layer<P: Protocol> {
+    state: P,
+    rng: Rng,
+    effects: Vec<EffectOf<P>>,
+}
+
+/// What all layers share.
+#[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
+struct Io {
+    me: NodeId,
+    group: u32,
+    frames_max: usize,
+    timers_per_call: u16,
+    timers: TimerQueue<Key>,
+    /// Frames of the current step.
+    sends: Vec<(To, Frame)>,
+    outbox: VecDeque<Outgoing>,
+    /// Emptied frame lists, to be used again.
+    spare: Vec<Vec<Frame>>,
+    events: VecDeque<Event>,
+    /// Changes of the member list that elections have not seen.
+    changes: VecDeque<membership::Event>,
+    /// What elections want of membership.
+    wishes: VecDeque<Report>,
+    /// A later life that others remember of this node.
+    outlived: Option<Life>,
+    facts: VecDeque<Fact>,
+    inbox: Datagram,
+    stats: Stats,
+}
+
+#[derive(Debug)]
+#[cfg_attr(feature = "_check", derive(Clone))]
+struct Outgoing {
+    dest: Destination,
+    to: Option<NodeId>,
+    /// Bytes of the frames.
+    len: usize,
+    frames: Vec<Frame>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Membership(membership::Timer),
+    Election(election::Timer),
+    Mutex(mutex::Timer),
+    Omega(omega::Timer),
+}
+
+impl Node {
+    /// A node that starts now. `seed` decides all its random draws; nodes may share one.
+    pub fn new(
+        config: Config,
+        identity: Identity,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Node, ConfigError> {
+        config.check()?;
+        let Identity {
+            id,
+            life,
+            addr,
+            meta,
+        } = identity;
+        let (group, frames_max) = (config.group_tag(), config.frames_max());
+        let members = Membership::new(config.membership, frames_max, life, addr, meta);
+        let (period, patience) = (members.config().probe_period, members.suspicion_min());
+        let mut node = Node {
+            reliability: Ledger::new(config.reliability, id, period, patience, now),
+            membership: Layer {
+                state: members,
+                rng: membership::stream(seed, id),
+                effects: Vec::new(),
+            },
+            election: Layer {
+                state: Election::new(config.election, group, frames_max, now),
+                rng: election::stream(seed, id),
+                effects: Vec::new(),
+            },
+            mutex: Layer {
+                state: Mutex::new(config.mutex, id, life, frames_max, now),
+                rng: mutex::stream(seed, id),
+                effects: Vec::new(),
+            },
+            omega: Layer {
+                state: Omega::new(config.omega, frames_max, life),
+                rng: omega::stream(seed, id),
+                effects: Vec::new(),
+            },
+            io: Io {
+                me: id,
+                group,
+                frames_max,
+                timers_per_call: config.timers_per_call,
+                timers: TimerQueue::default(),
+                sends: Vec::new(),
+                outbox: VecDeque::new(),
+                spare: Vec::new(),
+                events: VecDeque::new(),
+                changes: VecDeque::new(),
+                wishes: VecDeque::new(),
+                outlived: None,
+                facts: VecDeque::new(),
+                inbox: Datagram::default(),
+                stats: Stats::default(),
+            },
+        };
+        node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
+        if node.omega.state.config().enabled {
+            node.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Start));
+        }
+        node.flush(now);
+        Ok(node)
+    }
+
+    /// This node's identity.
+    pub fn id(&self) -> NodeId {
+        self.io.me
+    }
+
+    /// Who is here, as this node sees it.
+    pub fn membership(&self) -> &Membership {
+        &self.membership.state
+    }
+
+    /// Who leads, as this node sees it.
+    pub fn election(&self) -> &Election {
+        &self.election.state
+    }
+
+    /// Whose turn it is, as this node sees it.
+    pub fn mutex(&self) -> &Mutex {
+        &self.mutex.state
+    }
+
+    /// Who hears whom, as this node sees it.
+    pub fn omega(&self) -> &Omega {
+        &self.omega.state
+    }
+
+    /// Who fails how often, as this node sees it.
+    pub fn reliability(&self) -> &Ledger {
+        &self.reliability
+    }
+
+    /// How an election stands at this node.
+    pub fn standing(&self, now: Instant, election: ElectionId) -> Option<Standing> {
+        let (me, membership) = (self.io.me, &self.membership.state);
+        if self.is_by_component(election) {
+            let standing = self.omega.state.standing(me, now, election)?;
+            return Some(Standing::by_component(me, now, membership, &standing));
+        }
+        let view = self.election_view();
+        self.election.state.standing(me, now, view, election)
+    }
+
+    /// The elections of which this node knows something, in order of id.
+    pub fn elections(&self) -> Vec<ElectionId> {
+        let mut known = self.omega.state.known();
+        known.extend(self.election.state.elections());
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
+    /// Whether an election is held by component: here or, as far as this node knows, elsewhere.
+    pub fn is_by_component(&self, election: ElectionId) -> bool {
+        let omega = &self.omega.state;
+        let elsewhere = || {
+            self.election.state.claim(election).is_none()
+                && !self.election.state.stands(election)
+                && omega.leader(election).is_some()
+        };
+        omega.holds(election) || elsewhere()
+    }
+
+    /// All candidates of an election as this node lists them, the best first.
+    pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
+        if self.is_by_component(election) {
+            let mut all = self.omega.state.candidates(election);
+            for entry in &mut all {
+                entry.reliability = self.reliability.bucket(entry.id);
+            }
+            return all;
+        }
+        let view = self.election_view();
+        self.election
+            .state
+            .candidates(self.io.me, now, view, election)
+    }
+
+    /// What elections read.
+    fn election_view(&self) -> View<'_> {
+        View {
+            membership: &self.membership.state,
+            reliability: &self.reliability,
+        }
+    }
+
+    /// Counts since start.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            membership: *self.membership.state.stats(),
+            election: *self.election.state.stats(),
+            mutex: *self.mutex.state.stats(),
+            omega: *self.omega.state.stats(),
+            ..self.io.stats
+        }
+    }
+}

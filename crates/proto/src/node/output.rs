@@ -1,0 +1,155 @@
+//! What goes out: timeouts, facts, events, and datagrams that are packed at the end of a step.
+
+use super::{Node, Outgoing, QUEUE_SPARE};
+use crate::event::Event;
+use crate::membership;
+use crate::protocol::{Destination, Fact, To};
+use crate::time::Instant;
+use crate::wire::{Datagram, Frame, Header};
+use core::mem;
+
+impl Node {
+    /// When [`Node::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.io.timers.next()
+    }
+
+    /// The next fact to store. Drain these before [`Node::poll_transmit`].
+    pub fn poll_fact(&mut self) -> Option<Fact> {
+        self.io.facts.pop_front()
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.io.events.pop_front();
+        if event.is_none() && self.io.events.capacity() > 2 * QUEUE_SPARE {
+            self.io.events.shrink_to(QUEUE_SPARE);
+        }
+        event
+    }
+
+    /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
+    pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
+        let mut outgoing = self.io.outbox.pop_front()?;
+        let membership = &self.membership.state;
+        out.header = Header {
+            group: self.io.group,
+            id: self.io.me,
+            life: membership.life(),
+            incarnation: membership.incarnation(),
+            digest: membership.digest(self.io.me),
+            leaving: membership.is_leaving(),
+            unlucky: membership.is_unlucky(),
+            isolated: membership.is_isolated(),
+            coordinate: membership.coordinate(),
+        };
+        mem::swap(&mut out.frames, &mut outgoing.frames);
+        outgoing.frames.clear();
+        self.io.spare.push(outgoing.frames);
+        let len = out.header.encoded_len() + outgoing.len;
+        self.io.stats.datagrams_out += 1;
+        self.io.stats.bytes_out += len as u64;
+        Some((outgoing.dest, len))
+    }
+
+    /// Ends a step: packs its frames into datagrams and fills these up.
+    pub(super) fn flush(&mut self, now: Instant) {
+        self.relay(now);
+        if self.io.sends.is_empty() {
+            return;
+        }
+        let first = self.io.outbox.len();
+        let mut sends = mem::take(&mut self.io.sends);
+        for (to, frame) in sends.drain(..) {
+            self.pack(first, to, frame);
+        }
+        self.io.sends = sends;
+        let Node {
+            membership,
+            election,
+            mutex,
+            reliability,
+            io,
+            ..
+        } = self;
+        let claims = election.state.beacon().map(Frame::Election);
+        let clock = mutex.state.beacon().map(Frame::Mutex);
+        for outgoing in io.outbox.range_mut(first..) {
+            // The order of priority: what a layer sends itself, then which claims this node holds and the
+            // clock of its locks, then rumors of membership, then what is known of one member's failures.
+            if outgoing.frames.iter().any(is_ping_or_ack) {
+                for beacon in [&claims, &clock].into_iter().flatten() {
+                    if outgoing.len + beacon.encoded_len() <= io.frames_max {
+                        outgoing.len += beacon.encoded_len();
+                        outgoing.frames.push(beacon.clone());
+                    }
+                }
+            }
+            let room = io.frames_max - outgoing.len;
+            let Outgoing {
+                to, len, frames, ..
+            } = outgoing;
+            membership.state.piggyback(io.me, now, *to, room, |msg| {
+                let frame = Frame::Membership(msg);
+                *len += frame.encoded_len();
+                frames.push(frame);
+            });
+            if frames.iter().any(is_ping)
+                && let Some(report) = reliability.next_report(now)
+            {
+                let frame = Frame::Reliability(report);
+                if *len + frame.encoded_len() <= io.frames_max {
+                    *len += frame.encoded_len();
+                    frames.push(frame);
+                }
+            }
+        }
+    }
+
+    /// Adds a frame to a datagram of this step with room for it.
+    fn pack(&mut self, first: usize, to: To, frame: Frame) {
+        let io = &mut self.io;
+        let (id, addr) = match to {
+            To::Node(id) => (
+                Some(id),
+                self.membership.state.table().get(id).map(|m| m.addr()),
+            ),
+            To::At(id, addr) => (Some(id), Some(addr)),
+            To::Addr(addr) => (None, Some(addr)),
+            To::Neighbors => (None, None),
+        };
+        let dest = match (to, addr.filter(|a| a.port() != 0)) {
+            (To::Neighbors, _) => Some(Destination::Neighbors),
+            (_, addr) => addr.map(Destination::Addr),
+        };
+        let len = frame.encoded_len();
+        let Some(dest) = dest.filter(|_| len <= io.frames_max) else {
+            io.stats.messages_undeliverable += 1;
+            return;
+        };
+        let fits = |o: &&mut Outgoing| o.dest == dest && o.len + len <= io.frames_max;
+        if let Some(open) = io.outbox.range_mut(first..).rev().find(fits) {
+            open.len += len;
+            open.to = open.to.or(id);
+            open.frames.push(frame);
+            return;
+        }
+        let mut frames = io.spare.pop().unwrap_or_default();
+        frames.push(frame);
+        io.outbox.push_back(Outgoing {
+            dest,
+            to: id,
+            len,
+            frames,
+        });
+    }
+}
+
+pub(crate) fn is_ping(frame: &Frame) -> bool {
+    matches!(frame, Frame::Membership(membership::Msg::Ping { .. }))
+}
+
+fn is_ping_or_ack(frame: &Frame) -> bool {
+    use membership::Msg;
+    matches!(frame, Frame::Membership(Msg::Ping { .. } | Msg::Ack { .. }))
+}

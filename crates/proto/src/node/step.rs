@@ -1,0 +1,202 @@
+//! One step of a layer, and what the layers tell each other after it.
+
+use super::{Io, Key, Layer, Node};
+use crate::election::{self, Election, Report, View};
+use crate::event::Event;
+use crate::membership::{self, Membership};
+use crate::mutex::{self, Mutex, Peers};
+use crate::omega::{self, Omega};
+use crate::protocol::{Cx, Effect, Protocol};
+use crate::reliability::{Counted, Evidence};
+use crate::time::Instant;
+use crate::wire::Frame;
+
+impl Node {
+    pub(super) fn step_membership(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Membership, &mut Cx<'_, Membership>),
+    ) {
+        self.membership.step(
+            &mut self.io,
+            now,
+            Frame::Membership,
+            Key::Membership,
+            f,
+            |io, event| {
+                io.events.push_back(Event::Membership(event));
+                io.changes.push_back(event);
+            },
+        );
+    }
+
+    pub(super) fn step_election(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
+    ) {
+        // Not by `election_view`: what is stepped is borrowed with it.
+        let view = View {
+            membership: &self.membership.state,
+            reliability: &self.reliability,
+        };
+        self.election.step(
+            &mut self.io,
+            now,
+            Frame::Election,
+            Key::Election,
+            |e, cx| f(e, cx, view),
+            |io, report| match report {
+                Report::Event(event) => io.events.push_back(Event::Election(event)),
+                wish => io.wishes.push_back(wish),
+            },
+        );
+    }
+
+    pub(super) fn step_mutex(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Mutex, &mut Cx<'_, Mutex>, &dyn Peers),
+    ) {
+        let peers = &self.membership.state;
+        self.mutex.step(
+            &mut self.io,
+            now,
+            Frame::Mutex,
+            Key::Mutex,
+            |m, cx| f(m, cx, peers),
+            |io, event| io.events.push_back(Event::Lock(event)),
+        );
+    }
+
+    pub(super) fn step_omega(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Omega, &mut Cx<'_, Omega>),
+    ) {
+        let life = self.membership.state.life();
+        self.omega.step(
+            &mut self.io,
+            now,
+            Frame::Omega,
+            Key::Omega,
+            f,
+            |io, event| {
+                let event = match event {
+                    omega::Event::LinkUp(id) => Event::Link { id, up: true },
+                    omega::Event::LinkDown(id) => Event::Link { id, up: false },
+                    omega::Event::Outlived(life) => {
+                        io.outlived = Some(life);
+                        return;
+                    }
+                    event => match election::Event::by_component(io.me, life, event) {
+                        Some(event) => Event::Election(event),
+                        None => return,
+                    },
+                };
+                io.events.push_back(event);
+            },
+        );
+    }
+
+    /// Tells elections what changed below, and membership what they want of it, until both are done.
+    /// It ends: no wish changes the member list, other than by what others answer later.
+    pub(super) fn relay(&mut self, now: Instant) {
+        loop {
+            if let Some(change) = self.io.changes.pop_front() {
+                self.learn_change(now, change);
+                let input = election::Input::Member(change);
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+                let input = mutex::Input::Member(change);
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
+            } else if let Some(wish) = self.io.wishes.pop_front() {
+                let input = match wish {
+                    Report::Probe(id) => membership::Input::Probe(id),
+                    _ => {
+                        let below = &self.membership.state;
+                        membership::Input::SetCampaigns(self.election.state.campaigns(now, below))
+                    }
+                };
+                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+                if self.io.wishes.is_empty() {
+                    let input = election::Input::Stands;
+                    self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+                }
+            } else if let Some(life) = self.io.outlived.take() {
+                let input = membership::Input::Outlive(life);
+                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+            } else if self.omega.state.life() < self.membership.state.life() {
+                let input = omega::Input::Life(self.membership.state.life());
+                self.step_omega(now, |o, cx| o.on_input(cx, (), input));
+            } else if self.election.state.centrality() != self.omega.state.centrality() {
+                let input = election::Input::Centrality(self.omega.state.centrality());
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+            } else if self.mutex.state.life() != self.membership.state.life() {
+                let input = mutex::Input::Life(self.membership.state.life());
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
+            } else {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn learn(&mut self, now: Instant, evidence: Evidence) {
+        let members = self.membership.state.table().live() + 1;
+        self.reliability.learn(now, members, evidence);
+    }
+
+    /// What a change of the member list says about failures.
+    fn learn_change(&mut self, now: Instant, change: membership::Event) {
+        use membership::{Arrival, Departure, Event};
+        let evidence = match change {
+            Event::Up { id, how, .. } => match how {
+                Arrival::Joined => return,
+                Arrival::Refuted => Evidence::Refuted(id),
+                Arrival::Returned => Evidence::Returned(id),
+            },
+            Event::Down {
+                id,
+                life,
+                why: Departure::Failed,
+                ..
+            } => {
+                let member = self.membership.state.table().get(id);
+                let incarnation = member.map(|m| m.precedence.incarnation).unwrap_or_default();
+                Evidence::Down(id, Counted { life, incarnation })
+            }
+            Event::Down { id, life, .. } => Evidence::Left(id, life),
+            _ => return,
+        };
+        self.learn(now, evidence);
+    }
+}
+
+impl<P: Protocol> Layer<P> {
+    /// Runs one handler and carries out its effects; program order is delivery order.
+    fn step(
+        &mut self,
+        io: &mut Io,
+        now: Instant,
+        frame: fn(P::Msg) -> Frame,
+        key: fn(P::Timer) -> Key,
+        handler: impl FnOnce(&mut P, &mut Cx<'_, P>),
+        mut on_event: impl FnMut(&mut Io, P::Event),
+    ) {
+        let mut cx = Cx {
+            me: io.me,
+            now,
+            rng: &mut self.rng,
+            effects: &mut self.effects,
+        };
+        handler(&mut self.state, &mut cx);
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Send(to, msg) => io.sends.push((to, frame(msg))),
+                Effect::SetTimer(timer, at) => io.timers.set(key(timer), at),
+                Effect::CancelTimer(timer) => io.timers.cancel(key(timer)),
+                Effect::Emit(event) => on_event(io, event),
+                Effect::Persist(fact) => io.facts.push_back(fact),
+            }
+        }
+    }
+}
