@@ -9,7 +9,8 @@ mod order;
 mod ranking;
 
 use super::*;
-use crate::id::{Incarnation, Life};
+use crate::churn::Beta;
+use crate::id::{Incarnation, Life, Term};
 use crate::membership::{Meta, Phase, Precedence, Record, SharedMeta, Status};
 use crate::protocol::{Effect, EffectOf, Fact, To};
 use crate::reliability::{self, Ledger};
