@@ -108,7 +108,9 @@ impl Events {
 
     /// The next event of that kind.
     async fn until(&mut self, kind: &str) -> Value {
+        let begun = Instant::now();
         loop {
+            assert!(begun.elapsed() < PATIENCE, "no {kind}");
             let event = self.next().await.expect("ended early");
             if event["event"] == kind {
                 return event;
@@ -206,6 +208,23 @@ async fn who_vanishes_without_release_keeps_others_waiting_for_its_lease() {
     }
 }
 
+/// Without a promise to ask, the open stream is enough.
+#[tokio::test]
+async fn who_did_not_say_that_it_will_ask_keeps_the_lock_in_silence() {
+    let agents = group().await;
+    let mut first = Events::take(&agents[0], "demo", "{}").await;
+    let granted = first.until("granted").await;
+    let begun = Instant::now();
+    while begun.elapsed() < TTL * 3 {
+        first.until("renewed").await;
+    }
+    let path = format!("/v1/locks/demo/{}", granted["request"].as_str().unwrap());
+    assert_eq!(
+        ask(&agents[0], "GET", &path, "").await.1["event"],
+        "granted"
+    );
+}
+
 /// A frozen process keeps its connection open.
 #[tokio::test]
 async fn who_said_that_it_will_ask_loses_the_lock_when_it_does_not() {
@@ -225,6 +244,12 @@ async fn who_said_that_it_will_ask_loses_the_lock_when_it_does_not() {
     let lost = first.until("lost").await;
     let reason = lost["reason"].as_str().unwrap();
     assert!(reason.contains("has not asked"), "{reason}");
+    assert_eq!(lost["valid_for_ms"], 0);
+    let notice = Duration::from_millis(granted["notice_ms"].as_u64().unwrap());
+    assert!(
+        Instant::now() > least + notice,
+        "the notice is still its own"
+    );
     assert_eq!(first.next().await, None);
     assert_eq!(ask(&agents[0], "GET", &path, "").await.0, 404);
     next.until("granted").await;

@@ -72,3 +72,46 @@ fn text(case: &CaseView) -> String {
     let line = |(key, value): (&str, String)| format!("{key:12} {}", safe(&value));
     lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lines(status: &str, changes: &serde_json::Value) -> Vec<String> {
+        let mut case = json!({
+            "member": {
+                "name": "node-2", "id": "2", "status": status, "address": "10.0.0.2:1", "life": 7,
+                "incarnation": 1, "tags": {}, "rtt_us": null, "health_percent": 100, "suspicions": 1,
+                "refutations": 0, "accuser": null, "self": false,
+            },
+            "accusers": [{"id": "3", "name": "", "heard_ms": 9_040}],
+            "suspected_ms": 3_000, "verdict_in_ms": null, "down_ms": null, "why": null,
+            "forgotten_in_ms": null, "heard_ms": 12_000,
+        });
+        for (key, value) in changes.as_object().unwrap() {
+            case[key] = value.clone();
+        }
+        let text = text(&serde_json::from_value(case).unwrap());
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn spans_are_of_what_they_stand_behind() {
+        let down = json!({"down_ms": 6_000, "why": "failed", "forgotten_in_ms": 60_000});
+        let expected = [
+            "member       node-2 (2)",
+            "status       failed for 6s",
+            "claim        life 7, incarnation 1",
+            "accused by   3, 9s ago",
+            "was suspect  for 3s",
+            "last heard   12s ago",
+            "forgotten    in 1m",
+        ];
+        assert_eq!(lines("failed", &down), expected);
+        let suspect = lines("suspect", &json!({"verdict_in_ms": 1_500}));
+        assert_eq!(suspect[1], "status       suspect for 3s");
+        assert_eq!(suspect[4], "verdict      in 1s 500ms, unless it answers");
+        assert_eq!(suspect.len(), 6);
+    }
+}

@@ -291,3 +291,31 @@ fn bad_locks_are_errors_that_say_what_to_do() {
         assert!(!text.contains("panicked"), "{args}");
     }
 }
+
+/// What the options of the witness lock are for shows in what comes out.
+#[test]
+fn options_of_our_lock_do_what_they_say() {
+    let row = |args: &str| -> serde_json::Value {
+        let args = format!("mutex --lock witness --format json {args}");
+        let output = consort(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let value: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("one object");
+        value["locks"][0].clone()
+    };
+    let mean = |args: &str, key: &str| row(args)[key]["mean"].as_f64().expect("a number");
+    // Who comes after a holder that crashed waits until its lease is over.
+    let crashes = "--nodes 16 --requests 40 --ratio 3 --trouble holder-crashes";
+    let lease = |s: u8| mean(&format!("{crashes} --lease {s}"), "wait");
+    assert!(lease(40) > 3.0 * lease(10), "{} {}", lease(40), lease(10));
+    // A lease that is shorter than a round of answers is never held, unless it may grow.
+    let lossy = "--nodes 16 --requests 10 --ratio 3 --drop 0.5 --lease 1 --limit 60";
+    assert!(row(lossy)["blocked"].as_u64() > Some(0));
+    assert_eq!(row(&format!("{lossy} --lease-max 30"))["blocked"], 0);
+    // Neighbours hand over sooner than those far apart, and a node to itself the soonest.
+    let many = "--nodes 64 --requesters 32";
+    let along = mean(&format!("{many} --elevator"), "gap");
+    assert!(2.0 * along < mean(many, "gap"), "{along}");
+    let eager = "--nodes 16 --requests 60 --ratio 0.1 --spread zipf --exponent 3";
+    let cohort = |n: u8| mean(&format!("{eager} --cohort {n}"), "gap");
+    assert!(2.0 * cohort(8) < cohort(1), "{} {}", cohort(8), cohort(1));
+}

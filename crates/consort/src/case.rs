@@ -154,7 +154,10 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use membership::Event;
+    use consort_proto::wire::{Datagram, Frame, Header};
+    use consort_proto::{Command, Config, Identity, Incarnation};
+    use core::net::SocketAddr;
+    use membership::{Accusation, Event, Meta, Msg, Precedence, Record, SharedMeta, Status};
 
     const ID: NodeId = NodeId(7);
 
@@ -210,5 +213,101 @@ mod tests {
             note(&mut files, 1, suspected(1, by));
         }
         assert_eq!(files.entries[&ID].accusers.len(), ACCUSERS_MAX);
+    }
+
+    fn addr(n: u64) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, n as u8], 1))
+    }
+
+    fn second(s: u64) -> Instant {
+        Instant::from_micros(s * 1_000_000)
+    }
+
+    fn started(now: Instant) -> Node {
+        let identity = Identity {
+            id: NodeId(1),
+            life: Life(1),
+            addr: addr(1),
+            meta: Meta::default(),
+        };
+        Node::new(Config::default(), identity, 0, now).unwrap()
+    }
+
+    /// A node that lists 2, 3 and `ID`.
+    fn in_company(now: Instant) -> Node {
+        let record = |n: u64| Record {
+            id: NodeId(n),
+            precedence: Precedence::alive(Life(1), Incarnation(0)),
+            accuser: NodeId(n),
+            addr: addr(n),
+            meta: SharedMeta::default(),
+            coordinate: None,
+            nap_ms: 0,
+            current: true,
+        };
+        let mut node = started(now);
+        let records = [2, 3, ID.0].map(record);
+        node.handle_command(now, Command::Restore(records.into()));
+        while node.poll_event().is_some() {}
+        node
+    }
+
+    /// The node hears something, and its files are kept as the driver keeps them.
+    fn hear(files: &mut Files, node: &mut Node, now: Instant, from: u64, frames: Vec<Frame>) {
+        let header = Header {
+            group: Config::default().group_tag(),
+            id: NodeId(from),
+            life: Life(1),
+            leaving: frames.is_empty(),
+            ..Header::default()
+        };
+        let mut datagram = Datagram { header, frames };
+        node.handle_datagram(now, addr(from), &mut datagram);
+        files.follow(now, node);
+        while let Some(event) = node.poll_event() {
+            files.note(now, node, &event);
+        }
+    }
+
+    fn accusation(by: u64) -> Vec<Frame> {
+        let alive = Precedence::alive(Life(1), Incarnation(0));
+        vec![Frame::Membership(Msg::Accusation(Accusation {
+            id: ID,
+            precedence: alive.with(Status::Suspect),
+            accuser: NodeId(by),
+        }))]
+    }
+
+    #[test]
+    fn a_case_follows_the_core_from_the_first_accusation_until_it_is_forgotten() {
+        let span = Duration::from_secs;
+        let (mut files, mut node) = (Files::default(), in_company(second(100)));
+        assert_eq!(files.case(second(100), &node, NodeId(9)), None);
+        hear(&mut files, &mut node, second(101), 2, accusation(2));
+        hear(&mut files, &mut node, second(102), 3, accusation(3));
+        let accusers = |from: u64| vec![(NodeId(2), span(from)), (NodeId(3), span(from - 1))];
+        let case = files.case(second(103), &node, ID).unwrap();
+        assert_eq!(
+            (case.accusers, case.suspected),
+            (accusers(2), Some(span(2)))
+        );
+        assert!(case.verdict_in.is_some() && case.down.is_none());
+        // Of what happened before this node came, the record is all there is.
+        let case = Files::default().case(second(103), &node, ID).unwrap();
+        assert_eq!(case.accusers, [(NodeId(2), Duration::ZERO)]);
+        // It says goodbye: nobody accuses it of that, and it is suspected no longer.
+        hear(&mut files, &mut node, second(104), ID.0, Vec::new());
+        let case = files.case(second(110), &node, ID).unwrap();
+        assert_eq!(case.down, Some((span(6), Departure::Left)));
+        assert_eq!(
+            (case.accusers, case.suspected),
+            (accusers(9), Some(span(3)))
+        );
+        assert_eq!(case.verdict_in, None);
+        let (id, life) = (NodeId(3), Life(1));
+        let how = membership::Arrival::Joined;
+        let event = consort_proto::Event::Membership(Event::Up { id, life, how });
+        files.note(second(111), &started(second(111)), &event);
+        assert!(files.entries.is_empty(), "a core that does not list it");
     }
 }

@@ -187,3 +187,69 @@ fn note_pings(host: &mut Host, done: &Done) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::group::{Group, NODES};
+    use super::super::host::record;
+    use super::*;
+    use alloc::sync::Arc;
+    use consort_proto::membership::Phase;
+
+    const OWNERS: [(Life, Incarnation); NODES] = [(Life(1), Incarnation(0)); NODES];
+
+    /// What is said of a step of node 0 in which it did this.
+    fn judged(
+        done: &Done,
+        change: impl FnOnce(&mut Host, &mut Before),
+    ) -> Result<(), &'static str> {
+        let mut state = Group::default().start();
+        let host = Arc::make_mut(&mut state.hosts[0]);
+        let mut before = Before::of(host, None);
+        change(host, &mut before);
+        judge(0, host, &before, done, &OWNERS)
+    }
+
+    fn sends(to: usize, msg: Msg) -> Done {
+        let mut datagram = Datagram::default();
+        (datagram.header.id, datagram.header.life) = (id(0), Life(1));
+        datagram.frames.push(Frame::Membership(msg));
+        let sent = vec![(to, datagram)];
+        let events = Vec::new();
+        Done { sent, events }
+    }
+
+    /// No flaw of a node leads to these; the checker has to know them all the same.
+    #[test]
+    fn steps_that_no_flaw_takes_are_judged() {
+        let ping = |target: usize| Msg::Ping {
+            seq: 1,
+            target: id(target),
+            want_record: false,
+        };
+        let as_it_was = |_: &mut Host, _: &mut Before| {};
+        assert_eq!(judged(&sends(1, ping(1)), as_it_was), Ok(()));
+        let to_itself = Err("I3: a node sends to itself");
+        assert_eq!(judged(&sends(0, ping(1)), as_it_was), to_itself);
+        assert_eq!(judged(&sends(1, ping(0)), as_it_was), to_itself);
+        let mut invented = record(2, 1);
+        invented.precedence.incarnation = Incarnation(1);
+        assert_eq!(
+            judged(&sends(1, Msg::Record(invented)), as_it_was),
+            Err("I2: a node is told to be in a later life or incarnation than it is")
+        );
+        let later = |_: &mut Host, before: &mut Before| before.claim.1 = Incarnation(1);
+        assert_eq!(
+            judged(&Done::default(), later),
+            Err("I2: a node takes back its own claim")
+        );
+        let above = |host: &mut Host, _: &mut Before| {
+            let claim = Precedence::alive(Life(1), Incarnation(1));
+            host.node.membership_mut().tamper(id(2), claim, Phase::Up);
+        };
+        assert_eq!(
+            judged(&Done::default(), above),
+            Err("I2: a node is held to be in a later life or incarnation than it is")
+        );
+    }
+}

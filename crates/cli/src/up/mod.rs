@@ -303,6 +303,10 @@ mod tests {
             lines.push(line);
         }
         assert_eq!(lines, ["kill 1", "", "last"]);
+        let longest = "x".repeat(LINE_MAX as usize - 1);
+        let mut input = io::Cursor::new(format!("{longest}\nnext\n"));
+        assert_eq!(next_line(&mut input).unwrap(), Some(longest));
+        assert_eq!(next_line(&mut input).unwrap().as_deref(), Some("next"));
         let mut endless = io::BufReader::new(io::repeat(0));
         assert!(next_line(&mut endless).is_err());
     }

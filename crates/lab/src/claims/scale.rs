@@ -240,3 +240,76 @@ fn fig4_7(data: &Data<'_>) -> Outcome {
     ];
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    /// Datagrams, transmissions and bytes transmitted at a size, as the rule of `product.scale` wants them.
+    fn expected(detector: &str, n: usize) -> [f64; 3] {
+        let n = n as f64;
+        match detector {
+            "SWIM" => [2.5, n / 16.0, n * 5.0],
+            "Medley" => [2.5, 3.0, 200.0],
+            "everybody" => [n - 1.0, n * n / 16.0, n * n],
+            _ => [1.0, n / 16.0, n * n],
+        }
+    }
+
+    /// The verdict when `value` of a detector at a size is `factor` times what it should be.
+    fn verdict(detector: &str, n: usize, value: usize, factor: f64) -> Verdict {
+        let measured = SIZES.into_iter().flat_map(|size| {
+            DETECTORS.map(|d| {
+                let mut values = expected(d.0, size);
+                if (d.0, size) == (detector, n) {
+                    values[value] *= factor;
+                }
+                let [messages, hops, byte_hops] = values;
+                let sample = Sample {
+                    detection: vec![150.0],
+                    messages,
+                    hops,
+                    byte_hops,
+                    ..Sample::default()
+                };
+                let cell = super::detector(d, size);
+                (cell.key().to_owned(), vec![sample; 2])
+            })
+        });
+        let measured: Vec<(String, Vec<Sample>)> = measured.collect();
+        let cells = measured.iter().map(|(key, s)| (key.clone(), &s[..]));
+        let cells = cells.collect();
+        let budget = Budget::Quick;
+        scale(&Data { budget, cells }).verdict()
+    }
+
+    #[test]
+    fn each_part_of_the_rule_of_scale_can_be_broken() {
+        let (messages, hops, bytes) = (0, 1, 2);
+        for (detector, n, value, kept, broken) in [
+            ("everybody", 64, messages, 1.019, 1.021),
+            ("everybody", 512, messages, 0.981, 0.979),
+            ("gossip", 128, messages, 1.0, 1.01),
+            ("SWIM", 256, messages, 1.19, 1.21),
+            ("Medley", 64, messages, 1.19, 1.21),
+            ("Medley", 512, hops, 1.49, 1.51),
+            ("SWIM", 512, hops, 0.26, 0.24),
+            ("everybody", 512, hops, 0.26, 0.24),
+            ("gossip", 512, bytes, 0.26, 0.24),
+            ("Medley", 512, bytes, 1.49, 1.51),
+        ] {
+            let what = format!("{detector} at {n}, value {value}");
+            assert_eq!(
+                verdict(detector, n, value, kept),
+                Verdict::Reproduced,
+                "{what}"
+            );
+            assert_eq!(
+                verdict(detector, n, value, broken),
+                Verdict::Differs,
+                "{what}"
+            );
+        }
+    }
+}

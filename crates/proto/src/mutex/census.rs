@@ -262,4 +262,41 @@ mod tests {
         census.tidy(Instant::from_micros(9), Duration::from_micros(8));
         assert_eq!(census.life(NodeId(7)), None);
     }
+
+    #[test]
+    fn the_window_counts_those_of_late_and_is_counted_anew_when_one_goes() {
+        let at = Instant::from_micros;
+        let span = Duration::from_micros(10);
+        let mut census = Census::default();
+        for id in [1, 2, 3] {
+            census.admit(NodeId(id), Life(1));
+        }
+        assert_eq!(census.window(at(100), span), 4);
+        census.note(NodeId(1), Life(1), Presence::Gone(at(80)));
+        census.note(NodeId(2), Life(1), Presence::Gone(at(95)));
+        assert_eq!(
+            census.window(at(100), span),
+            3,
+            "itself, one here, one of late"
+        );
+        assert_eq!(census.window(at(104), span), 3);
+        assert_eq!(census.window(at(105), span), 2);
+    }
+
+    #[test]
+    fn strangers_are_bounded_and_those_that_join_are_none_any_more() {
+        let mut census = Census::default();
+        for id in 0..STRANGERS_MAX as u64 {
+            assert_eq!(census.learn(NodeId(id), Life(2)), Learned::Newer);
+        }
+        assert_eq!(census.learn(NodeId(0), Life(1)), Learned::Older);
+        assert_eq!(census.life(NodeId(0)), Some(Life(2)));
+        assert_eq!(census.learn(NodeId(5_000), Life(1)), Learned::Refused);
+        census.note(NodeId(7), Life(2), Presence::Here);
+        assert_eq!(census.learn(NodeId(5_000), Life(1)), Learned::Newer);
+        assert_eq!(census.learn(NodeId(5_001), Life(1)), Learned::Refused);
+        census.tidy(Instant::ZERO, Duration::ZERO);
+        assert_eq!(census.peers.len(), 1, "the one that joined");
+        assert_eq!(census.learn(NodeId(5_001), Life(1)), Learned::Newer);
+    }
 }

@@ -303,3 +303,39 @@ fn tab5_9(data: &Data<'_>) -> Outcome {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    /// The verdict when those who come wait `factor` times as long as in the reference.
+    fn waits(factor: f64) -> Verdict {
+        let budget = Budget::Full;
+        let measured = rows(budget).map(|row| {
+            let values = [
+                ("wait-client", row.reference * factor),
+                ("wait", 1.0),
+                ("gap", 1.0),
+                ("messages", 1.0),
+                ("requests", 1.0),
+            ];
+            let sample = Sample {
+                values: values.map(|(name, x)| (name.into(), x)).into(),
+                ..Sample::default()
+            };
+            (wait(row, budget).key().to_owned(), vec![sample; 2])
+        });
+        let measured: Vec<(String, Vec<Sample>)> = measured.collect();
+        let cells = measured.iter().map(|(key, s)| (key.clone(), &s[..]));
+        let cells = cells.collect();
+        tab5_9(&Data { budget, cells }).verdict()
+    }
+
+    #[test]
+    fn waits_are_bounded_above_and_not_below() {
+        assert_eq!(waits(0.1), Verdict::Reproduced);
+        assert_eq!(waits(1.14), Verdict::Reproduced);
+        assert_eq!(waits(1.16), Verdict::Differs);
+    }
+}
