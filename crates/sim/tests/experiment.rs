@@ -1,9 +1,11 @@
 //! The membership experiment: determinism, independence of its random streams, and agreement with the
 //! values known for uniform probing.
 
+use consort_proto::membership::SuspicionTimeout;
 use consort_sim::membership::{Failures, Heartbeat, Params, Profile, Setup, run, run_many};
 use consort_sim::net::Conditions;
 use consort_sim::topology::{Point, Topology};
+use consort_sim::units::in_tu;
 
 fn short() -> Params {
     Params {
@@ -244,4 +246,33 @@ fn heartbeats_cost_what_they_say_and_detect_in_time() {
             .false_positives
             > 0
     );
+}
+
+#[test]
+fn heartbeats_are_of_those_that_run_and_go_to_others() {
+    let beats = |kind, nodes| Params {
+        nodes,
+        heartbeat: Some(kind),
+        ..short()
+    };
+    let params = beats(Heartbeat::AllToAll, 49);
+    let [whole, before] = [params.duration, params.warmup].map(|tu| tu as u64 / 20);
+    let all = run(&params, 3).unwrap();
+    // 48 until the end, and one until it crashes, which wakes up once more and says nothing.
+    assert_eq!(all.counts.messages, 48 * (48 * whole + before));
+    assert_eq!(all.steps, 48 * whole + before + 1);
+    // Of two each has but the other to tell: within a period before the crash, each was heard of.
+    let params = beats(Heartbeat::Gossip, 2);
+    let SuspicionTimeout::Fixed(span) = params.config().membership.suspicion_timeout else {
+        panic!("the papers' timeout is fixed");
+    };
+    let least = in_tu(span);
+    for seed in 0..4 {
+        let detected = run(&params, seed).unwrap().first_detection[0];
+        let when = least - 0.1..=least + 20.1;
+        assert!(
+            when.contains(&detected),
+            "{seed}: {detected}, not in {when:?}"
+        );
+    }
 }
