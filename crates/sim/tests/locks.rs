@@ -5,7 +5,7 @@ extern crate alloc;
 
 use alloc::sync::Arc;
 use consort_proto::mutex::{
-    Ablation, Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Reply, Ticket, Wait,
+    Ablation, Acquire, Bound, Event, Fence, LockId, Mode, Msg, Order, Policy, Ticket, Wait,
 };
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Command, Config, NodeId};
@@ -273,10 +273,10 @@ fn the_oracles_find_planted_bugs() {
     // Nobody says which tokens were used.
     let floorless: engine::Tamper = |_, _, datagram| {
         for frame in &mut datagram.frames {
-            if let Frame::Mutex(Msg::Reply(Reply { floor, .. }) | Msg::Release { floor, .. }) =
-                frame
-            {
-                *floor = Fence::ZERO;
+            match frame {
+                Frame::Mutex(Msg::Reply(reply)) => reply.floor = Fence::ZERO,
+                Frame::Mutex(Msg::Release { floor, .. }) => *floor = Fence::ZERO,
+                _ => {}
             }
         }
         true

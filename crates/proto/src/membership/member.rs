@@ -138,6 +138,14 @@ impl Member {
         (self.flags & LOCATED != 0).then_some(self.coordinate)
     }
 
+    /// A datagram of its own came, which may say where it is.
+    pub(super) fn hear(&mut self, now: Instant, place: Option<Coordinate>) {
+        self.last_contact = now;
+        if let Some(place) = place {
+            self.locate(place);
+        }
+    }
+
     pub(crate) fn locate(&mut self, place: Coordinate) {
         self.coordinate = place;
         self.set_flag(LOCATED, true);

@@ -2,7 +2,7 @@
 
 use super::event::{Arrival, Departure, Event};
 use super::join::JoinState;
-use super::member::Phase;
+use super::member::{Member, Phase};
 use super::record::{Accusation, Precedence, Record, SharedMeta, Status};
 use super::rumor::Urgency;
 use super::{Membership, MembershipCx};
@@ -15,15 +15,19 @@ impl Membership {
     /// Every datagram, before its frames: its header is a claim of its sender.
     pub(crate) fn on_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
         self.notice_pause(cx);
-        if from.leaving {
-            self.merge_left(cx, from.id, from.life, from.incarnation);
+        let claim = Precedence::alive(from.life, from.incarnation);
+        let is_known = |m: &&mut Member| !from.leaving && claim <= m.precedence;
+        if let Some(member) = self.table.touch(from.id).filter(is_known) {
+            // Nearly always: one look at the list is enough.
+            member.hear(cx.now, from.coordinate);
         } else {
-            self.merge_alive(cx, from.id, from.life, from.incarnation, Some(from.addr));
-        }
-        if let Some(member) = self.table.touch(from.id) {
-            member.last_contact = cx.now;
-            if let Some(place) = from.coordinate {
-                member.locate(place);
+            if from.leaving {
+                self.merge_left(cx, from.id, from.life, from.incarnation);
+            } else {
+                self.merge_alive(cx, from.id, from.life, from.incarnation, Some(from.addr));
+            }
+            if let Some(member) = self.table.touch(from.id) {
+                member.hear(cx.now, from.coordinate);
             }
         }
         self.bear_witness(cx, from.id, from.life);

@@ -350,8 +350,8 @@ impl Protocol for Mutex {
 
     fn on_msg(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, from: Sender, msg: Msg) {
         let clock = match &msg {
+            Msg::Reply(r) => r.clock,
             Msg::Request(Request { clock, .. })
-            | Msg::Reply(Reply { clock, .. })
             | Msg::Release { clock, .. }
             | Msg::Synced { clock, .. }
             | Msg::Clock(clock) => *clock,
@@ -373,7 +373,7 @@ impl Protocol for Mutex {
             Msg::Reply(r) => {
                 if self.own(r.lock).is_some() {
                     self.with_lock(cx, peers, r.lock, |lock, cx, sh, peers| {
-                        lock.on_reply(cx, sh, peers, &from, r);
+                        lock.on_reply(cx, sh, peers, &from, *r);
                     });
                 }
             }

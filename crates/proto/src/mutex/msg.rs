@@ -2,6 +2,7 @@
 
 use super::{Fence, LockId, Mode, Sampled, Walk};
 use crate::id::{Life, NodeId};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -157,8 +158,8 @@ pub struct Seen {
 pub enum Msg {
     /// I want the lock.
     Request(Request),
-    /// What I know of those who want it.
-    Reply(Reply),
+    /// What I know of those who want it. Boxed: it is the largest, and would make every frame as large.
+    Reply(Box<Reply>),
     /// I do not want it any more.
     Release {
         /// Which lock.

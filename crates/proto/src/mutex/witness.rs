@@ -11,6 +11,7 @@ use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::time::Instant;
 use crate::wire::body_len;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -168,7 +169,7 @@ impl Lock {
                 extra(sh, peers, id, asked, spare / EXTRA_LEN)
             });
             let answer = reply(names, piece, told.unwrap_or_default());
-            cx.send(to, Msg::Reply(answer));
+            cx.send(to, Msg::Reply(Box::new(answer)));
         }
     }
 

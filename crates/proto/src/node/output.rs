@@ -61,7 +61,10 @@ impl Node {
         let first = self.io.outbox.len();
         let mut sends = mem::take(&mut self.io.sends);
         for (to, frame) in sends.drain(..) {
-            self.pack(first, to, frame);
+            match self.open(first, to, frame.encoded_len()) {
+                Some(outgoing) => outgoing.frames.push(frame),
+                None => self.io.stats.messages_undeliverable += 1,
+            }
         }
         self.io.sends = sends;
         let Node {
@@ -106,8 +109,8 @@ impl Node {
         }
     }
 
-    /// Adds a frame to a datagram of this step with room for it.
-    fn pack(&mut self, first: usize, to: To, frame: Frame) {
+    /// A datagram of this step to which a frame of `len` bytes is added now; `None` without an address.
+    fn open(&mut self, first: usize, to: To, len: usize) -> Option<&mut Outgoing> {
         let io = &mut self.io;
         let (id, addr) = match to {
             To::Node(id) => (
@@ -119,29 +122,30 @@ impl Node {
             To::Neighbors => (None, None),
         };
         let dest = match (to, addr.filter(|a| a.port() != 0)) {
-            (To::Neighbors, _) => Some(Destination::Neighbors),
-            (_, addr) => addr.map(Destination::Addr),
+            (To::Neighbors, _) => Destination::Neighbors,
+            (_, addr) => Destination::Addr(addr?),
         };
-        let len = frame.encoded_len();
-        let Some(dest) = dest.filter(|_| len <= io.frames_max) else {
-            io.stats.messages_undeliverable += 1;
-            return;
+        let room = io.frames_max.checked_sub(len)?;
+        let fits = |o: &Outgoing| o.dest == dest && o.len <= room;
+        let at = match (first..io.outbox.len())
+            .rev()
+            .find(|&at| fits(&io.outbox[at]))
+        {
+            Some(at) => at,
+            None => {
+                io.outbox.push_back(Outgoing {
+                    dest,
+                    to: id,
+                    len: 0,
+                    frames: io.spare.pop().unwrap_or_default(),
+                });
+                io.outbox.len() - 1
+            }
         };
-        let fits = |o: &&mut Outgoing| o.dest == dest && o.len + len <= io.frames_max;
-        if let Some(open) = io.outbox.range_mut(first..).rev().find(fits) {
-            open.len += len;
-            open.to = open.to.or(id);
-            open.frames.push(frame);
-            return;
-        }
-        let mut frames = io.spare.pop().unwrap_or_default();
-        frames.push(frame);
-        io.outbox.push_back(Outgoing {
-            dest,
-            to: id,
-            len,
-            frames,
-        });
+        let open = &mut io.outbox[at];
+        open.len += len;
+        open.to = open.to.or(id);
+        Some(open)
     }
 }
 

@@ -102,41 +102,54 @@ impl Node {
     /// Tells elections what changed below, and membership what they want of it, until both are done.
     /// It ends: no wish changes the member list, other than by what others answer later.
     pub(super) fn relay(&mut self, now: Instant) {
-        loop {
-            if let Some(change) = self.io.changes.pop_front() {
-                self.learn_change(now, change);
-                let input = election::Input::Member(change);
-                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
-                let input = mutex::Input::Member(change);
-                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
-            } else if let Some(wish) = self.io.wishes.pop_front() {
-                let input = match wish {
-                    Report::Probe(id) => membership::Input::Probe(id),
-                    _ => {
-                        let below = &self.membership.state;
-                        membership::Input::SetCampaigns(self.election.state.campaigns(now, below))
-                    }
-                };
-                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
-                if self.io.wishes.is_empty() {
-                    let input = election::Input::Stands;
-                    self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+        while !self.is_settled() {
+            self.relay_one(now);
+        }
+    }
+
+    /// Whether no layer has anything to tell another: after nearly every step.
+    fn is_settled(&self) -> bool {
+        let life = self.membership.state.life();
+        self.io.changes.is_empty()
+            && self.io.wishes.is_empty()
+            && self.io.outlived.is_none()
+            && self.omega.state.life() >= life
+            && self.election.state.centrality() == self.omega.state.centrality()
+            && self.mutex.state.life() == life
+    }
+
+    fn relay_one(&mut self, now: Instant) {
+        if let Some(change) = self.io.changes.pop_front() {
+            self.learn_change(now, change);
+            let input = election::Input::Member(change);
+            self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+            let input = mutex::Input::Member(change);
+            self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
+        } else if let Some(wish) = self.io.wishes.pop_front() {
+            let input = match wish {
+                Report::Probe(id) => membership::Input::Probe(id),
+                _ => {
+                    let below = &self.membership.state;
+                    membership::Input::SetCampaigns(self.election.state.campaigns(now, below))
                 }
-            } else if let Some(life) = self.io.outlived.take() {
-                let input = membership::Input::Outlive(life);
-                self.step_membership(now, |m, cx| m.on_input(cx, (), input));
-            } else if self.omega.state.life() < self.membership.state.life() {
-                let input = omega::Input::Life(self.membership.state.life());
-                self.step_omega(now, |o, cx| o.on_input(cx, (), input));
-            } else if self.election.state.centrality() != self.omega.state.centrality() {
-                let input = election::Input::Centrality(self.omega.state.centrality());
+            };
+            self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+            if self.io.wishes.is_empty() {
+                let input = election::Input::Stands;
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
-            } else if self.mutex.state.life() != self.membership.state.life() {
-                let input = mutex::Input::Life(self.membership.state.life());
-                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
-            } else {
-                return;
             }
+        } else if let Some(life) = self.io.outlived.take() {
+            let input = membership::Input::Outlive(life);
+            self.step_membership(now, |m, cx| m.on_input(cx, (), input));
+        } else if self.omega.state.life() < self.membership.state.life() {
+            let input = omega::Input::Life(self.membership.state.life());
+            self.step_omega(now, |o, cx| o.on_input(cx, (), input));
+        } else if self.election.state.centrality() != self.omega.state.centrality() {
+            let input = election::Input::Centrality(self.omega.state.centrality());
+            self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+        } else {
+            let input = mutex::Input::Life(self.membership.state.life());
+            self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
         }
     }
 
@@ -189,6 +202,9 @@ impl<P: Protocol> Layer<P> {
             effects: &mut self.effects,
         };
         handler(&mut self.state, &mut cx);
+        if self.effects.is_empty() {
+            return;
+        }
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Send(to, msg) => io.sends.push((to, frame(msg))),

@@ -18,7 +18,7 @@ pub(super) const STEPS: u32 = 64;
 const FACTOR: u64 = 4_248_701_965;
 
 /// After so many steps nothing is left.
-const STEPS_MAX: u64 = 64 * 64;
+const STEPS_MAX: u32 = 64 * 64;
 
 /// What is known of one node's failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,9 +34,23 @@ pub(super) struct Tally {
     pub(super) reporter: NodeId,
 }
 
-/// The step that a time is in.
-pub(super) fn step(at: Instant, half_life: Duration) -> u64 {
-    at.as_micros() / (micros(half_life) / u64::from(STEPS)).max(1)
+/// Time in steps of a 64th of a half-life.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    us: u64,
+}
+
+impl Steps {
+    pub(super) fn of(half_life: Duration) -> Steps {
+        let us = (micros(half_life) / u64::from(STEPS)).max(1);
+        Steps { us }
+    }
+
+    /// The step that a time is in.
+    pub(super) fn at(self, now: Instant) -> u32 {
+        // A half-life is a minute at least: enough for a hundred years.
+        u32::try_from(now.as_micros() / self.us).unwrap_or(u32::MAX)
+    }
 }
 
 impl Tally {
@@ -50,7 +64,7 @@ impl Tally {
     }
 
     /// Forgets for so many steps.
-    pub(super) fn fade(&mut self, steps: u64) {
+    pub(super) fn fade(&mut self, steps: u32) {
         if steps >= STEPS_MAX {
             (self.exposure_ms, self.failures) = (0, 0);
         }
@@ -88,7 +102,7 @@ mod tests {
             piecewise.fade(steps);
         }
         assert_eq!(piecewise, once);
-        once.fade(u64::MAX);
+        once.fade(u32::MAX);
         assert_eq!((once.exposure_ms, once.failures), (0, 0));
     }
 }

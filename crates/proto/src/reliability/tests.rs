@@ -1,6 +1,8 @@
 //! R1 to R7 and R10.
 
+use super::ranks::{EDGE, bucket_of};
 use super::*;
+use crate::id::Incarnation;
 use crate::rng::Rng;
 use alloc::vec;
 
@@ -255,10 +257,7 @@ fn ranks_change_only_clearly_beyond_an_edge() {
         }
         let report = l.report(at(t), NodeId(2)).unwrap();
         let rate = l.rate(report.failures, report.exposure_ms);
-        let (low, high) = (
-            l.bucket_of(rate / EDGE / 1.1),
-            l.bucket_of(rate * EDGE * 1.1),
-        );
+        let (low, high) = (bucket_of(rate / EDGE / 1.1), bucket_of(rate * EDGE * 1.1));
         let held = l.bucket(NodeId(2));
         assert!(
             (low..=high).contains(&held),
@@ -338,7 +337,7 @@ fn of_itself_a_node_believes_the_median_of_the_others() {
         l.import(at(1), NodeId(reporter), &report(said), Life(9));
     }
     // A little less than the prior's rate is no better rank (R7).
-    assert!(l.bucket_of(l.rate(0, 3_600_000)) < prior);
+    assert!(bucket_of(l.rate(0, 3_600_000)) < prior);
     assert_eq!(l.bucket(ME), prior);
     // One liar does not move it; two do.
     l.import(at(1), NodeId(7), &report(60), Life(9));

@@ -53,21 +53,24 @@ impl Frame {
         }
     }
 
-    /// Splits one frame off. `None` stands for a frame that this version cannot read.
-    #[allow(clippy::type_complexity)]
-    pub(super) fn decode(bytes: &[u8]) -> Result<(Option<Frame>, &[u8]), WireError> {
+    /// Splits one frame off: its layer, its body, and what follows.
+    pub(super) fn split(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), WireError> {
         let (&layer, rest) = bytes.split_first().ok_or(WireError::Torn)?;
         let (len, rest) = decode_length(rest)?;
         let (body, after) = rest.split_at_checked(len).ok_or(WireError::Torn)?;
-        let frame = match layer {
+        Ok((layer, body, after))
+    }
+
+    /// Reads a frame that was split off; `None` when this version cannot.
+    pub(super) fn decode(layer: u8, body: &[u8]) -> Option<Frame> {
+        match layer {
             MEMBERSHIP => decode_body(body).map(Frame::Membership),
             ELECTION => decode_body(body).map(Frame::Election),
             MUTEX => decode_body(body).map(Frame::Mutex),
             OMEGA => decode_body(body).map(Frame::Omega),
             RELIABILITY => decode_body(body).map(Frame::Reliability),
             _ => None,
-        };
-        Ok((frame, after))
+        }
     }
 }
 

@@ -67,28 +67,31 @@ impl Header {
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-        out.push(VERSION);
-        out.push(
-            flag(self.leaving, LEAVING)
-                | flag(self.unlucky, UNLUCKY)
-                | flag(self.isolated, ISOLATED)
-                | flag(self.coordinate.is_some(), COORDINATE),
-        );
-        out.extend_from_slice(&self.group.to_le_bytes());
-        out.extend_from_slice(&self.id.0.to_le_bytes());
-        out.extend_from_slice(&self.life.0.to_le_bytes());
-        out.extend_from_slice(&self.incarnation.0.to_le_bytes());
-        out.extend_from_slice(&self.digest.to_le_bytes());
-        if let Some(Coordinate {
+        // Put together in place and appended once: a vector checks its room with every addition.
+        let mut bytes = [0; HEADER_MAX];
+        bytes[0] = VERSION;
+        bytes[1] = flag(self.leaving, LEAVING)
+            | flag(self.unlucky, UNLUCKY)
+            | flag(self.isolated, ISOLATED)
+            | flag(self.coordinate.is_some(), COORDINATE);
+        bytes[2..6].copy_from_slice(&self.group.to_le_bytes());
+        bytes[6..14].copy_from_slice(&self.id.0.to_le_bytes());
+        bytes[14..22].copy_from_slice(&self.life.0.to_le_bytes());
+        bytes[22..26].copy_from_slice(&self.incarnation.0.to_le_bytes());
+        bytes[26..HEADER_LEN].copy_from_slice(&self.digest.to_le_bytes());
+        let Some(Coordinate {
             position: [x, y, z],
             height,
             error,
         }) = self.coordinate
-        {
-            for part in [x, y, z, height, error] {
-                out.extend_from_slice(&part.to_le_bytes());
-            }
+        else {
+            return out.extend_from_slice(&bytes[..HEADER_LEN]);
+        };
+        let parts = bytes[HEADER_LEN..].chunks_exact_mut(4);
+        for (bytes, part) in parts.zip([x, y, z, height, error]) {
+            bytes.copy_from_slice(&part.to_le_bytes());
         }
+        out.extend_from_slice(&bytes);
     }
 
     /// Reads a header and returns what follows it.

@@ -85,19 +85,15 @@ impl Datagram {
         self.header = header;
         let mut read = Read::default();
         while !rest.is_empty() {
-            match Frame::decode(rest) {
-                Ok((frame, after)) => {
-                    match frame {
-                        Some(frame) => self.frames.push(frame),
-                        None => read.unreadable += 1,
-                    }
-                    rest = after;
-                }
-                Err(_) => {
-                    read.torn = true;
-                    break;
-                }
+            let Ok((layer, body, after)) = Frame::split(rest) else {
+                read.torn = true;
+                break;
+            };
+            match Frame::decode(layer, body) {
+                Some(frame) => self.frames.push(frame),
+                None => read.unreadable += 1,
             }
+            rest = after;
         }
         Ok(read)
     }

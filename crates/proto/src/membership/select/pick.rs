@@ -251,34 +251,46 @@ impl Selector {
     }
 
     fn pick_stride(&mut self, rng: &mut Rng) -> Option<NodeId> {
+        let State {
+            heap,
+            newcomers,
+            served,
+            served_fresh,
+            counts,
+            ..
+        } = &mut self.state;
+        // A random pace within a quarter of the even one, so that nodes do not fall into step.
+        let mut next = |due: u64, at: u32| {
+            let step = STRIDE / counts[at as usize];
+            due + step - step / 4 + rng.below64(step / 2 + 1)
+        };
         // Newcomers are served at most every other tick, so that a flood of them starves nobody.
         // `Reverse` orders the earliest last, and nobody before anybody.
-        let known_first = self.state.heap.peek() > self.state.newcomers.peek();
-        let their_turn = !self.state.served_fresh || self.state.heap.is_empty();
-        let queue = match known_first || !their_turn {
-            true => &mut self.state.heap,
-            false => &mut self.state.newcomers,
-        };
-        let Reverse((due, salt, at)) = queue.pop()?;
+        let known_first = heap.peek() > newcomers.peek();
+        let their_turn = !*served_fresh || heap.is_empty();
+        if known_first || !their_turn {
+            // The one served moves down from the front.
+            let mut front = heap.peek_mut()?;
+            let Reverse((due, _, at)) = &mut *front;
+            *served = (*served).max(*due);
+            *served_fresh = false;
+            *due = next(*due, *at);
+            return Some(self.entries[*at as usize].id);
+        }
+        let Reverse((due, salt, at)) = newcomers.pop()?;
         let entry = &mut self.entries[at as usize];
-        self.state.served = self.state.served.max(due);
-        self.state.served_fresh = entry.fresh;
-        // A newcomer that had to wait starts from now: catching up would cost others their bound (I6).
-        let due = if entry.fresh { self.state.served } else { due };
         entry.fresh = false;
-        // A random pace within a quarter of the even one, so that nodes do not fall into step.
-        let step = STRIDE / self.state.counts[at as usize];
-        let due = due + step - step / 4 + rng.below64(step / 2 + 1);
-        let heap = &mut self.state.heap;
+        *served = (*served).max(due);
+        *served_fresh = true;
         if heap.len() == heap.capacity() {
             // All members in it is the most it will hold.
-            heap.reserve_exact((self.entries.len() - heap.len()).min(heap.len() + 8));
+            heap.reserve_exact((counts.len() - heap.len()).min(heap.len() + 8));
         }
-        heap.push(Reverse((due, salt, at)));
-        let newcomers = &mut self.state.newcomers;
+        // One that had to wait starts from now: catching up would cost others their bound (I6).
+        heap.push(Reverse((next(*served, at), salt, at)));
         if newcomers.capacity() > 4 * newcomers.len() + 8 {
             newcomers.shrink_to(2 * newcomers.len());
         }
-        Some(self.entries[at as usize].id)
+        Some(entry.id)
     }
 }

@@ -86,12 +86,10 @@ pub(crate) fn literal_counts(shares: &[f64]) -> Vec<u64> {
 /// ones keep their ratios.
 pub(crate) fn bounded_counts(shares: &[f64], distances: &[f32]) -> Vec<u64> {
     let most = libm::ceil(shares.len() as f64 / floor_share(shares, distances)) as u64;
-    // Shares are not negative, so adding a half and cutting off rounds, at a fraction of the cost.
-    let rounded = |p: f64, per: f64| ((p * per + 0.5) as u64).max(1);
-    let total = |per: f64| {
-        let sum = |sum: u64, &p: &f64| sum.saturating_add(rounded(p, per));
-        shares.iter().fold(0, sum)
-    };
+    // Shares are not negative, so adding a half and cutting off rounds, at a fraction of the cost. It is
+    // done with `per` at most about `most`: nothing is too large for a signed number, which is cheaper.
+    let rounded = |p: f64, per: f64| ((p * per + 0.5) as i64).max(1) as u64;
+    let total = |per: f64| shares.iter().map(|&p| rounded(p, per)).sum::<u64>();
     let positive = shares.iter().copied().filter(|&p| p > 0.0);
     // Counts are shares times `per`, at most so much that the smallest has one.
     let mut per = 1.0 / positive.fold(1.0, f64::min);

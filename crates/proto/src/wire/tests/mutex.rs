@@ -5,6 +5,7 @@ use crate::mutex::{
     Acquire, Asked, Fence, LockId, Mode, Msg, Name, Order, Policy, Reply, ReqId, Request, Sampled,
     Seen, Ticket, Wait, Walk,
 };
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -103,7 +104,7 @@ fn reply() -> impl Strategy<Value = Msg> {
     )
         .prop_map(
             |(lock, ctr, attempt, floor, (stamp, clock), names, (a, b, window))| {
-                Msg::Reply(Reply {
+                Msg::Reply(Box::new(Reply {
                     lock,
                     life: Life(10),
                     ctr,
@@ -122,7 +123,7 @@ fn reply() -> impl Strategy<Value = Msg> {
                         NodeId(u64::from(b)),
                         SocketAddr::from(([10, 0, 0, b], 1)),
                     )]),
-                })
+                }))
             },
         )
 }
