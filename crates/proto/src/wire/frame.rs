@@ -1,6 +1,6 @@
 //! One frame: a layer, a length, a body.
 
-use super::WireError;
+use super::{WireError, report};
 use crate::{election, membership, mutex, omega, reliability};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
@@ -39,7 +39,7 @@ impl Frame {
             Frame::Election(msg) => frame_len(msg),
             Frame::Mutex(msg) => frame_len(msg),
             Frame::Omega(msg) => frame_len(msg),
-            Frame::Reliability(report) => frame_len(report),
+            Frame::Reliability(report) => report::frame_len(report),
         }
     }
 
@@ -49,7 +49,7 @@ impl Frame {
             Frame::Election(msg) => encode_body(ELECTION, msg, out),
             Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
             Frame::Omega(msg) => encode_body(OMEGA, msg, out),
-            Frame::Reliability(report) => encode_body(RELIABILITY, report, out),
+            Frame::Reliability(report) => report::encode(RELIABILITY, report, out),
         }
     }
 
@@ -68,7 +68,7 @@ impl Frame {
             ELECTION => decode_body(body).map(Frame::Election),
             MUTEX => decode_body(body).map(Frame::Mutex),
             OMEGA => decode_body(body).map(Frame::Omega),
-            RELIABILITY => decode_body(body).map(Frame::Reliability),
+            RELIABILITY => report::decode(body).map(Frame::Reliability),
             _ => None,
         }
     }

@@ -19,6 +19,7 @@
 
 mod frame;
 mod header;
+mod report;
 
 pub use frame::Frame;
 pub(crate) use frame::{body_len, frame_len};
