@@ -98,8 +98,7 @@ impl Membership {
             Some(id) => Some(id),
             None => self.selector.target(&self.table, cx.now, cx.rng),
         };
-        let naps = |id| self.table.get(id).is_some_and(|m| m.is_napping(cx.now));
-        if let Some(target) = target.filter(|&id| !naps(id)) {
+        if let Some(target) = target {
             self.probe(cx, target, end, true);
         }
     }
@@ -140,6 +139,9 @@ impl Membership {
         let Some(member) = self.table.get(target) else {
             return;
         };
+        if regular && member.is_napping(cx.now) {
+            return;
+        }
         let (precedence, want_record) = (member.precedence, !member.is_current());
         let timeout = self.direct_timeout_us(member.rtt);
         let seq = self.probes.next_seq();

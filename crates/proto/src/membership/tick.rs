@@ -48,6 +48,8 @@ impl Membership {
         cx.now > self.tick_due && self.notice_overdue(cx)
     }
 
+    // Apart, so that the common case stays small.
+    #[inline(never)]
     fn notice_overdue(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         let paused = cx.now.since(self.tick_due);
         if paused <= self.config.probe_period * 2 {

@@ -151,6 +151,8 @@ impl Ledger {
 
     /// A new place. Without room the one goes that was observed least of those that are not known to run;
     /// `None` when all do.
+    // Apart, so that the common case stays small.
+    #[inline(never)]
     fn enter(&mut self, step: u32, id: NodeId) -> Option<usize> {
         let subject = Subject::new(id, self.me, step, self.prior_bucket());
         if self.subjects.len() < usize::from(self.config.subjects_max) {

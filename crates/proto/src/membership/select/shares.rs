@@ -98,13 +98,17 @@ pub(crate) fn bounded_counts(shares: &[f64], distances: &[f32]) -> Vec<u64> {
         let k = shares.len() as f64;
         let (mut low, mut high) = (most as f64 - k, per.min(most as f64 + k / 2.0 + 1.0));
         // Most have the same count at both ends: only the others are counted in every round.
-        let is_open = |&p: &f64| rounded(p, low) != rounded(p, high);
-        let open: Vec<f64> = shares.iter().copied().filter(is_open).collect();
-        let count = |of: &[f64], per: f64| of.iter().map(|&p| rounded(p, per)).sum::<u64>();
-        let settled = count(shares, low) - count(&open, low);
+        let (mut settled, mut open) = (0, Vec::with_capacity(shares.len()));
+        for &p in shares {
+            match rounded(p, low) {
+                count if count == rounded(p, high) => settled += count,
+                _ => open.push(p),
+            }
+        }
+        let total = |per: f64| settled + open.iter().map(|&p| rounded(p, per)).sum::<u64>();
         for _ in 0..12 {
             let middle = (low + high) / 2.0;
-            match settled + count(&open, middle) > most {
+            match total(middle) > most {
                 true => high = middle,
                 false => low = middle,
             }
