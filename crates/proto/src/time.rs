@@ -24,6 +24,11 @@ impl Instant {
         self.0
     }
 
+    /// The instant `us` microseconds later, saturating.
+    pub(crate) const fn after_us(self, us: u64) -> Instant {
+        Instant(self.0.saturating_add(us))
+    }
+
     /// How long after `earlier` this is; zero when it is not after it.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

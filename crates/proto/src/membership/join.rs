@@ -6,7 +6,7 @@ use super::msg::{BUCKETS, Msg};
 use super::record::{Accusation, Precedence, Record, Status};
 use super::rumor::Urgency;
 use super::suspicion::log_periods;
-use super::table::{bucket_of, digest_key};
+use super::table::bucket_of;
 use super::{Membership, MembershipCx, Timer};
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
@@ -266,7 +266,7 @@ impl Membership {
 
     fn bucket_digests(&self, me: NodeId) -> [u32; BUCKETS] {
         let mut buckets = self.table.bucket_digests();
-        buckets[bucket_of(me)] ^= digest_key(me, self.life, self.incarnation) as u32;
+        buckets[bucket_of(me)] ^= self.own_key(me) as u32;
         buckets
     }
 

@@ -66,6 +66,7 @@ use join::Joining;
 use probe::Probes;
 use rumor::RumorBuffer;
 use select::{Selection, Selector};
+use table::OwnKey;
 
 type MembershipCx<'a> = Cx<'a, Membership>;
 
@@ -76,6 +77,7 @@ pub struct Membership {
     frames_max: usize,
     life: Life,
     incarnation: Incarnation,
+    own_key: OwnKey,
     addr: SocketAddr,
     meta: SharedMeta,
     table: Table,
@@ -129,6 +131,7 @@ impl Membership {
             frames_max,
             life,
             incarnation: Incarnation(0),
+            own_key: OwnKey::new(NodeId(0), life, Incarnation(0)),
             addr,
             meta: meta.into(),
             table: Table::default(),
@@ -162,7 +165,12 @@ impl Membership {
 
     /// The period, stretched while this node is not well.
     fn period(&self) -> Duration {
-        self.config.probe_period * (u32::from(self.health) + 1)
+        Duration::from_micros(self.period_us())
+    }
+
+    /// The same in microseconds: what every probe reckons with.
+    fn period_us(&self) -> u64 {
+        micros(self.config.probe_period).saturating_mul(u64::from(self.health) + 1)
     }
 
     fn rumors_max(&self) -> usize {

@@ -4,6 +4,7 @@ use super::config::ProbeTimeout;
 use super::member::{Member, Phase};
 use super::msg::Msg;
 use super::record::{Precedence, Status};
+use super::rtt::Rtt;
 use super::{Membership, MembershipCx, Timer};
 use crate::id::{Incarnation, Life, NodeId};
 use crate::protocol::{Sender, To};
@@ -15,6 +16,9 @@ use core::time::Duration;
 
 /// Probes under way besides the regular one.
 const EXTRA_PROBES: usize = 8;
+
+/// An answer has so long at least, where the period allows it.
+const TIMEOUT_MIN_US: u64 = 20_000;
 
 /// Pings of one probe, at most.
 const PINGS: usize = 3;
@@ -94,8 +98,7 @@ impl Membership {
             Some(id) => Some(id),
             None => self.selector.target(&self.table, cx.now, cx.rng),
         };
-        let naps = |id| self.table.get(id).is_some_and(|m| m.is_napping(cx.now));
-        if let Some(target) = target.filter(|&id| !naps(id)) {
+        if let Some(target) = target {
             self.probe(cx, target, end, true);
         }
     }
@@ -136,8 +139,11 @@ impl Membership {
         let Some(member) = self.table.get(target) else {
             return;
         };
+        if regular && member.is_napping(cx.now) {
+            return;
+        }
         let (precedence, want_record) = (member.precedence, !member.is_current());
-        let timeout = self.direct_timeout(member.rtt.srtt_us, member.rtt.var_us);
+        let timeout = self.direct_timeout_us(member.rtt);
         let seq = self.probes.next_seq();
         self.probes.own.push(Probe {
             seq,
@@ -161,18 +167,18 @@ impl Membership {
                 want_record,
             },
         );
-        cx.set_timer(Timer::Probe(seq), (cx.now + timeout).min(end));
+        cx.set_timer(Timer::Probe(seq), cx.now.after_us(timeout).min(end));
     }
 
-    fn direct_timeout(&self, srtt_us: u32, var_us: u32) -> Duration {
-        let third = self.period() / 3;
+    /// How long the target has to answer a ping, in microseconds.
+    fn direct_timeout_us(&self, rtt: Rtt) -> u64 {
+        let third = self.period_us() / 3;
         match self.config.probe_timeout {
-            ProbeTimeout::Fixed(t) => t,
-            ProbeTimeout::Adaptive if srtt_us == 0 => self.period() / 4,
+            ProbeTimeout::Fixed(t) => micros(t),
+            ProbeTimeout::Adaptive if rtt.srtt_us == 0 => self.period_us() / 4,
             ProbeTimeout::Adaptive => {
-                let wait = u64::from(srtt_us) + 4 * u64::from(var_us);
-                let least = Duration::from_millis(20).min(third);
-                Duration::from_micros(wait).clamp(least, third)
+                let wait = u64::from(rtt.srtt_us) + 4 * u64::from(rtt.var_us);
+                wait.clamp(TIMEOUT_MIN_US.min(third), third)
             }
         }
     }
@@ -209,7 +215,10 @@ impl Membership {
     fn time_for_another_ping(&self, now: Instant, at: usize) -> Option<Instant> {
         let probe = &self.probes.own[at];
         let rtt = self.table.get(probe.target)?.rtt;
-        let until = now + self.direct_timeout(rtt.srtt_us, rtt.var_us) * (1 << probe.pinged);
+        let until = now.after_us(
+            self.direct_timeout_us(rtt)
+                .saturating_mul(1 << probe.pinged),
+        );
         // The last one goes with the requests for help.
         let more = probe.pinged < self.config.probe_retries;
         (more && until <= probe.sent_at + self.period() / 3).then_some(until)

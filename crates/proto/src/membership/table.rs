@@ -19,6 +19,27 @@ pub(crate) fn digest_key(id: NodeId, life: Life, incarnation: Incarnation) -> u6
     hash_pair(id.0, hash_pair(life.0, u64::from(incarnation.0)))
 }
 
+/// What this node itself adds, kept: every datagram needs it, and it seldom changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnKey {
+    of: (NodeId, Life, Incarnation),
+    key: u64,
+}
+
+impl OwnKey {
+    pub(super) fn new(id: NodeId, life: Life, incarnation: Incarnation) -> OwnKey {
+        OwnKey {
+            of: (id, life, incarnation),
+            key: digest_key(id, life, incarnation),
+        }
+    }
+
+    /// The key, if it was kept for this claim.
+    pub(super) fn get(&self, id: NodeId, life: Life, incarnation: Incarnation) -> Option<u64> {
+        (self.of == (id, life, incarnation)).then_some(self.key)
+    }
+}
+
 /// In which part of the list a member is compared.
 pub(crate) fn bucket_of(id: NodeId) -> usize {
     mix(id.0) as usize % BUCKETS

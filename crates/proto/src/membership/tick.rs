@@ -3,13 +3,12 @@
 
 use super::join::JoinState;
 use super::{Membership, MembershipCx, Timer};
-use crate::time::micros;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 impl Membership {
     pub(super) fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
         self.set_next_tick(cx);
+        self.keep_own_key(cx.me);
         self.table.expire(cx.now);
         match self.joining.state {
             JoinState::Left => return,
@@ -30,7 +29,7 @@ impl Membership {
     }
 
     fn set_next_tick(&mut self, cx: &mut MembershipCx<'_>) {
-        let period = micros(self.period());
+        let period = self.period_us();
         let spread = period / 1000 * u64::from(self.config.probe_jitter_per_mille);
         let us = period - spread + cx.rng.below64(2 * spread + 1);
         let from = if self.tick_due > cx.now {
@@ -38,7 +37,7 @@ impl Membership {
         } else {
             self.tick_due
         };
-        self.tick_due = (from + Duration::from_micros(us)).max(cx.now);
+        self.tick_due = from.after_us(us).max(cx.now);
         cx.set_timer(Timer::Tick, self.tick_due);
     }
 
@@ -46,10 +45,16 @@ impl Membership {
     /// meanwhile proves nothing.
     pub(super) fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         // Every input comes by here: the common case is one comparison.
-        if cx.now <= self.tick_due || cx.now.since(self.tick_due) <= self.config.probe_period * 2 {
+        cx.now > self.tick_due && self.notice_overdue(cx)
+    }
+
+    // Apart, so that the common case stays small.
+    #[inline(never)]
+    fn notice_overdue(&mut self, cx: &mut MembershipCx<'_>) -> bool {
+        let paused = cx.now.since(self.tick_due);
+        if paused <= self.config.probe_period * 2 {
             return false;
         }
-        let paused = cx.now.since(self.tick_due);
         self.stats.pauses += 1;
         self.drop_probes(cx);
         self.postpone_suspicions(cx, paused);

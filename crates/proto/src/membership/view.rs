@@ -3,7 +3,7 @@
 use super::join::JoinState;
 use super::member::Member;
 use super::record::SharedMeta;
-use super::table::{Table, digest_key};
+use super::table::{OwnKey, Table, digest_key};
 use super::{Config, Membership, Stats};
 use crate::id::{Incarnation, Life, NodeId};
 use crate::time::Instant;
@@ -102,6 +102,21 @@ impl Membership {
 
     /// Digest of the list, this node included; equal lists have equal digests.
     pub fn digest(&self, me: NodeId) -> u32 {
-        (self.table.digest() ^ digest_key(me, self.life, self.incarnation)) as u32
+        (self.table.digest() ^ self.own_key(me)) as u32
+    }
+
+    /// What this node adds to the digest.
+    pub(super) fn own_key(&self, me: NodeId) -> u64 {
+        let (life, incarnation) = (self.life, self.incarnation);
+        let kept = self.own_key.get(me, life, incarnation);
+        kept.unwrap_or_else(|| digest_key(me, life, incarnation))
+    }
+
+    /// Keeps it as of now.
+    pub(super) fn keep_own_key(&mut self, me: NodeId) {
+        let (life, incarnation) = (self.life, self.incarnation);
+        if self.own_key.get(me, life, incarnation).is_none() {
+            self.own_key = OwnKey::new(me, life, incarnation);
+        }
     }
 }

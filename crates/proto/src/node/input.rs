@@ -9,28 +9,38 @@ use crate::omega;
 use crate::protocol::{Protocol, Sender};
 use crate::reliability::Evidence;
 use crate::time::Instant;
-use crate::wire::{Datagram, Frame};
+use crate::wire::{Datagram, Frame, Header};
+use alloc::vec::Vec;
 use core::mem;
 use core::net::SocketAddr;
 
 impl Node {
     /// Takes a datagram as it came from the network.
     pub fn handle_bytes(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let mut inbox = mem::take(&mut self.io.inbox);
-        match inbox.decode(bytes) {
-            Ok(read) => {
-                self.io.stats.frames_unreadable += u64::from(read.unreadable);
-                self.io.stats.datagrams_malformed += u64::from(read.torn);
-                self.handle_datagram(now, from, &mut inbox);
-            }
-            Err(_) => self.io.stats.datagrams_malformed += 1,
-        }
-        self.io.inbox = inbox;
+        let Ok(read) = self.io.inbox.decode(bytes) else {
+            self.io.stats.datagrams_malformed += 1;
+            return;
+        };
+        self.io.stats.frames_unreadable += u64::from(read.unreadable);
+        self.io.stats.datagrams_malformed += u64::from(read.torn);
+        let header = self.io.inbox.header;
+        let mut frames = mem::take(&mut self.io.inbox.frames);
+        self.take_in(now, from, &header, &mut frames);
+        self.io.inbox.frames = frames;
     }
 
     /// Takes a datagram that needs no decoding; leaves its list of frames empty.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut Datagram) {
-        let header = datagram.header;
+        self.take_in(now, from, &datagram.header, &mut datagram.frames);
+    }
+
+    fn take_in(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        header: &Header,
+        frames: &mut Vec<Frame>,
+    ) {
         if header.group != self.io.group {
             self.io.stats.datagrams_foreign += 1;
             return;
@@ -57,7 +67,7 @@ impl Node {
         if !from.leaving {
             self.learn(now, Evidence::Heard(from.id, from.life));
         }
-        for frame in datagram.frames.drain(..) {
+        for frame in frames.drain(..) {
             match frame {
                 Frame::Membership(msg) => {
                     self.step_membership(now, |m, cx| m.on_msg(cx, (), from, msg));

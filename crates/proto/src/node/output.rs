@@ -101,8 +101,9 @@ impl Node {
                 && let Some(report) = reliability.next_report(now)
             {
                 let frame = Frame::Reliability(report);
-                if *len + frame.encoded_len() <= io.frames_max {
-                    *len += frame.encoded_len();
+                let more = frame.encoded_len();
+                if *len + more <= io.frames_max {
+                    *len += more;
                     frames.push(frame);
                 }
             }

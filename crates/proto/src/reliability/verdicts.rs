@@ -141,15 +141,19 @@ impl Ledger {
         self.verdicts.retain(|&v| now.since(v) < patience * 4);
     }
 
-    /// The place of a node, new or not. Without room the one goes that was observed least of those that
-    /// are not known to run; `None` when all do.
+    /// The place of a node, new or not; `None` when it is this one, or there is no room.
     pub(super) fn place(&mut self, step: u32, id: NodeId) -> Option<usize> {
         if id == self.me {
             return None;
         }
-        if let Some(place) = self.subjects.find(id) {
-            return Some(place);
-        }
+        self.subjects.find(id).or_else(|| self.enter(step, id))
+    }
+
+    /// A new place. Without room the one goes that was observed least of those that are not known to run;
+    /// `None` when all do.
+    // Apart, so that the common case stays small.
+    #[inline(never)]
+    fn enter(&mut self, step: u32, id: NodeId) -> Option<usize> {
         let subject = Subject::new(id, self.me, step, self.prior_bucket());
         if self.subjects.len() < usize::from(self.config.subjects_max) {
             return Some(self.subjects.insert(subject));

@@ -1,6 +1,6 @@
 //! One frame: a layer, a length, a body.
 
-use super::WireError;
+use super::{WireError, by_hand};
 use crate::{election, membership, mutex, omega, reliability};
 use alloc::vec::Vec;
 use postcard::ser_flavors::Size;
@@ -35,21 +35,27 @@ impl Frame {
     /// Encoded size, with layer and length.
     pub fn encoded_len(&self) -> usize {
         match self {
-            Frame::Membership(msg) => frame_len(msg),
+            Frame::Membership(msg) => {
+                by_hand::msg_len(msg).map_or_else(|| frame_len(msg), with_head)
+            }
             Frame::Election(msg) => frame_len(msg),
             Frame::Mutex(msg) => frame_len(msg),
             Frame::Omega(msg) => frame_len(msg),
-            Frame::Reliability(report) => frame_len(report),
+            Frame::Reliability(report) => with_head(by_hand::report_len(report)),
         }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Frame::Membership(msg) => encode_body(MEMBERSHIP, msg, out),
+            Frame::Membership(msg) => {
+                if !by_hand::encode_msg(MEMBERSHIP, msg, out) {
+                    encode_body(MEMBERSHIP, msg, out);
+                }
+            }
             Frame::Election(msg) => encode_body(ELECTION, msg, out),
             Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
             Frame::Omega(msg) => encode_body(OMEGA, msg, out),
-            Frame::Reliability(report) => encode_body(RELIABILITY, report, out),
+            Frame::Reliability(report) => by_hand::encode_report(RELIABILITY, report, out),
         }
     }
 
@@ -64,11 +70,13 @@ impl Frame {
     /// Reads a frame that was split off; `None` when this version cannot.
     pub(super) fn decode(layer: u8, body: &[u8]) -> Option<Frame> {
         match layer {
-            MEMBERSHIP => decode_body(body).map(Frame::Membership),
+            MEMBERSHIP => by_hand::decode_msg(body)
+                .or_else(|| decode_body(body))
+                .map(Frame::Membership),
             ELECTION => decode_body(body).map(Frame::Election),
             MUTEX => decode_body(body).map(Frame::Mutex),
             OMEGA => decode_body(body).map(Frame::Omega),
-            RELIABILITY => decode_body(body).map(Frame::Reliability),
+            RELIABILITY => by_hand::decode_report(body).map(Frame::Reliability),
             _ => None,
         }
     }
@@ -76,7 +84,11 @@ impl Frame {
 
 /// Encoded size of a frame with the body `msg`, of whatever layer.
 pub(crate) fn frame_len<T: Serialize>(msg: &T) -> usize {
-    let body = body_len(msg);
+    with_head(body_len(msg))
+}
+
+/// The size of a body with layer and length.
+fn with_head(body: usize) -> usize {
     1 + length_len(body) + body
 }
 

@@ -17,6 +17,7 @@
 //! A frame is a layer (1 byte), a length (varint) and a body in postcard's format. A frame that
 //! cannot be read is skipped by its length, so that a later version can add some.
 
+mod by_hand;
 mod frame;
 mod header;
 

@@ -97,6 +97,15 @@ pub(crate) fn bounded_counts(shares: &[f64], distances: &[f32]) -> Vec<u64> {
         // Rounding and the floor add between -1/2 and 1 to each: the sum is that far from `per`.
         let k = shares.len() as f64;
         let (mut low, mut high) = (most as f64 - k, per.min(most as f64 + k / 2.0 + 1.0));
+        // Most have the same count at both ends: only the others are counted in every round.
+        let (mut settled, mut open) = (0, Vec::with_capacity(shares.len()));
+        for &p in shares {
+            match rounded(p, low) {
+                count if count == rounded(p, high) => settled += count,
+                _ => open.push(p),
+            }
+        }
+        let total = |per: f64| settled + open.iter().map(|&p| rounded(p, per)).sum::<u64>();
         for _ in 0..12 {
             let middle = (low + high) / 2.0;
             match total(middle) > most {
