@@ -168,6 +168,46 @@ fn a_silent_target_is_pinged_again_before_helpers_are_asked() {
 }
 
 #[test]
+fn on_short_ways_the_last_ping_still_goes_with_the_requests_for_help() {
+    let mut b = Bench::new(5);
+    for id in 2..=5 {
+        b.m.table.touch(NodeId(id)).unwrap().rtt.sample(1_000);
+    }
+    let (target, seq, _) = b.tick();
+    let started = b.now;
+    let mut sent = Vec::new();
+    for ms in [20, 60] {
+        b.now = started + Duration::from_millis(ms);
+        for effect in b.timer(Timer::Probe(seq)) {
+            if let Effect::Send(To::Node(to), msg) = effect {
+                sent.push((ms, to == target, matches!(msg, Msg::PingReq { .. })));
+            }
+        }
+    }
+    let request = (60, false, true);
+    let pings = [(20, true, false), (60, true, false)];
+    assert_eq!(sent, [pings[0], pings[1], request, request, request]);
+}
+
+#[test]
+fn a_repeated_ping_asks_for_a_missing_record_again() {
+    let mut b = acquainted(2);
+    b.m.table.touch(NodeId(2)).unwrap().set_current(false);
+    let (target, seq, _) = b.tick();
+    b.now = b.now + Duration::from_millis(90);
+    let want_record = true;
+    let ping = Msg::Ping {
+        seq: seq + 1,
+        target,
+        want_record,
+    };
+    assert_eq!(
+        b.timer(Timer::Probe(seq))[0],
+        Effect::Send(To::Node(target), ping)
+    );
+}
+
+#[test]
 fn an_answer_is_measured_from_the_ping_it_answers() {
     let ms = Duration::from_millis;
     for (answered, rtt_ms) in [(0, 110), (1, 20)] {
@@ -327,8 +367,12 @@ fn who_passes_on_an_accusation_that_was_answered_is_told_the_answer() {
             // Said again while it is being answered, it draws nothing more.
             b.msg(sender(4, 0), accusation);
             let mut answers = Vec::new();
-            while let Some(msg) = b.rumors(None).pop() {
-                answers.push(msg);
+            loop {
+                let told = b.rumors(None);
+                if told.is_empty() {
+                    break;
+                }
+                answers.extend(told);
             }
             assert_eq!(answers.len(), 3, "{answers:?}");
             for msg in answers {
@@ -341,6 +385,18 @@ fn who_passes_on_an_accusation_that_was_answered_is_told_the_answer() {
             }
         }
     }
+}
+
+#[test]
+fn nobody_is_reminded_of_the_answer_of_one_who_is_accused_again() {
+    let mut b = Bench::new(4);
+    let again = Msg::Accusation(claim(3, 1, Status::Suspect, 4));
+    b.msg(sender(3, 1), Msg::Ack { seq: 0 });
+    b.msg(sender(4, 0), again);
+    while !b.rumors(None).is_empty() {}
+    let old = Msg::Accusation(claim(3, 0, Status::Suspect, 2));
+    assert_eq!(b.msg(sender(2, 0), old), []);
+    assert_eq!(b.rumors(None), []);
 }
 
 #[test]

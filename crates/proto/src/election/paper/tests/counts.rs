@@ -23,6 +23,30 @@ fn shaken(nodes: u64, config: Config, seed: u64) -> Net {
     net
 }
 
+impl Net {
+    /// Whether a node lists as many as it has to ask; each of them may be missing from `c` lists, and from
+    /// this one all of them.
+    fn lists_enough(&self, id: u64) -> bool {
+        let config = self.nodes[id as usize].config;
+        self.views[id as usize].len() > usize::from(config.missing_max + config.failed_max)
+    }
+}
+
+/// ER-9: who lists fewer than c + f + 1 asks for ever, though nobody is missing from more than c lists.
+#[test]
+fn an_initiator_with_too_short_a_list_never_ends() {
+    let seed = 307_185;
+    let mut net = shaken(10, config(Variant::Base, 4), seed);
+    let initiator = seed % 10;
+    assert_eq!(net.views[initiator as usize].len(), 4);
+    net.start(initiator);
+    for _ in 0..100 {
+        net.settle();
+        assert!(net.fire());
+    }
+    assert_eq!(net.leaders(), vec![None; 10]);
+}
+
 proptest! {
     /// M1: Base takes 2(c+f+1)+1 unicasts, 2 fewer if the initiator is among those asked, 1 fewer if it
     /// wins; one multicast; and the lowest hash leads (Theorem 1).
@@ -34,6 +58,7 @@ proptest! {
         let config = Config { failed_max: f, ..config(Variant::Base, c) };
         let mut net = shaken(nodes, config, seed);
         let initiator = seed % nodes;
+        prop_assume!(net.lists_enough(initiator));
         net.start(initiator);
         let asked = net.asked().len();
         net.settle();
@@ -51,6 +76,7 @@ proptest! {
         prop_assume!(u64::from(c) < nodes / 2);
         let mut net = shaken(nodes, config(Variant::Optimistic, c), seed);
         let initiator = seed % nodes;
+        prop_assume!(net.lists_enough(initiator));
         net.start(initiator);
         net.settle();
         let notified = net.notified(initiator);
@@ -66,6 +92,7 @@ proptest! {
         prop_assume!(u64::from(c) < nodes / 2);
         let mut net = shaken(nodes, config(Variant::Hybrid, c), seed);
         let initiator = seed % nodes;
+        prop_assume!(net.lists_enough(initiator));
         net.start(initiator);
         net.settle();
         let notified = net.notified(initiator);
