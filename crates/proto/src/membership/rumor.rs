@@ -47,37 +47,29 @@ impl RumorBuffer {
         max: usize,
     ) {
         self.rumors.retain(|r| r.subject != subject);
-        self.add(subject, accuser, urgency, max);
+        self.add(subject, accuser, urgency, 0, max);
     }
 
     /// Starts to pass on one more accuser of `subject`.
-    pub(crate) fn add(&mut self, subject: NodeId, accuser: NodeId, urgency: Urgency, max: usize) {
-        let sent = 0;
-        let rumor = Rumor {
-            sent,
-            urgency,
-            subject,
-            accuser,
-        };
-        self.insert(rumor, max);
+    pub(crate) fn confirm(&mut self, subject: NodeId, accuser: NodeId, max: usize) {
+        self.add(subject, accuser, Urgency::Suspicion, 0, max);
     }
 
     /// Passes on again, as if it had been sent `sent` times, that `subject` answered for itself, unless
     /// something is being passed on about it.
     pub(crate) fn remind(&mut self, subject: NodeId, sent: u32, max: usize) {
         if self.rumors.iter().all(|r| r.subject != subject) {
-            let (urgency, accuser) = (Urgency::Refutation, subject);
-            let rumor = Rumor {
-                sent,
-                urgency,
-                subject,
-                accuser,
-            };
-            self.insert(rumor, max);
+            self.add(subject, subject, Urgency::Refutation, sent, max);
         }
     }
 
-    fn insert(&mut self, rumor: Rumor, max: usize) {
+    fn add(&mut self, subject: NodeId, accuser: NodeId, urgency: Urgency, sent: u32, max: usize) {
+        let rumor = Rumor {
+            sent,
+            urgency,
+            subject,
+            accuser,
+        };
         let order = |r: &Rumor| (r.sent, r.urgency);
         let at = self.rumors.partition_point(|r| order(r) <= order(&rumor));
         self.rumors.insert(at, rumor);

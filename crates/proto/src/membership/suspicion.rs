@@ -191,7 +191,7 @@ impl Membership {
                 cx.set_timer(Timer::Suspicion(id), suspicion.deadline.max(now));
             }
             let max = self.rumors_max();
-            self.rumors.add(id, by, Urgency::Suspicion, max);
+            self.rumors.confirm(id, by, max);
         }
     }
 
