@@ -145,6 +145,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn numbers_where_a_byte_is_added_are_written_as_postcard_does() {
+        for bits in (0..64).step_by(7) {
+            for n in [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1, u64::MAX] {
+                let mut bytes = [0; 10];
+                let end = put_varint(&mut bytes, 0, n);
+                assert_eq!(bytes[..end], postcard::to_allocvec(&n).unwrap());
+                assert_eq!(varint_len(n), end);
+                assert_eq!(take_varint::<64>(&bytes[..end]), Some((n, &[][..])));
+            }
+        }
+    }
+
     fn number() -> impl Strategy<Value = u64> {
         (any::<u64>(), 0_u32..64).prop_map(|(n, shift)| n >> shift)
     }
