@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use consort_check::bandit;
 use consort_check::mutex::{self, Walk, Watch, paper};
 use consort_check::{Searched, election, membership, omega, verdicts};
-use consort_proto::mutex::paper::Mode;
+use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
 
@@ -279,8 +279,8 @@ fn cell(outcome: &Searched) -> String {
 fn leaders(args: &Args) -> bool {
     let mut good = true;
     for mode in [
-        consort_proto::omega::paper::Mode::Cel,
-        consort_proto::omega::paper::Mode::TaCloseness,
+        consort_papers::omega::Mode::Cel,
+        consort_papers::omega::Mode::TaCloseness,
     ] {
         for (name, group) in omega::small(mode) {
             let title = format!("{mode}-{name}");

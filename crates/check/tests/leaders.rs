@@ -1,8 +1,8 @@
 //! Leaders of moving networks, as far as seconds reach. `consort-check leaders` looks further.
 
 use consort_check::omega::{Flaws, Outcome, Schedule, cases, run, small, small_product, strain};
+use consort_papers::omega::{Config, Mode, PaperOmega};
 use consort_proto::omega::Omega;
-use consort_proto::omega::paper::{Config, Mode, PaperOmega};
 
 /// Schedules that were found, shortened, and what each shows: nothing else explains its wrong end.
 const KEPT: &[(Mode, Flaws, &str)] = &[

@@ -2,7 +2,7 @@
 
 use consort_check::mutex::{Expect, Group, Schedule, Walk, Watch, paper, schedules, walk};
 use consort_check::{election, verdicts};
-use consort_proto::mutex::paper::Mode;
+use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::stat::{mean, quantile};
 use alloc::collections::BTreeMap;
-use consort_proto::election::paper::Config;
+use consort_papers::election::Config;
 use consort_sim::bandit;
 use consort_sim::election::{self, Churn, Outcome};
 use consort_sim::membership::{Params, Report};

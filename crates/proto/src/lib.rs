@@ -10,11 +10,11 @@
 
 extern crate alloc;
 
-pub mod bandit;
 pub mod churn;
 mod command;
 mod config;
 pub mod election;
+mod encoded;
 mod event;
 mod hash;
 mod id;
@@ -39,5 +39,5 @@ pub use node::{Identity, Node};
 pub use protocol::{Cx, Destination, Effect, EffectOf, Fact, Protocol, Sender, To};
 pub use rng::Rng;
 pub use stats::Stats;
-pub use time::Instant;
+pub use time::{Instant, micros};
 pub use timer::TimerQueue;

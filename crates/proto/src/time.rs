@@ -59,8 +59,8 @@ impl fmt::Display for Instant {
     }
 }
 
-/// A duration in microseconds, saturating.
-pub(crate) fn micros(d: Duration) -> u64 {
+/// A duration in whole microseconds, saturating.
+pub fn micros(d: Duration) -> u64 {
     d.as_secs()
         .saturating_mul(1_000_000)
         .saturating_add(u64::from(d.subsec_micros()))

@@ -1,6 +1,6 @@
 //! The papers' elections over live and recorded membership.
 
-use consort_proto::election::paper::{Adopt, Config, Method, Variant};
+use consort_papers::election::{Adopt, Config, Method, Variant};
 use consort_sim::election::{Health, Loss, Params, Trace, churn, run, run_on_trace};
 use consort_sim::topology::Topology;
 use consort_sim::units::tu;

@@ -9,12 +9,12 @@
 //!
 //! Each group of runs has a file of its own, so that changes to one do not touch the others.
 
-use consort_proto::election::paper::{Config as PaperElection, Method};
+use consort_papers::election::{Config as PaperElection, Method};
+use consort_papers::mutex::{Config as PaperLock, Mode as PaperMode, SlowPath};
+use consort_papers::omega::Mode as PaperOmega;
 use consort_proto::election::{Criterion, Policy, Preempt, Ranking};
 use consort_proto::membership::{Clearing, DistanceSource, TargetPolicy};
-use consort_proto::mutex::paper::{Config as PaperLock, Mode as PaperMode, SlowPath};
 use consort_proto::mutex::{self, FanOut, Service};
-use consort_proto::omega::paper::Mode as PaperOmega;
 use consort_proto::{Config, ElectionId, hash_bytes};
 use consort_sim::chaos::{ChaosParams, chaos};
 use consort_sim::fault::Keep;

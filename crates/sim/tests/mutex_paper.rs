@@ -1,6 +1,6 @@
 //! The papers' locks in the thesis's network.
 
-use consort_proto::mutex::paper::{Config, Mode};
+use consort_papers::mutex::{Config, Mode};
 use consort_sim::membership::Profile;
 use consort_sim::mutex::{
     Bound, Fault, Gap, Group, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who,

@@ -3,10 +3,10 @@
 use super::sender;
 use crate::search::{REACHED, SAFE, Searched, search};
 use alloc::collections::BTreeSet;
-use consort_proto::bandit::paper::{
+use consort_papers::bandit::paper::{
     CLIENT, Config, Event, Input, Leader, Msg, PaperNode, Penalty, Round,
 };
-use consort_proto::bandit::{Choice, Estimator};
+use consort_papers::bandit::{Choice, Estimator};
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, To};
 use core::time::Duration;
 use stateright::{Model, Property};

@@ -3,7 +3,7 @@
 use super::sender;
 use crate::search::{REACHED, SAFE, Searched, search};
 use alloc::collections::{BTreeMap, BTreeSet};
-use consort_proto::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
+use consort_papers::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};
 use core::time::Duration;
 use stateright::{Model, Property};

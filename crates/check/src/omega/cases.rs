@@ -5,8 +5,8 @@ use super::flaws::Flaws;
 use super::hunt::{Chaos, Hunt, Hunted, run};
 use super::product::settings;
 use super::schedule::{Outcome, Schedule};
+use consort_papers::omega::{Config, Mode, PaperOmega};
 use consort_proto::omega::Omega;
-use consort_proto::omega::paper::{Config, Mode, PaperOmega};
 
 /// A protocol of the papers, what may happen to it, and what must be found.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use super::flaws::Flaws;
 use super::scene::{Scene, members};
 use super::world::{Core, World, id, ids};
 use alloc::collections::BTreeSet;
-use consort_proto::omega::paper::{Config, Event, Input, Map, Mode, Msg, PaperOmega, View};
+use consort_papers::omega::{Config, Event, Input, Map, Mode, Msg, PaperOmega, View};
 use consort_proto::{Life, NodeId};
 use core::hash::Hash;
 use core::time::Duration;

@@ -5,7 +5,7 @@ use crate::Answer;
 use crate::output::table;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use consort_proto::election::paper::{Adopt, Config, Method};
+use consort_papers::election::{Adopt, Config, Method};
 use consort_sim::election::{
     Health, Loss, Outcome, Params, Report, Trace, published_missing_max, run_many,
 };

@@ -5,8 +5,8 @@ use crate::Answer;
 use crate::output::table;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use consort_papers::mutex::{Config, Mode, SlowPath};
 use consort_proto::mutex;
-use consort_proto::mutex::paper::{Config, Mode, SlowPath};
 use consort_sim::membership::Profile;
 use consort_sim::mutex::{
     Gap, Group, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who, Witness, Workload,

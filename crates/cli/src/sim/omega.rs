@@ -5,7 +5,7 @@ use crate::Answer;
 use crate::output::table;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use consort_proto::omega::paper::{Detector, Mode};
+use consort_papers::omega::{Detector, Mode};
 use consort_sim::mobility::{Model, Motion};
 use consort_sim::omega::{Channel, Core, Crashes, Mobility, Params, Report, run_many};
 use consort_sim::radio::{RadioConfig, Rate};

@@ -6,6 +6,5 @@
 //! operator accepts.
 
 mod beta;
-pub mod paper;
 
 pub use beta::{Beta, hedge};

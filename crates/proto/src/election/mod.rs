@@ -26,7 +26,6 @@ mod lead;
 mod level;
 mod msg;
 mod order;
-pub mod paper;
 mod race;
 mod ranking;
 mod run;

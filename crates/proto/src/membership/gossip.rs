@@ -7,9 +7,9 @@ use super::msg::Msg;
 use super::record::{Accusation, Status};
 use super::rumor::{Take, Urgency};
 use super::suspicion::log_periods;
+use crate::encoded::frame_len;
 use crate::id::NodeId;
 use crate::time::Instant;
-use crate::wire::frame_len;
 
 impl Membership {
     /// Appends rumors for `to` to a datagram that has `room` bytes left.

@@ -8,10 +8,10 @@ use super::rumor::Urgency;
 use super::suspicion::log_periods;
 use super::table::bucket_of;
 use super::{Membership, MembershipCx, Timer};
+use crate::encoded::frame_len;
 use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use crate::time::{Instant, micros};
-use crate::wire::frame_len;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 

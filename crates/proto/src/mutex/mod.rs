@@ -29,7 +29,6 @@ mod hold;
 mod lock;
 mod msg;
 mod order;
-pub mod paper;
 mod pieces;
 mod request;
 mod shared;

@@ -4,7 +4,7 @@
 //! never mixed; they are told apart by attempt and number.
 
 use super::msg::{Name, Reply};
-use crate::wire::body_len;
+use crate::encoded::body_len;
 use alloc::vec::Vec;
 
 /// Pieces of one answer, at most: a bit for each.

@@ -12,8 +12,7 @@
 //!
 //! Left out: exclusive leadership (G5). While things change there may be several leaders, and there is
 //! one in every part of a partition; the term of a claim orders nothing. What must not be done twice
-//! takes a lock. The published protocols that this replaces, with what is wrong with them, are in
-//! [`paper`].
+//! takes a lock.
 
 mod bucket;
 mod config;
@@ -24,7 +23,6 @@ mod hello;
 mod judge;
 mod links;
 mod msg;
-pub mod paper;
 mod publish;
 mod race;
 mod record;

@@ -2,8 +2,8 @@
 //! has to be put together again.
 
 use super::record::{Record, Seat, Version};
+use crate::encoded::{body_len, frame_len};
 use crate::id::{Life, NodeId};
-use crate::wire::{body_len, frame_len};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! One frame: a layer, a length, a body.
 
 use super::{WireError, by_hand};
+use crate::encoded::{frame_len, length_len, with_head};
 use crate::{election, membership, mutex, omega, reliability};
 use alloc::vec::Vec;
-use postcard::ser_flavors::Size;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,9 +27,6 @@ const ELECTION: u8 = 1;
 const MUTEX: u8 = 2;
 const OMEGA: u8 = 3;
 const RELIABILITY: u8 = 4;
-
-/// Longest body: lengths are one or two bytes of varint.
-const BODY_MAX: usize = (1 << 14) - 1;
 
 impl Frame {
     /// Encoded size, with layer and length.
@@ -80,25 +77,6 @@ impl Frame {
             _ => None,
         }
     }
-}
-
-/// Encoded size of a frame with the body `msg`, of whatever layer.
-pub(crate) fn frame_len<T: Serialize>(msg: &T) -> usize {
-    with_head(body_len(msg))
-}
-
-/// The size of a body with layer and length.
-fn with_head(body: usize) -> usize {
-    1 + length_len(body) + body
-}
-
-pub(crate) fn body_len<T: Serialize>(msg: &T) -> usize {
-    // Sizing cannot fail: the flavour has no end, and our types have no custom serialisation.
-    postcard::serialize_with_flavor(msg, Size::default()).unwrap_or(BODY_MAX)
-}
-
-fn length_len(len: usize) -> usize {
-    if len < 1 << 7 { 1 } else { 2 }
 }
 
 fn encode_body<T: Serialize>(layer: u8, msg: &T, out: &mut Vec<u8>) {

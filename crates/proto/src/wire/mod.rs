@@ -21,8 +21,8 @@ mod by_hand;
 mod frame;
 mod header;
 
+pub use crate::encoded::frame_len;
 pub use frame::Frame;
-pub(crate) use frame::{body_len, frame_len};
 pub use header::{HEADER_LEN, HEADER_MAX, Header, VERSION};
 
 use alloc::vec::Vec;

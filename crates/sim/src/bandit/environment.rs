@@ -2,7 +2,7 @@
 
 use super::rates::Rates;
 use crate::stream;
-use consort_proto::bandit::draw;
+use consort_papers::bandit::draw;
 use consort_proto::{Instant, Rng};
 use core::fmt;
 use core::str::FromStr;

@@ -2,7 +2,7 @@
 //!
 //! The experiments of the paper: a client, a group of nodes of different quality, and an environment that takes
 //! them down and brings them back. Everything happens message by message in the cores of
-//! [`consort_proto::bandit`]; all policies meet the same failures, as long as their runs are equally long.
+//! [`consort_papers::bandit`]; all policies meet the same failures, as long as their runs are equally long.
 
 mod environment;
 mod params;

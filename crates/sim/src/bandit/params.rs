@@ -4,7 +4,7 @@ use super::environment::Failures;
 use super::policy::Policy;
 use super::rates::{Pool, Rates};
 use crate::membership::ExperimentError;
-use consort_proto::bandit::paper::{ClientConfig, Config};
+use consort_papers::bandit::paper::{ClientConfig, Config};
 use core::time::Duration;
 
 /// Most nodes: rounds cost as many messages as pairs.

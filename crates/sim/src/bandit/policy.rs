@@ -1,7 +1,7 @@
 //! Policies by name: the paper's, what it compares with, and what else could have been done.
 
-use consort_proto::bandit::paper::{Config, PingRule};
-use consort_proto::bandit::{Choice, Estimator, Tally};
+use consort_papers::bandit::paper::{Config, PingRule};
+use consort_papers::bandit::{Choice, Estimator, Tally};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;

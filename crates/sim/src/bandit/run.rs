@@ -8,7 +8,7 @@ use crate::queue::{Due, EventQueue};
 use crate::stream;
 use crate::world::addr_of;
 use alloc::collections::BTreeMap;
-use consort_proto::bandit::paper::{
+use consort_papers::bandit::paper::{
     CLIENT, Client, ClientEvent, Event, Input, Msg, PaperNode, Round,
 };
 use consort_proto::{
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
     }
 
     fn tell_truth(&mut self) {
-        if self.params.config.estimator != consort_proto::bandit::Estimator::Truth {
+        if self.params.config.estimator != consort_papers::bandit::Estimator::Truth {
             return;
         }
         let known = |n: usize| {

@@ -7,7 +7,7 @@ use crate::queue::{Due, EventQueue};
 use crate::stream;
 use crate::world::addr_of;
 use alloc::collections::BTreeMap;
-use consort_proto::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode};
+use consort_papers::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode};
 use consort_proto::{
     Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
     TimerQueue, To, hash_pair,

@@ -2,8 +2,8 @@
 
 use super::environment::{Environment, TICK};
 use super::*;
-use consort_proto::bandit::Estimator;
-use consort_proto::bandit::paper::{ClientConfig, Config};
+use consort_papers::bandit::Estimator;
+use consort_papers::bandit::paper::{ClientConfig, Config};
 use consort_proto::{Instant, Rng};
 use core::time::Duration;
 
@@ -154,7 +154,7 @@ fn settings_that_make_no_sense_are_refused() {
     assert!(refused(Params::stationary(Policy::Next, 24, 10)));
     assert!(refused(Params::stationary(Policy::Next, 5, 0)));
     let mut shared = good.clone();
-    shared.config = Config::as_run(5).responders(consort_proto::bandit::Tally::Shared);
+    shared.config = Config::as_run(5).responders(consort_papers::bandit::Tally::Shared);
     assert!(refused(shared));
     let links = Links {
         loss: 1.0,

@@ -11,10 +11,8 @@ use crate::oracle::{Panel, Violation};
 use crate::stream;
 use crate::world::{HostState, World, id_of};
 use alloc::collections::{BTreeMap, BTreeSet};
+use consort_papers::mutex::{Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View};
 use consort_proto::membership::Phase;
-use consort_proto::mutex::paper::{
-    Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View,
-};
 use consort_proto::{Cx, Effect, EffectOf, Instant, Life, NodeId, Protocol, Rng, To};
 use core::time::Duration;
 

@@ -6,8 +6,8 @@ use super::views::Views;
 use crate::membership::ExperimentError;
 use crate::units::{PERIOD_TU, at_tu};
 use crate::world::id_of;
+use consort_papers::election::View;
 use consort_proto::Instant;
-use consort_proto::election::paper::View;
 
 /// Periods of a window: about as long as an election.
 const WINDOW: u32 = 50;

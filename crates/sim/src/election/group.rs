@@ -7,7 +7,7 @@ use crate::membership::ExperimentError;
 use crate::routes::Routes;
 use crate::units::at_tu;
 use crate::world::{Start, WorldConfig, id_of};
-use consort_proto::election::paper::Listed;
+use consort_papers::election::Listed;
 use consort_proto::membership::Phase;
 use consort_proto::{Command, NodeId};
 

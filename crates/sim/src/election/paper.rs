@@ -15,9 +15,7 @@ use crate::topology::{Layout, Topology};
 use crate::units::{at_tu, in_tu};
 use crate::world::{addr_of, id_of};
 use alloc::collections::BTreeMap;
-use consort_proto::election::paper::{
-    Config, Event, Input, Listed, Msg, PaperElection, Timer, View,
-};
+use consort_papers::election::{Config, Event, Input, Listed, Msg, PaperElection, Timer, View};
 use consort_proto::{Cx, Effect, EffectOf, Incarnation, Instant, Life, Protocol, Rng, Sender, To};
 use core::time::Duration;
 use rayon::prelude::*;

@@ -6,8 +6,8 @@ use crate::net::Conditions;
 use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::units::TU_US;
+use consort_papers::election::Config;
 use consort_proto::Rng;
-use consort_proto::election::paper::Config;
 
 /// What the drop rate is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

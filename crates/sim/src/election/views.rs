@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::lists::{Recorder, Standing, Trace};
 use crate::membership::ExperimentError;
 use crate::world::id_of;
+use consort_papers::election::Listed;
 use consort_proto::Instant;
-use consort_proto::election::paper::Listed;
 
 /// A source of views. Times are those of the election: both sources count from its start.
 pub(super) enum Views<'a> {

@@ -1,6 +1,6 @@
 //! What the harness needs of a lock's core.
 
-use consort_proto::mutex::paper::{Event, Input, Msg, PaperMutex, View};
+use consort_papers::mutex::{Event, Input, Msg, PaperMutex, View};
 use consort_proto::{Cx, Life, NodeId, Protocol};
 use core::time::Duration;
 

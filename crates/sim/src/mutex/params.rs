@@ -9,8 +9,8 @@ use crate::stream;
 use crate::topology::{Layout, Topology, TopologyError};
 use crate::world::id_of;
 use alloc::collections::BTreeSet;
+use consort_papers::mutex::{Config, Mode};
 use consort_proto::mutex;
-use consort_proto::mutex::paper::{Config, Mode};
 use consort_proto::{Instant, NodeId, Rng};
 use core::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use consort_proto::mutex::paper::PaperMutex;
+use consort_papers::mutex::PaperMutex;
 use consort_proto::mutex::{self, Mutex};
 use consort_proto::{Cx, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender};
 use core::time::Duration;

@@ -1,7 +1,7 @@
 //! The papers' cores in the harness.
 
 use super::actor::Actor;
-use consort_proto::omega::paper::{Event, Input, Msg, PaperOmega};
+use consort_papers::omega::{Event, Input, Msg, PaperOmega};
 use consort_proto::{Cx, NodeId, Protocol};
 
 impl Actor for PaperOmega {

@@ -5,8 +5,8 @@ use crate::membership::ExperimentError;
 use crate::mobility::{Model, Motion};
 use crate::radio::{Ideal, Medium, Radio, RadioConfig, Reach, Shadowing};
 use alloc::sync::Arc;
+use consort_papers::omega::{Config, Mode};
 use consort_proto::omega;
-use consort_proto::omega::paper::{Config, Mode};
 use core::time::Duration;
 
 /// Most nodes.

@@ -12,8 +12,8 @@ use crate::radio::{Energy, Frame, Medium, Reception};
 use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::BinaryHeap;
+use consort_papers::omega::PaperOmega;
 use consort_proto::omega::Omega;
-use consort_proto::omega::paper::PaperOmega;
 use consort_proto::{
     Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender, TimerQueue, To,
     hash_pair,

@@ -4,7 +4,7 @@ use super::run::{run, run_with};
 use crate::mobility::{Model, Motion};
 use crate::radio::RadioConfig;
 use alloc::sync::Arc;
-use consort_proto::omega::paper::Mode;
+use consort_papers::omega::Mode;
 use consort_proto::{Cx, NodeId, Protocol, Sender, To};
 use core::time::Duration;
 

@@ -7,7 +7,7 @@ pub use schedules::{Schedule, schedules};
 use super::host::sender;
 use crate::search::{LIVE, REACHED, SAFE};
 use alloc::collections::BTreeMap;
-use consort_proto::mutex::paper::{Config, Input, Msg, PaperMutex, State as Place, View};
+use consort_papers::mutex::{Config, Input, Msg, PaperMutex, State as Place, View};
 use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
 use stateright::{Model, Property};
 

@@ -4,8 +4,8 @@ use super::{Fault, Thesis};
 use crate::mutex::group::{Budget, Group};
 use crate::mutex::schedules::{Expect, Schedule as Ours};
 use crate::search::{Searched, search};
+use consort_papers::mutex::{Config, Mode};
 use consort_proto::mutex;
-use consort_proto::mutex::paper::{Config, Mode};
 
 /// A schedule, and what each lock must make of it.
 #[derive(Clone, Debug)]

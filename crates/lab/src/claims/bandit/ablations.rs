@@ -4,8 +4,8 @@ use super::{near, ratio, rounds, seeds, stationary};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_proto::bandit::paper::{Penalty, PingRule};
-use consort_proto::bandit::{Choice, Tally, Tie};
+use consort_papers::bandit::paper::{Penalty, PingRule};
+use consort_papers::bandit::{Choice, Tally, Tie};
 use consort_sim::bandit::{Failures, Params, Policy};
 use core::time::Duration;
 

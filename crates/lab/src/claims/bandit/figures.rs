@@ -5,8 +5,8 @@ use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
+use consort_papers::bandit::paper::{CLIENT, Config, Input, Msg, PaperNode, Round};
 use consort_proto::Rng;
-use consort_proto::bandit::paper::{CLIENT, Config, Input, Msg, PaperNode, Round};
 use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Sender, To};
 use consort_sim::bandit::{Policy, Pool};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -155,7 +155,7 @@ pub(super) fn one_round(nodes: u16) -> Values {
         attempt: 1,
     };
     // The client believes in nobody of the group: everybody takes part.
-    let leader = Some(consort_proto::bandit::paper::Leader {
+    let leader = Some(consort_papers::bandit::paper::Leader {
         stamp: Instant::from_micros(1),
         id: NodeId(u64::from(nodes)),
     });

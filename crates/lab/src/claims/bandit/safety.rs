@@ -3,7 +3,7 @@
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
-use consort_proto::bandit::paper::{ClientConfig, Config};
+use consort_papers::bandit::paper::{ClientConfig, Config};
 use consort_sim::bandit::{Failures, Links, Params, Policy, TermParams, run_terms};
 use consort_sim::chaos::{ChaosParams, chaos};
 use core::time::Duration;

@@ -4,7 +4,7 @@ use super::figures::{curves, drop, lanes, named};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_proto::election::paper::Variant;
+use consort_papers::election::Variant;
 use consort_sim::election::Params;
 use consort_sim::routes::Routes;
 use consort_sim::topology::Topology;

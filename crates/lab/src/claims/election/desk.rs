@@ -1,7 +1,7 @@
 //! Elections at a desk: lists by hand, messages delivered at once, in the order in which they are sent.
 
 use alloc::collections::VecDeque;
-use consort_proto::election::paper::{Config, Event, Input, Listed, Msg, PaperElection, View};
+use consort_papers::election::{Config, Event, Input, Listed, Msg, PaperElection, View};
 use consort_proto::{
     Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To,
 };

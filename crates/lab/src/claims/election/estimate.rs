@@ -4,7 +4,7 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
 use crate::stat::Estimate;
-use consort_proto::churn::paper::{
+use consort_papers::churn::{
     Missing, Mode, count_feedback, feedback, moving_average, sample_size, sample_size_literal,
     shrunken_maximum, within_population, z_score,
 };

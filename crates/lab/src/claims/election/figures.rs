@@ -5,7 +5,7 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::View;
 use crate::stat::{Estimate, mean};
-use consort_proto::election::paper::{Config, Method, Variant};
+use consort_papers::election::{Config, Method, Variant};
 use consort_sim::election::{Params, published_missing_max};
 use consort_sim::topology::Topology;
 use consort_sim::units::tu;

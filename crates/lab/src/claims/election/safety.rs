@@ -5,8 +5,8 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
 use crate::stat::Estimate;
+use consort_papers::election::{Config, Listed, Method, Variant};
 use consort_proto::Rng;
-use consort_proto::election::paper::{Config, Listed, Method, Variant};
 use consort_sim::units::tu;
 
 /// The claims of this section.

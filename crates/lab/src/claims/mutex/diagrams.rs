@@ -4,9 +4,7 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
 use alloc::collections::BTreeSet;
-use consort_proto::mutex::paper::{
-    Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View,
-};
+use consort_papers::mutex::{Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View};
 use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::net::SocketAddr;
 

@@ -4,7 +4,7 @@ use super::stream::ZIPF;
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_proto::mutex::paper::{Config, Mode};
+use consort_papers::mutex::{Config, Mode};
 use consort_proto::mutex::{self, FanOut, Policy, Service};
 use consort_sim::mutex::{Gap, Lock, Params, Spread, Transport, Who, Witness, Workload};
 use core::time::Duration;

@@ -5,8 +5,8 @@ use super::product::paper;
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use consort_papers::mutex::{Config, Mode};
 use consort_proto::NodeId;
-use consort_proto::mutex::paper::{Config, Mode};
 use consort_proto::mutex::{self, FanOut, Policy};
 use consort_sim::membership::Profile;
 use consort_sim::mutex::{

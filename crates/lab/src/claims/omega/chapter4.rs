@@ -5,7 +5,7 @@ use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::stat::Estimate;
-use consort_proto::omega::paper::{Mode, update_period};
+use consort_papers::omega::{Mode, update_period};
 use consort_sim::mobility::Model;
 use consort_sim::omega::Params;
 use core::time::Duration;

@@ -4,7 +4,7 @@ use super::{Line, TA_C, TA_D, above};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_proto::omega::paper::Mode;
+use consort_papers::omega::Mode;
 use consort_sim::mobility::Model;
 use consort_sim::omega::{Crashes, Params};
 use core::time::Duration;

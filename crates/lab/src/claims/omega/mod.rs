@@ -19,7 +19,7 @@ use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Outcome};
 use crate::stat::Estimate;
-use consort_proto::omega::paper::Mode;
+use consort_papers::omega::Mode;
 use consort_sim::mobility::Model;
 use consort_sim::omega::{Core, Params};
 use core::time::Duration;

@@ -4,7 +4,7 @@ use super::{CEL_1, Line, OMEGA, S5, TA_C, above, below, ranges5, ratio, s4, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
-use consort_proto::omega::paper::Detector;
+use consort_papers::omega::Detector;
 use consort_sim::mobility::Model;
 use consort_sim::omega::{Channel, Core, Params};
 use consort_sim::radio::{RadioConfig, Rate};

@@ -1,0 +1,405 @@
+//! One node at a table; groups are run by the simulator and the model checker.
+
+use super::*;
+use alloc::vec;
+use alloc::vec::Vec;
+use consort_proto::{Effect, Incarnation, Life, Rng};
+use core::net::{Ipv4Addr, SocketAddr};
+use core::time::Duration;
+
+struct Seat {
+    node: TermNode,
+    now: Instant,
+    rng: Rng,
+    /// What the last step did, in order; timers apart.
+    did: Vec<Did>,
+    timers: Vec<(Timer, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Did {
+    Send(u64, Msg),
+    Emit(Event),
+}
+
+use Did::{Emit, Send};
+
+fn secs(s: u64) -> Instant {
+    Instant::from_micros(s * 1_000_000)
+}
+
+impl Seat {
+    /// A node that has started, in a group.
+    fn new(nodes: u16, me: u64) -> Seat {
+        let config = Config::new(nodes);
+        assert_eq!(config.check(), Ok(()));
+        let mut seat = Seat {
+            node: TermNode::new(config, NodeId(me)),
+            now: secs(100),
+            rng: Rng::seed(me, 1),
+            did: Vec::new(),
+            timers: Vec::new(),
+        };
+        seat.input(Input::Start);
+        seat
+    }
+
+    fn step(&mut self, f: impl FnOnce(&mut TermNode, &mut TermsCx<'_>)) {
+        let mut effects = Vec::new();
+        let mut cx = Cx {
+            me: self.node.me,
+            now: self.now,
+            rng: &mut self.rng,
+            effects: &mut effects,
+        };
+        f(&mut self.node, &mut cx);
+        self.did.clear();
+        for effect in effects {
+            match effect {
+                Effect::Send(To::Node(to), msg) => self.did.push(Send(to.0, msg)),
+                Effect::Emit(event) => self.did.push(Emit(event)),
+                Effect::SetTimer(timer, at) => {
+                    self.timers.retain(|t| t.0 != timer);
+                    self.timers.push((timer, at));
+                }
+                Effect::CancelTimer(timer) => self.timers.retain(|t| t.0 != timer),
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        self.step(|node, cx| node.on_input(cx, (), input));
+    }
+
+    fn hear(&mut self, from: u64, msg: Msg) {
+        let from = Sender {
+            id: NodeId(from),
+            life: Life(1),
+            incarnation: Incarnation(0),
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+            leaving: false,
+            unlucky: false,
+            isolated: false,
+            digest: 0,
+            coordinate: None,
+        };
+        self.step(|node, cx| node.on_msg(cx, (), from, msg));
+    }
+
+    fn due(&self, timer: Timer) -> Option<Instant> {
+        self.timers.iter().find(|t| t.0 == timer).map(|t| t.1)
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        self.now = self.due(timer).expect("the timer is set").max(self.now);
+        self.timers.retain(|t| t.0 != timer);
+        self.step(|node, cx| node.on_timer(cx, (), timer));
+    }
+
+    /// Leads term 1 of three nodes.
+    fn leading() -> Seat {
+        let mut seat = Seat::new(3, 0);
+        seat.fire(Timer::Campaign);
+        seat.hear(1, Msg::Grant(Term(1)));
+        seat
+    }
+}
+
+fn campaign(term: u64) -> Msg {
+    Msg::Campaign {
+        term: Term(term),
+        bucket: 0,
+    }
+}
+
+fn stored(term: u64, to: u64) -> Durable {
+    Durable {
+        term: Term(term),
+        granted: Some(NodeId(to)),
+    }
+}
+
+/// T6: 3 (N - 1) messages, and the lease counts from the question.
+#[test]
+fn an_uncontested_election_asks_is_granted_and_confirms() {
+    let mut seat = Seat::new(3, 0);
+    assert_eq!(
+        seat.due(Timer::Campaign),
+        Some(seat.now + Duration::from_millis(500))
+    );
+    seat.fire(Timer::Campaign);
+    let asked = seat.now;
+    let store = Emit(Event::Store(stored(1, 0)));
+    assert_eq!(
+        seat.did,
+        [store, Send(1, campaign(1)), Send(2, campaign(1))]
+    );
+    seat.now = asked + Duration::from_millis(300);
+    seat.hear(1, Msg::Grant(Term(1)));
+    // 6 s less twice 10 thousandths, from when it asked.
+    let until = asked + Duration::from_millis(5880);
+    let confirm = Msg::Confirm(Term(1));
+    let leads = Emit(Event::Leads(Term(1), until));
+    assert_eq!(seat.did, [leads, Send(1, confirm), Send(2, confirm)]);
+    // A late grant changes nothing, nor does one for another term.
+    seat.hear(2, Msg::Grant(Term(1)));
+    assert_eq!(seat.did, []);
+}
+
+/// T2: the grant is stored before it is told, and given once.
+#[test]
+fn a_term_is_granted_once_and_stored_first() {
+    let mut seat = Seat::new(3, 2);
+    seat.hear(0, campaign(4));
+    let grant = Send(0, Msg::Grant(Term(4)));
+    assert_eq!(seat.did, [Emit(Event::Store(stored(4, 0))), grant]);
+    // Asked again by the same: the same answer.
+    seat.hear(0, campaign(4));
+    assert_eq!(seat.did, [grant]);
+    // By another: not even when the promise is over.
+    seat.now = seat.now + Duration::from_secs(7);
+    seat.hear(1, campaign(4));
+    let reject = Msg::Reject {
+        term: Term(4),
+        leader: None,
+    };
+    assert_eq!(seat.did, [Send(1, reject)]);
+    seat.hear(1, campaign(3));
+    assert_eq!(seat.did, [Send(1, reject)]);
+}
+
+/// Whatever its term, nobody gets past a promise.
+#[test]
+fn a_promise_outweighs_a_greater_term() {
+    let mut seat = Seat::new(3, 2);
+    seat.hear(0, campaign(1));
+    seat.hear(1, campaign(9));
+    let reject = Msg::Reject {
+        term: Term(1),
+        leader: Some(NodeId(0)),
+    };
+    assert_eq!(seat.did, [Send(1, reject)]);
+    assert_eq!(seat.node.durable(), stored(1, 0));
+    seat.now = seat.now + Duration::from_secs(6);
+    seat.hear(1, campaign(9));
+    assert_eq!(seat.node.durable(), stored(9, 1));
+}
+
+/// Grant amnesia: without its store a node must not grant before everything of then is over, and learns terms.
+#[test]
+fn a_restarted_node_grants_nothing_for_a_lease_and_without_its_store_for_a_messages_life() {
+    let mut seat = Seat::new(5, 2);
+    seat.hear(0, campaign(7));
+    seat.input(Input::Restart(Some(stored(7, 0))));
+    let started = seat.now;
+    for (after, granted) in [(5, false), (6, true)] {
+        seat.now = started + Duration::from_secs(after);
+        seat.hear(1, campaign(8));
+        assert_eq!(
+            seat.node.durable() == stored(8, 1),
+            granted,
+            "after {after} s"
+        );
+    }
+    seat.input(Input::Restart(None));
+    let started = seat.now;
+    assert_eq!(seat.did, [], "what it would be told now may be out of date");
+    seat.hear(0, Msg::Tell(Term(9)));
+    seat.fire(Timer::Ask);
+    assert_eq!(seat.now, started + Duration::from_secs(30));
+    assert_eq!(seat.did, [0, 1, 3, 4].map(|n| Send(n, Msg::Ask)));
+    for from in [1, 1, 3] {
+        seat.hear(from, Msg::Tell(Term(8)));
+    }
+    seat.hear(3, campaign(10));
+    assert_eq!(
+        seat.node.durable().granted,
+        None,
+        "two answers are no quorum"
+    );
+    seat.hear(4, Msg::Tell(Term(6)));
+    // Term 9 may be one that it granted, and a node that is behind may ask for it.
+    seat.hear(3, campaign(9));
+    assert_eq!(seat.node.durable().granted, None);
+    assert_eq!(seat.node.durable().term, Term(10));
+    seat.hear(3, campaign(10));
+    assert_eq!(seat.node.durable(), stored(10, 3));
+}
+
+/// T4.
+#[test]
+fn a_greater_term_ends_leading() {
+    for msg in [
+        Msg::Reject {
+            term: Term(2),
+            leader: None,
+        },
+        Msg::Confirm(Term(2)),
+        Msg::Tell(Term(2)),
+    ] {
+        let mut seat = Seat::leading();
+        assert!(seat.node.leads().is_some());
+        seat.hear(2, msg);
+        assert_eq!(seat.did[0], Emit(Event::Stops(Term(1))));
+        assert!(seat.node.leads().is_none());
+        assert_eq!(seat.node.durable().term, Term(2));
+        assert_eq!(seat.due(Timer::Renew), None);
+    }
+}
+
+/// A recovered ex-leader serves nobody: its lease is over by its own clock.
+#[test]
+fn a_lease_ends_unless_a_quorum_renews_it() {
+    let mut seat = Seat::leading();
+    let (_, until) = seat.node.leads().expect("leads");
+    seat.fire(Timer::Renew);
+    let renewed = seat.now;
+    let renew = Msg::Renew {
+        term: Term(1),
+        count: 1,
+    };
+    assert_eq!(seat.did, [Send(1, renew), Send(2, renew)]);
+    // An answer to another renewal, or in another term, is none.
+    for (term, count) in [(1, 0), (2, 1)] {
+        let term = Term(term);
+        if term == Term(1) {
+            seat.hear(1, Msg::RenewAck { term, count });
+            assert_eq!(seat.node.leads(), Some((Term(1), until)));
+        }
+    }
+    seat.hear(
+        2,
+        Msg::RenewAck {
+            term: Term(1),
+            count: 1,
+        },
+    );
+    let until = renewed + Duration::from_millis(5880);
+    assert_eq!(seat.node.leads(), Some((Term(1), until)));
+    seat.fire(Timer::Expire);
+    assert_eq!(seat.did[0], Emit(Event::Stops(Term(1))));
+    assert_eq!(seat.now, until);
+    assert_eq!(seat.node.leads(), None);
+    // A restart ends it too.
+    let mut seat = Seat::leading();
+    seat.input(Input::Restart(Some(stored(1, 0))));
+    assert_eq!(seat.node.leads(), None);
+}
+
+#[test]
+fn a_campaign_short_of_grants_releases_and_tries_again_with_the_next_term() {
+    let mut seat = Seat::new(5, 0);
+    seat.fire(Timer::Campaign);
+    seat.hear(1, Msg::Grant(Term(1)));
+    seat.hear(1, Msg::Grant(Term(1)));
+    assert_eq!(seat.node.leads(), None, "one node is one grant");
+    seat.fire(Timer::Answer);
+    assert_eq!(seat.did.len(), 4);
+    assert_eq!(seat.did[0], Send(1, Msg::Release(Term(1))));
+    // Grants that come late are for nothing.
+    seat.hear(2, Msg::Grant(Term(1)));
+    seat.hear(3, Msg::Grant(Term(1)));
+    assert_eq!(seat.node.leads(), None);
+    seat.fire(Timer::Campaign);
+    assert_eq!(seat.node.durable(), stored(2, 0));
+    // The other side: a release ends the promise, of that term alone.
+    let mut other = Seat::new(5, 1);
+    other.hear(0, campaign(2));
+    other.hear(0, Msg::Release(Term(1)));
+    other.hear(3, campaign(3));
+    assert_eq!(other.node.durable(), stored(2, 0));
+    other.hear(0, Msg::Release(Term(2)));
+    other.hear(3, campaign(3));
+    assert_eq!(other.node.durable(), stored(3, 3));
+}
+
+/// T5: worse nodes leave the better ones time to answer.
+#[test]
+fn who_has_better_ones_above_waits_longer() {
+    let wait = |better| {
+        let mut seat = Seat::new(5, 3);
+        seat.input(Input::Rank { better, bucket: 4 });
+        seat.hear(0, campaign(1));
+        seat.due(Timer::Campaign).expect("waits").since(seat.now)
+    };
+    let config = Config::new(5);
+    assert_eq!(wait(0), config.lease + config.base);
+    assert_eq!(wait(2), config.lease + config.base + 2 * config.step);
+}
+
+#[test]
+fn who_hears_of_a_leader_does_not_campaign_against_it() {
+    let mut seat = Seat::new(3, 2);
+    seat.hear(0, Msg::Confirm(Term(3)));
+    assert_eq!(seat.node.follows(), Some(NodeId(0)));
+    let due = seat.due(Timer::Campaign).expect("waits");
+    assert!(due >= seat.now + Config::new(3).lease);
+    let renew = Msg::Renew {
+        term: Term(3),
+        count: 1,
+    };
+    seat.hear(0, renew);
+    assert_eq!(seat.node.durable(), stored(3, 0));
+    assert!(seat.did.contains(&Send(
+        0,
+        Msg::RenewAck {
+            term: Term(3),
+            count: 1
+        }
+    )));
+}
+
+/// Section 3.6: one node leads by itself, two do not while one is down, of four it takes three.
+#[test]
+fn quorums_of_small_groups() {
+    let mut alone = Seat::new(1, 0);
+    alone.fire(Timer::Campaign);
+    assert!(alone.node.leads().is_some());
+    let (_, until) = alone.node.leads().expect("leads");
+    alone.fire(Timer::Renew);
+    assert!(alone.node.leads().expect("leads").1 > until);
+    let mut pair = Seat::new(2, 0);
+    pair.fire(Timer::Campaign);
+    pair.fire(Timer::Answer);
+    assert_eq!(pair.node.leads(), None);
+    let mut four = Seat::new(4, 0);
+    four.fire(Timer::Campaign);
+    four.hear(1, Msg::Grant(Term(1)));
+    assert_eq!(four.node.leads(), None);
+    four.hear(2, Msg::Grant(Term(1)));
+    assert!(four.node.leads().is_some());
+    let bad = |config: Config| config.check();
+    assert_eq!(bad(Config::new(0)), Err(ConfigError::Nodes(0)));
+    assert_eq!(
+        bad(Config {
+            drift_per_mille: 200,
+            ..Config::new(3)
+        }),
+        Err(ConfigError::Drift)
+    );
+    let short = Duration::from_secs(3);
+    assert_eq!(
+        bad(Config {
+            lease: short,
+            ..Config::new(3)
+        }),
+        Err(ConfigError::Lease)
+    );
+}
+
+#[test]
+fn strangers_get_no_answer() {
+    let mut seat = Seat::new(3, 0);
+    let before = seat.node.clone();
+    for msg in [
+        campaign(9),
+        Msg::Grant(Term(1)),
+        Msg::Ask,
+        Msg::Confirm(Term(9)),
+    ] {
+        seat.hear(3, msg);
+        assert_eq!(seat.did, vec![]);
+    }
+    assert_eq!(seat.node, before);
+}

@@ -1,0 +1,27 @@
+//! Published protocols and the baselines they are compared with, as they were printed, mistakes included.
+//!
+//! They are here to reproduce figures, to show what goes wrong and to compare the product with. Nobody should run
+//! them: [`consort_proto`] has what is meant to be run. They speak its vocabulary ([`consort_proto::Protocol`],
+//! [`consort_proto::Cx`]) and use nothing else of it, so the simulator and the model checker drive both alike.
+//!
+//! | module | what | instead |
+//! |---|---|---|
+//! | [`election`] | churn-tolerant elections of the thesis, asking everybody, bully | [`consort_proto::election`] |
+//! | [`churn`] | estimators of how many lists lack a node | [`consort_proto::churn`] |
+//! | [`mutex`] | Ricart and Agrawala, Camera as published and repaired | [`consort_proto::mutex`] |
+//! | [`omega`] | Topology Aware, CEL, Flooding Degree, Gómez-Calzado | [`consort_proto::omega`] |
+//! | [`bandit`] | elections that learn who fails (BLE), also with terms | [`consort_proto::reliability`] |
+//!
+//! The papers' membership is a set of settings of the product's (`membership::Config::paper`), some of which exist
+//! behind the private feature `_papers` of `consort-proto` only.
+//!
+//! `no_std` keeps clocks, sockets and hash maps out, as in the core.
+#![no_std]
+
+extern crate alloc;
+
+pub mod bandit;
+pub mod churn;
+pub mod election;
+pub mod mutex;
+pub mod omega;
