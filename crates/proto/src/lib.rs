@@ -13,6 +13,7 @@ extern crate alloc;
 pub mod churn;
 mod command;
 mod config;
+mod coordinate;
 pub mod election;
 mod encoded;
 mod event;

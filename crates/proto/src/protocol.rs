@@ -1,7 +1,7 @@
 //! The shape of every protocol: handlers that read their input and write effects.
 
+use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
-use crate::membership::Coordinate;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -54,6 +54,21 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// A sender that says nothing about itself but who it is and where.
+    pub const fn new(id: NodeId, life: Life, addr: SocketAddr) -> Sender {
+        Sender {
+            id,
+            life,
+            incarnation: Incarnation(0),
+            addr,
+            leaving: false,
+            unlucky: false,
+            isolated: false,
+            digest: 0,
+            coordinate: None,
+        }
+    }
+
     /// Where to answer.
     pub const fn reply_to(&self) -> To {
         To::At(self.id, self.addr)

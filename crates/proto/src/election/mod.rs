@@ -37,6 +37,7 @@ mod tell;
 mod tests;
 mod view;
 
+pub use crate::membership::CLASS_NEVER;
 pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
 pub use component::Scope;
 pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
@@ -46,7 +47,7 @@ pub use face::{Input, Stats, Timer};
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
 pub use order::Order;
 pub use ranking::{Criterion, Ranking, RankingError};
-pub use score::{CLASS_NEVER, Decider, Entry, Score};
+pub use score::{Decider, Entry, Score};
 pub use standing::Standing;
 pub use view::View;
 

@@ -6,9 +6,6 @@ use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::Campaign;
 use serde::{Deserialize, Serialize};
 
-/// Class of those that never lead.
-pub const CLASS_NEVER: u8 = 255;
-
 /// A candidate as some member lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {

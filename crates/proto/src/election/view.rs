@@ -1,9 +1,10 @@
 //! What elections read of membership.
 
+use super::CLASS_NEVER;
 use super::config::Config;
 use super::msg::LIST_MAX;
 use super::ranking::Ranking;
-use super::score::{CLASS_NEVER, Entry, Score};
+use super::score::{Entry, Score};
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{Member, Membership, Phase};
 use crate::reliability::Ledger;

@@ -1,7 +1,7 @@
 //! Who may clear a suspect. The product leaves it to the suspect: a higher incarnation is its own word,
 //! and needs no clock. Medley leaves it to whoever reaches the suspect, which takes an order of news about
 //! one member that come from different nodes: timestamps, of clocks that agree (E12). That form is kept
-//! here, for the paper's figures; a simulated group has one clock. As in the paper's released code, time
+//! here, for the paper's figures, behind the feature `_papers`; a simulated group has one clock. As in the paper's released code, time
 //! runs out only with those who themselves got no answer; others wait for their verdict (E19).
 
 use super::member::Member;
@@ -12,6 +12,7 @@ use crate::id::{Incarnation, Life, NodeId};
 use crate::time::Instant;
 
 /// Who may clear a suspect.
+#[cfg(any(test, feature = "_papers"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clearing {
     /// The suspect itself, by a higher incarnation.
@@ -28,15 +29,21 @@ fn stamp(now: Instant) -> Incarnation {
 }
 
 impl Membership {
+    #[cfg(any(test, feature = "_papers"))]
     pub(super) fn anybody_clears(&self) -> bool {
         self.config.clearing == Clearing::Anybody
     }
 
+    #[cfg(not(any(test, feature = "_papers")))]
+    pub(super) fn anybody_clears(&self) -> bool {
+        false
+    }
+
     /// The claim that an accusation or verdict made now is about.
     pub(super) fn accused_claim(&self, now: Instant, known: Precedence) -> Precedence {
-        match self.config.clearing {
-            Clearing::Owner => known,
-            Clearing::Anybody => Precedence {
+        match self.anybody_clears() {
+            false => known,
+            true => Precedence {
                 incarnation: known.incarnation.max(stamp(now)),
                 ..known
             },

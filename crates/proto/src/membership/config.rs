@@ -1,6 +1,7 @@
 //! Settings of membership. `Default` fits a wired or good wireless network; `paper()` is for the
 //! laboratory.
 
+#[cfg(any(test, feature = "_papers"))]
 use super::clearing::Clearing;
 use super::distance::DistanceSource;
 use super::feedback::ActiveFeedback;
@@ -66,6 +67,7 @@ pub struct Config {
     pub suspicion_confirmations: u8,
     /// Who may clear a suspect; anything but the default needs synchronised clocks and is for figures.
     /// Default [`Clearing::Owner`].
+    #[cfg(any(test, feature = "_papers"))]
     pub clearing: Clearing,
     /// How long a node that hears of a verdict holds the member suspected before it repeats the
     /// verdict to its application: time for the member to object. Default 2.
@@ -142,6 +144,7 @@ impl Default for Config {
             },
             trouble_periods: 64,
             suspicion_confirmations: 3,
+            #[cfg(any(test, feature = "_papers"))]
             clearing: Clearing::Owner,
             confirm_grace_periods: 2,
             pursuits: 4,

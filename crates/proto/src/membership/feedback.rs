@@ -1,13 +1,12 @@
 //! Feedback for nodes that spatial probing neglects (Medley-F): an unlucky node says so and its
 //! neighbours favour it; a node now and then probes one it has not heard from for long.
 
+use super::config::Config;
 use super::member::Member;
-use super::msg::Msg;
 use super::{Membership, MembershipCx};
 use crate::id::NodeId;
-use crate::protocol::{Sender, To};
+use crate::protocol::Sender;
 use crate::time::{Instant, micros};
-use alloc::vec::Vec;
 
 /// How a node that is probed too rarely says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +17,7 @@ pub enum ActiveFeedback {
     #[default]
     Flag,
     /// By a message to each neighbour, who favours it for good: the papers' form (E14).
+    #[cfg(any(test, feature = "_papers"))]
     Report,
 }
 
@@ -27,7 +27,21 @@ pub(crate) struct Luck {
     /// Smoothed gap between probes of this node.
     gap_us: u64,
     last_probed: Option<Instant>,
+    #[cfg(any(test, feature = "_papers"))]
     last_report: Option<Instant>,
+}
+
+impl Config {
+    /// Whether unlucky members report to their neighbours, who favour them for good.
+    #[cfg(any(test, feature = "_papers"))]
+    pub(super) fn boosts_stay(&self) -> bool {
+        self.feedback_active == ActiveFeedback::Report
+    }
+
+    #[cfg(not(any(test, feature = "_papers")))]
+    pub(super) fn boosts_stay(&self) -> bool {
+        false
+    }
 }
 
 impl Membership {
@@ -62,7 +76,14 @@ impl Membership {
             .last_probed
             .is_some_and(|at| cx.now.since(at) > patience * 2);
         self.unlucky = self.luck.gap_us > micros(patience) || silent;
-        if !self.unlucky || self.config.feedback_active != ActiveFeedback::Report {
+        #[cfg(any(test, feature = "_papers"))]
+        self.report_bad_luck(cx, patience);
+    }
+
+    /// The papers' form: a message to each neighbour, now and then.
+    #[cfg(any(test, feature = "_papers"))]
+    fn report_bad_luck(&mut self, cx: &mut MembershipCx<'_>, patience: core::time::Duration) {
+        if !self.unlucky || !self.config.boosts_stay() {
             return;
         }
         if self
@@ -73,13 +94,8 @@ impl Membership {
             return;
         }
         self.luck.last_report = Some(cx.now);
-        let neighbors: Vec<NodeId> = self
-            .live_members()
-            .filter(|m| m.is_neighbor())
-            .map(|m| m.id)
-            .collect();
-        for id in neighbors {
-            cx.send(To::Node(id), Msg::Unlucky);
+        for neighbor in self.live_members().filter(|m| m.is_neighbor()) {
+            cx.send(crate::protocol::To::Node(neighbor.id), super::Msg::Unlucky);
         }
     }
 

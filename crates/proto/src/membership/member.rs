@@ -3,12 +3,12 @@
 //! A list of thousands is mostly records of members that are well: what only the others have (an
 //! accuser, a nap, a history, an address of the longer family) is kept apart, in a box.
 
-use super::distance::Coordinate;
 use super::rare::Rare;
 use super::record::{Accusation, Precedence, Record, SharedMeta};
 use super::rtt::Rtt;
 use super::suspicion::Suspicion;
 use super::table::digest_key;
+use crate::coordinate::Coordinate;
 use crate::id::NodeId;
 use crate::time::{Instant, micros};
 use alloc::boxed::Box;

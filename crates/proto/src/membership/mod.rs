@@ -37,16 +37,20 @@ mod tick;
 mod vicinity;
 mod view;
 
+pub use crate::coordinate::Coordinate;
+#[cfg(any(test, feature = "_papers"))]
 pub use clearing::Clearing;
 pub use config::{Config, ProbeTimeout, SuspicionTimeout};
-pub use distance::{Coordinate, DistanceSource, Proximity};
+pub use distance::{DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};
 pub use face::{Input, Stats, Timer};
 pub use feedback::ActiveFeedback;
 pub use join::JoinState;
 pub use member::{Member, Phase};
 pub use msg::{BUCKETS, Msg};
-pub use record::{Accusation, Campaign, Meta, MetaError, Precedence, Record, SharedMeta, Status};
+pub use record::{
+    Accusation, CLASS_NEVER, Campaign, Meta, MetaError, Precedence, Record, SharedMeta, Status,
+};
 pub use rtt::Rtt;
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
 pub use suspicion::Case;
@@ -121,7 +125,7 @@ impl Membership {
                 exponent: config.distance_exponent,
                 floor: config.probe_floor,
                 helpers: config.helper_policy,
-                boosts_stay: config.feedback_active == ActiveFeedback::Report,
+                boosts_stay: config.boosts_stay(),
             }),
             coordinate: match config.distance_source {
                 DistanceSource::Coordinate => Some(Coordinate::default()),
@@ -358,9 +362,12 @@ impl Protocol for Membership {
             Msg::Pull { after } => self.on_pull(cx, from, after),
             Msg::Page { next, options } => self.on_page(cx, from, next, options),
             Msg::Digest { buckets, reply } => self.on_digest(cx, from, buckets, reply),
-            Msg::Unlucky => self.on_unlucky(cx, from),
             Msg::Record(record) => self.on_record(cx, record),
             Msg::Accusation(accusation) => self.on_accusation(cx, accusation),
+            #[cfg(any(test, feature = "_papers"))]
+            Msg::Unlucky if self.config.boosts_stay() => self.on_unlucky(cx, from),
+            #[cfg(any(test, feature = "_papers"))]
+            Msg::Unlucky => {}
         }
     }
 

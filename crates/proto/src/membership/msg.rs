@@ -77,11 +77,12 @@ pub enum Msg {
         /// Send yours too.
         reply: bool,
     },
-    /// The sender is probed too rarely: favour it. Only in the papers' form of the feedback; otherwise
-    /// a flag in the header says it.
-    Unlucky,
     /// All about one member.
     Record(Record),
     /// A suspicion, a verdict or a goodbye.
     Accusation(Accusation),
+    /// The sender is probed too rarely: favour it. Only in the papers' form of the feedback; otherwise
+    /// a flag in the header says it. It stays last: without the feature the others have the same numbers.
+    #[cfg(any(test, feature = "_papers"))]
+    Unlucky,
 }

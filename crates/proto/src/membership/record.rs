@@ -1,6 +1,6 @@
 //! What is said of a member, and which of two sayings wins.
 
-use super::distance::Coordinate;
+use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -71,6 +71,9 @@ pub struct Meta {
     /// The elections it stands in, in order of id. Set by the election layer, not by applications.
     pub campaigns: Vec<Campaign>,
 }
+
+/// Class of those that never lead.
+pub const CLASS_NEVER: u8 = 255;
 
 /// A member stands in an election, and says how it should be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 //! What is near: distances for the plan, neighbours, who should witness a suspicion, and the
 //! neighbourhood of a suspect, which may have failed with it.
 
-use super::distance::{Coordinate, DistanceSource};
+use super::distance::DistanceSource;
 use super::member::{Member, Phase};
 use super::{Membership, MembershipCx, Timer};
+use crate::coordinate::Coordinate;
 use crate::id::NodeId;
 use crate::time::micros;
 use alloc::vec::Vec;

@@ -240,11 +240,12 @@ impl Node {
     /// All candidates of an election as this node lists them, the best first.
     pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
         if self.is_by_component(election) {
-            let mut all = self.omega.state.candidates(election);
-            for entry in &mut all {
-                entry.reliability = self.reliability.bucket(entry.id);
-            }
-            return all;
+            let all = self.omega.state.candidates(election);
+            let entry = |(id, life, campaign): (_, _, _)| election::Entry {
+                reliability: self.reliability.bucket(id),
+                ..election::Entry::new(id, life, &campaign)
+            };
+            return all.into_iter().map(entry).collect();
         }
         let view = self.election_view();
         self.election

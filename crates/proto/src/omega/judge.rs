@@ -1,8 +1,8 @@
 //! Who leads a component: a pure function of its records.
 
 use super::record::{Record, Seat};
-use crate::election::CLASS_NEVER;
 use crate::id::{ElectionId, Life, NodeId};
+use crate::membership::CLASS_NEVER;
 use core::cmp::Reverse;
 
 /// A member of the component that stands in an election.

@@ -4,8 +4,8 @@ use super::event::Event;
 use super::judge::{Chosen, greatest_claim};
 use super::record::{SEATS_MAX, Seat};
 use super::{CENTRALITY_WORST, Omega, OmegaCx, Timer};
-use crate::election::Entry;
 use crate::id::{ElectionId, Life, NodeId};
+use crate::membership::Campaign;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -130,25 +130,24 @@ impl Omega {
     }
 
     /// All candidates of an election in this node's component, the best first, whatever they claim.
-    pub fn candidates(&self, election: ElectionId) -> Vec<Entry> {
+    pub fn candidates(&self, election: ElectionId) -> Vec<(NodeId, Life, Campaign)> {
         let seats = self.store.members().filter_map(|e| {
             let seat = e.record.seat(election)?;
             Some((e, seat))
         });
         let mut seats: Vec<_> = seats.collect();
         seats.sort_by_key(|(e, s)| (s.class, e.farness, s.attribute, Reverse(e.record.id)));
-        let entry = |(e, seat): (&super::store::Entry, &Seat)| Entry {
-            id: e.record.id,
-            life: e.record.version.life,
-            class: seat.class,
-            attribute: seat.attribute,
-            centrality: self.level(e.record.id),
-            reliability: 0,
-            unhealth: 0,
-            settled: true,
-            suspect: false,
+        let candidate = |(e, seat): (&super::store::Entry, &Seat)| {
+            let campaign = Campaign {
+                election,
+                class: seat.class,
+                attribute: seat.attribute,
+                centrality: self.level(e.record.id),
+                settled: true,
+            };
+            (e.record.id, e.record.version.life, campaign)
         };
-        seats.into_iter().map(entry).collect()
+        seats.into_iter().map(candidate).collect()
     }
 
     pub(super) fn open(&mut self, cx: &mut OmegaCx<'_>, election: ElectionId) {
