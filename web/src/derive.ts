@@ -4,8 +4,15 @@ import { calm, cut, list, plural, span } from './format'
 import { now, state } from './store'
 import type { Election, Ev, Lock, Member } from './types'
 
+let known: { list: Member[]; byId: Map<string, Member> } = { list: [], byId: new Map() }
+
+export function memberOf(id: string): Member | undefined {
+  if (known.list !== state.members) known = { list: state.members, byId: new Map(state.members.map((m) => [m.id, m])) }
+  return known.byId.get(id)
+}
+
 export function nameOf(id: string, fallback = ''): string {
-  const member = state.members.find((m) => m.id === id)
+  const member = memberOf(id)
   const name = member?.name || fallback || state.lab?.nodes.find((n) => n.id === id)?.name
   return name ? cut(name) : id.slice(0, 8)
 }
@@ -141,7 +148,7 @@ export function leaseLeft(left_ms: number): number {
 }
 
 export function statusOf(id: string): string {
-  return state.members.find((m) => m.id === id)?.status ?? 'left'
+  return memberOf(id)?.status ?? 'left'
 }
 
 /** Locks whose holder failed, so that others wait for the lease to end. */

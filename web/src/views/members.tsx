@@ -152,14 +152,14 @@ function accusers(m: Member): string {
 
 // ---------- one member ----------
 
-export function Detail({ id }: { id: string }) {
+export function Detail({ id, back = '#/members' }: { id: string; back?: string }) {
   const m = state.members.find((m) => m.id === id)
   const [history, setHistory] = useState(false)
   if (!m) {
     return (
       <aside class="card side" aria-label="Member">
         <p class="t3">No member with the id {cut(id)} is known here any more.</p>
-        <a href="#/members">All members</a>
+        <a href={back}>Back</a>
       </aside>
     )
   }
@@ -170,7 +170,7 @@ export function Detail({ id }: { id: string }) {
       <h2>
         <Icon id={m.status} tone={m.status} /> <bdi>{label(m)}</bdi>
         <span class={`tag ${m.status}`}>{m.status} {age === null ? '' : calm(age)}</span>
-        <a class="close" href="#/members" aria-label="Close">✕</a>
+        <a class="close" href={back} aria-label="Close">✕</a>
       </h2>
       {!m.self && <Why m={m} />}
       {m.self && <p class="t2 sm">This is the agent whose view you see. A node holds nothing against itself; ask another one.</p>}

@@ -143,6 +143,9 @@ pub struct ContenderView {
     pub behind: u16,
     /// It said so itself; otherwise its witnesses did.
     pub own_word: bool,
+    /// How long it has been seen to wait, by answers like this one; `null` for holders and when it is news.
+    #[serde(default)]
+    pub waited_ms: Option<u64>,
 }
 
 impl From<&Contender> for ContenderView {
@@ -161,6 +164,7 @@ impl From<&Contender> for ContenderView {
             left_ms: c.left.as_millis() as u64,
             behind: c.behind,
             own_word: c.own_word,
+            waited_ms: None,
         }
     }
 }

@@ -159,9 +159,11 @@ impl Causes {
     fn of_election(&mut self, event: &EventView) -> Option<u64> {
         let seat = self.seats.entry(event.election_id.clone()?).or_default();
         let went = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
-            let down = members.get(seat.leader.as_ref()?)?.down?;
+            let trouble = members.get(seat.leader.as_ref()?)?;
+            // Word of a new leader may come before this node's own verdict on the old one.
+            let gone = trouble.down.max(trouble.suspected)?;
             // What was before it took office is no reason.
-            Some(down).filter(|down| Some(*down) > seat.changed)
+            Some(gone).filter(|gone| Some(*gone) > seat.changed)
         };
         let ordered = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
             let order = members.get(seat.leader.as_ref()?)?.orders.office?.0;

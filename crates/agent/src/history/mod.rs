@@ -195,7 +195,7 @@ impl History {
             }
         }
         for lock in locks {
-            lock.turns = book.turns.of(&lock.id);
+            book.turns.complete(lock);
         }
     }
 

@@ -84,9 +84,17 @@ impl Turns {
         }
     }
 
-    pub(super) fn of(&self, id: &str) -> Vec<TurnView> {
-        let watched = self.locks.get(id);
-        watched.map_or_else(Vec::new, |w| w.turns.iter().cloned().collect())
+    /// Adds what is known of a lock: its turns, and since when each contender waits.
+    pub(super) fn complete(&self, lock: &mut LockView) {
+        let Some(watched) = self.locks.get(&lock.id) else {
+            return;
+        };
+        let now = now_ms();
+        lock.turns = watched.turns.iter().cloned().collect();
+        for contender in lock.contenders.iter_mut().filter(|c| !c.held) {
+            let since = watched.waiting.get(&(contender.id.clone(), contender.life));
+            contender.waited_ms = since.map(|since| now.saturating_sub(*since));
+        }
     }
 
     pub(super) fn idle(&self, listed: &[LockView]) -> Vec<LockView> {
@@ -206,6 +214,7 @@ mod tests {
             left_ms: 5_000,
             behind: 0,
             own_word: true,
+            waited_ms: None,
         }
     }
 
@@ -240,7 +249,9 @@ mod tests {
         );
         let failed = turns.take(&[], |id| id == "b");
         assert_eq!(failed[0].reason.as_deref(), Some("failed"));
-        let known = turns.of("1");
+        let mut known = lock(Vec::new());
+        turns.complete(&mut known);
+        let known = known.turns;
         assert_eq!(
             (known.len(), known[0].partly, known[1].partly),
             (2, true, false)

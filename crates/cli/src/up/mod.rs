@@ -1,5 +1,6 @@
 //! `consort up`: a live group on this machine, to watch and to play with.
 
+mod deed;
 mod fault;
 mod group;
 mod lab;
