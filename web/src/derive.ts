@@ -2,7 +2,7 @@
 
 import { calm, cut, list, plural, span } from './format'
 import { now, state } from './store'
-import type { Election, Ev, Lock, Member } from './types'
+import type { Contender, Election, Ev, Lock, Member } from './types'
 
 let known: { list: Member[]; byId: Map<string, Member> } = { list: [], byId: new Map() }
 
@@ -147,6 +147,23 @@ export function leaseLeft(left_ms: number): number {
   return Math.max(0, left_ms - (Date.now() - state.at.locks))
 }
 
+/** How long a contender has been seen to wait, now. */
+export function waited(c: Contender): number {
+  return (c.waited_ms ?? 0) + Date.now() - state.at.locks
+}
+
+/** When what ended a term began: the order or the first suspicion that the next leader follows from. */
+export function troubleAt(e: Election, next: { token: string }): number | null {
+  let event = state.events.find((x) => x.event === 'leader_changed' && x.election_id === e.id && x.leader?.token === next.token)
+  const first = event
+  while (event?.cause !== undefined) {
+    const cause: Ev | undefined = state.events.find((x) => x.seq === event!.cause)
+    if (!cause) break
+    event = cause
+  }
+  return event && event !== first ? event.at_ms : null
+}
+
 export function statusOf(id: string): string {
   return memberOf(id)?.status ?? 'left'
 }
@@ -267,10 +284,11 @@ function advice(parts: Split | null, fresh: Member[]): string {
   for (const e of state.elections) {
     const [before, after] = e.terms.slice(-2)
     if (before?.until_ms && after && fresh.some((m) => m.id === before.id)) {
-      gaps.push(`${cut(e.name)} was without a leader for ${span(Math.max(0, after.from_ms - before.until_ms), true)}`)
+      const from = Math.min(before.until_ms, troubleAt(e, after) ?? before.until_ms)
+      gaps.push(`${cut(e.name)} was without a leader for ${span(Math.max(0, after.from_ms - from), true)}`)
     }
   }
-  if (gaps.length) return `Nothing to do. ${list(gaps)}, counted from the verdict.`
+  if (gaps.length) return `Nothing to do. ${list(gaps)}, from the first sign to the new leader.`
   return fresh.length ? 'Nothing to do. Who failed is remembered in case it comes back.' : 'Nothing to do: it may answer for itself.'
 }
 
@@ -368,8 +386,6 @@ const DEEDS: Record<string, string> = {
   add: 'Add',
   lose: 'Loss at',
   slow: 'Delay at',
-  lock: 'Take a lock at',
-  unlock: 'Give a lock back at',
   campaign: 'Campaign of',
   withdraw: 'Withdrawal of',
   resign: 'Resignation of',
@@ -421,6 +437,8 @@ export function headline(e: Ev): string {
       return 'Too few members remember the clock of lock tokens'
     case 'lab': {
       const [deed, ...rest] = (e.reason ?? '').split(' ')
+      if (deed === 'lock') return `Have ${who} take ${cut(rest.join(' '))}`
+      if (deed === 'unlock') return `Have ${who} give ${cut(rest.join(' '))} back`
       return [DEEDS[deed] ?? deed, who, cut(rest.join(' '), 60)].filter(Boolean).join(' ')
     }
     default:

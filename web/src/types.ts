@@ -112,6 +112,7 @@ export interface Contender {
   left_ms: number
   behind: number
   own_word: boolean
+  waited_ms: number | null
 }
 
 export interface Turn {

@@ -185,7 +185,7 @@ export class Chart {
     const pad = this.model.sides ? 96 : 64
     const [x0, x1, y0, y1] = [Math.min(...xs) - pad, Math.max(...xs) + pad, Math.min(...ys) - pad, Math.max(...ys) + pad]
     const [top, bottom] = [this.model.sides ? 92 : 56, 64]
-    const k = Math.min(1.7, this.width / (x1 - x0), (this.height - top - bottom) / (y1 - y0))
+    const k = Math.min(1.4, this.width / (x1 - x0), (this.height - top - bottom) / (y1 - y0))
     const t = zoomIdentity.translate(this.width / 2, top + (this.height - top - bottom) / 2).scale(k).translate(-(x0 + x1) / 2, -(y0 + y1) / 2)
     select(this.canvas).call(this.zoom.transform, t)
   }

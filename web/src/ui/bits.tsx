@@ -1,7 +1,7 @@
 // Small parts that several views use.
 
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { label, nameOf, statusOf } from '../derive'
 import { safe, tokenParts } from '../format'
 import { Icon } from './icons'
@@ -99,7 +99,7 @@ export function Lease({ left, ttl, dead, name }: { left: number; ttl: number; de
   const share = Math.max(0, Math.min(1, left / ttl))
   const kind = dead ? 'dead' : share < 0.4 ? 'late' : ''
   const bar = useRef<HTMLElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (bar.current) bar.current.style.width = `${share * 100}%`
   })
   return (

@@ -1,7 +1,7 @@
 // Who holds what, who waits, and what a grant stands on.
 
 import { useState } from 'preact/hooks'
-import { blocked, leaseLeft, nameOf, split, statusOf } from '../derive'
+import { blocked, leaseLeft, nameOf, split, statusOf, waited } from '../derive'
 import { calm, cut, plural, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Card, Lease, Page, Seg, Shell, Token, useWidth, Who } from '../ui/bits'
@@ -82,7 +82,7 @@ function LockRow({ lock, on }: { lock: Lock; on: boolean }) {
           <div class="q">
             <span class="t3 then">then</span>
             {waiters.slice(0, 6).map((c, i) => (
-              <span class="wait" key={c.token}><em>{i + 1}</em> <Who id={c.id} name={c.name} />{c.mode === 'shared' && shared && waiters.some((w) => w.mode !== 'shared') ? <em>reads</em> : null}{c.behind > 0 && <em>+{c.behind}</em>}</span>
+              <span class="wait" key={c.token}><em>{i + 1}</em> <Who id={c.id} name={c.name} />{c.mode === 'shared' && shared && waiters.some((w) => w.mode !== 'shared') ? <em>reads</em> : null}{c.behind > 0 && <em>+{c.behind}</em>}{c.waited_ms !== null && <em>{calm(waited(c))}</em>}</span>
             ))}
             {waiters.length > 6 && <span class="t3">and {waiters.length - 6} more</span>}
           </div>
@@ -167,7 +167,7 @@ function Turns({ lock }: { lock: Lock }) {
                 </g>
               )
             })}
-            {waiting.filter((c) => ids.includes(c.id)).map((c) => <line key={c.token} x1={x(waitingSince(lock, c))} x2={x(end)} y1={y(c.id)} y2={y(c.id)} class="waits" />)}
+            {waiting.filter((c) => ids.includes(c.id)).map((c) => <line key={c.token} x1={Math.max(left, x(end - waited(c)))} x2={x(end)} y1={y(c.id)} y2={y(c.id)} class="waits" />)}
             <text x={left} y={height - 3} class="axis">{span(reach)} ago</text>
             <text x={width} y={height - 3} text-anchor="end" class="axis">now</text>
           </svg>
@@ -178,20 +178,12 @@ function Turns({ lock }: { lock: Lock }) {
   )
 }
 
-/** Since when it was seen to wait: the end of the last turn that it did not have, at the latest. */
-const seen = new Map<string, number>()
-function waitingSince(lock: Lock, c: Contender): number {
-  const key = `${lock.id} ${c.id} ${c.token}`
-  if (!seen.has(key)) seen.set(key, now())
-  if (seen.size > 500) seen.clear()
-  return seen.get(key) ?? now()
-}
-
 // ---------- one lock ----------
 
-function median(list: number[]): number | null {
-  if (!list.length) return null
-  return [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)]
+function spread(spans: number[]): string {
+  if (spans.length < 2) return spans.length ? span(spans[0]) : '–'
+  const sorted = [...spans].sort((a, b) => a - b)
+  return `${span(sorted[sorted.length >> 1])} median, ${span(sorted[sorted.length - 1])} longest`
 }
 
 function Detail({ lock }: { lock: Lock }) {
@@ -206,8 +198,8 @@ function Detail({ lock }: { lock: Lock }) {
       <dl class="kv">
         {holder && <><dt>Token</dt><dd><Token token={holder.token} /></dd></>}
         {holder && <><dt>By whose word</dt><dd>{holder.own_word ? 'the holder’s own' : 'its witnesses’'}</dd></>}
-        <dt>Held</dt><dd>{over.length ? `median ${span(median(over)!)}, longest ${span(Math.max(...over))}` : '–'}</dd>
-        <dt>Waited</dt><dd>{waits.length ? `median ${span(median(waits)!)}, longest ${span(Math.max(...waits))}` : '–'}</dd>
+        <dt>Held</dt><dd>{spread(over)}</dd>
+        <dt>Waited</dt><dd>{spread(waits)}</dd>
         <dt>Lease of this agent</dt><dd>{span(d.ttl_ms)}</dd>
       </dl>
       <div class="fold">

@@ -29,10 +29,11 @@ export function MapView({ chosen }: { chosen: string | null }) {
   const model = describe(parts, mode, election, chosen)
 
   useEffect(() => {
+    const frame = box.current!
     const made = new Chart(canvas.current!, (id) => (location.hash = id ? `#/map/${id}` : '#/map'))
     chart.current = made
-    const observer = new ResizeObserver(() => made.resize(box.current!.clientWidth, box.current!.clientHeight))
-    observer.observe(box.current!)
+    const observer = new ResizeObserver(() => made.resize(frame.clientWidth, frame.clientHeight))
+    observer.observe(frame)
     const scheme = matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', made.recolor)
     window.addEventListener('themechange', made.recolor)

@@ -1,12 +1,12 @@
 // A sentence, then figures, then pictures.
 
 import { useEffect, useState } from 'preact/hooks'
-import { agreement, blocked, counts, health, iconOf, label, leaderSince, leaseLeft, sorted, stories } from '../derive'
+import { agreement, blocked, counts, health, iconOf, label, leaderSince, leaseLeft, sorted, stories, troubleAt } from '../derive'
 import { bytes, calm, cut, plural, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Card, Lease, StateOf, useWidth, Who } from '../ui/bits'
 import { Glyph, Icon } from '../ui/icons'
-import type { Ev } from '../types'
+import type { Election, Ev, Term, Turn } from '../types'
 import { EventRow } from './timeline'
 
 export function Overview() {
@@ -176,7 +176,7 @@ function JustNow() {
     )
   } else if (width && width < 560) {
     const s = stories(recent)[0]
-    body = <ol class="tight">{s.events.slice(-7).map((e, i, all) => <EventRow key={e.seq} e={e} before={all[i - 1]} first={i === 0} last={i === all.length - 1} branch={false} />)}</ol>
+    body = <ol class="tight">{s.events.slice(-7).map((e, i, all) => <EventRow key={e.seq} e={e} before={all[i - 1]} first={i === 0} last={i === all.length - 1} />)}</ol>
   } else if (width) body = <Strip width={width} end={end} events={recent} />
   return <div ref={ref} class="strip">{body}</div>
 }
@@ -189,16 +189,16 @@ function Strip({ width, end, events }: { width: number; end: number; events: Ev[
   const left = 104
   const x = (at: number) => left + ((width - left - 34) * (at - (end - WINDOW))) / WINDOW
   const lanes = [
-    ...state.elections.slice(0, 2).map((e) => ({ kind: 'leader', title: 'Leader', name: e.name, bars: e.terms })),
+    ...state.elections.slice(0, 2).map((e) => ({ kind: 'leader', title: 'Leader', name: e.name, bars: e.terms as (Term | Turn)[], election: e as Election | null })),
     ...[...(state.locks?.locks ?? []), ...(state.locks?.idle ?? [])]
       .filter((l) => l.turns.some((t) => (t.until_ms ?? end) > end - WINDOW))
       .slice(0, 2)
-      .map((l) => ({ kind: 'lock', title: 'Lock', name: l.name, bars: l.turns })),
+      .map((l) => ({ kind: 'lock', title: 'Lock', name: l.name, bars: l.turns as (Term | Turn)[], election: null as Election | null })),
   ]
   const top = 46
-  const height = top + 34 + lanes.length * 42 + 26
+  const height = top + 50 + lanes.length * 42 + 26
   const marks = place(events.filter((e) => /^(up|down|suspected|lab)$/.test(e.event)), x, width)
-  const laneY = (i: number) => top + 48 + i * 42
+  const laneY = (i: number) => top + 64 + i * 42
   const at = new Map(marks.map((m) => [m.e.seq, m]))
   return (
     <svg width={width} height={height} role="img" aria-label={`Events of the last minute: ${marks.map((m) => m.text).filter(Boolean).join(', ')}`}>
@@ -224,11 +224,14 @@ function Strip({ width, end, events }: { width: number; end: number; events: Ev[
             const next = lane.bars[k + 1]
             const gapTo = bar.until_ms === null ? to : Math.min(x(next?.from_ms ?? end), x(end))
             const w = Math.max(2, to - from - 1.5)
+            const sign = lane.election && next ? troubleAt(lane.election, next) : null
+            const bad = sign === null || bar.ended !== 'failed' ? gapTo : Math.max(left, Math.min(x(sign), to))
             return (
               <g key={bar.token}>
                 <rect x={from} y={laneY(i) - 11} width={w} height={22} rx={5} class={`bar ${lane.kind} ${bar.until_ms === null ? 'open' : ''}`} />
                 {w > 40 && <text x={from + 9} y={laneY(i) + 4.5} class={`in ${lane.kind}`}>{cut(label(bar), Math.floor(w / 8))}</text>}
                 {lane.kind === 'leader' && gapTo - to > 2 && <rect x={to} y={laneY(i) - 11} width={gapTo - to - 1.5} height={22} rx={4} class="gap" />}
+                {to - bad > 2 && <rect x={bad} y={laneY(i) - 11} width={to - bad - 1.5} height={22} rx={4} class="gap" />}
               </g>
             )
           })}
@@ -289,7 +292,7 @@ function place(events: Ev[], x: (at: number) => number, width: number): Mark[] {
   const taken: [number, number, number][] = []
   for (const m of marks) {
     const w = m.text.length * 6.7 + 10
-    const rows = m.icon === 'flask' ? [26] : [64, 26, 80]
+    const rows = m.icon === 'flask' ? [26] : [66, 26, 82]
     const row = rows.find((y) => !taken.some(([a, b, r]) => r === y && m.x - w / 2 < b && m.x + w / 2 > a))
     if (row === undefined) {
       m.text = ''

@@ -70,6 +70,17 @@ function StoryCard({ story }: { story: Story }) {
   const [open, setOpen] = useState(false)
   const rows = open ? story.events : story.events.slice(0, ROWS_MAX)
   const more = story.events.length - rows.length
+  if (story.events.length === 1) {
+    const e = story.events[0]
+    const [icon, tone] = iconOf(e)
+    return (
+      <section class="card ep one" aria-label={story.title}>
+        <time class="mono tm" dateTime={new Date(e.at_ms).toISOString()}>{clock(e.at_ms)}</time>
+        <Icon id={icon} tone={tone} />
+        <h2><bdi>{headline(e)}</bdi> <span class="because"><bdi>{aside(e)}</bdi></span></h2>
+      </section>
+    )
+  }
   return (
     <section class="card ep" aria-label={story.title}>
       <header>
@@ -79,7 +90,7 @@ function StoryCard({ story }: { story: Story }) {
       </header>
       <ol>
         {rows.map((e, i) => (
-          <EventRow key={e.seq} e={e} before={rows[i - 1]} first={i === 0} last={i === rows.length - 1} branch={branches(rows, i)} />
+          <EventRow key={e.seq} e={e} before={rows[i - 1]} first={i === 0} last={i === rows.length - 1} branch={branches(rows, i)} again={branches(rows, i - 1)} end={rows.slice(i).every((_, k) => branches(rows, i + k))} />
         ))}
       </ol>
       {more > 0 && <button type="button" class="btn more" onClick={() => setOpen(true)}>{plural(more, 'more event')}</button>}
@@ -87,17 +98,16 @@ function StoryCard({ story }: { story: Story }) {
   )
 }
 
-/** It does not follow from the row above, but from an earlier one. */
+/** Locks in a story of members stand aside: no detector decides them. */
 function branches(rows: Ev[], i: number): boolean {
-  const cause = rows[i].cause
-  return i > 0 && cause !== undefined && cause !== rows[i - 1].seq && kindOf(rows[i]) === 'locks'
+  return i > 0 && kindOf(rows[i]) === 'locks' && rows.some((e) => kindOf(e) === 'members')
 }
 
-export function EventRow({ e, before, first, last, branch }: { e: Ev; before?: Ev; first: boolean; last: boolean; branch: boolean }) {
+export function EventRow({ e, before, first, last, branch = false, again = false, end = false }: { e: Ev; before?: Ev; first: boolean; last: boolean; branch?: boolean; again?: boolean; end?: boolean }) {
   const [icon, tone] = iconOf(e)
   const gap = before ? e.at_ms - before.at_ms : 0
   return (
-    <li class={`ev ${first ? 'first' : ''} ${last ? 'last' : ''} ${branch ? 'branch' : ''}`}>
+    <li class={`ev ${first ? 'first' : ''} ${last ? 'last' : ''} ${branch ? 'branch' : ''} ${branch && again ? 'again' : ''} ${end ? 'end' : ''}`}>
       <time class="mono tm" dateTime={new Date(e.at_ms).toISOString()}>{clock(e.at_ms)}</time>
       <span class="gap">{before && gap >= 50 ? `+${span(gap, true)}` : ''}</span>
       <span class="rail"><Icon id={icon} tone={tone} /></span>

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { label } from '../derive'
-import { bytes, count, plural, span } from '../format'
+import { bytes, clock, count, plural, span } from '../format'
 import { state, useStore } from '../store'
 import { Card, Page, Shell, useWidth } from '../ui/bits'
 import type { Counters, Sample } from '../types'
@@ -24,7 +24,7 @@ export function Traffic() {
   const wrong = state.events.filter((e) => e.event === 'up' && e.reason === 'refuted').length
   const suspected = state.events.filter((e) => e.event === 'suspected').length
   return (
-    <Page title="Traffic" sub={<>Of <bdi>{self}</bdi> alone, not of the group. Every node probes one other each period, however many there are.</>}>
+    <Page title="Traffic" sub={<>Of <bdi>{self}</bdi> alone, not of the group.</>}>
       <dl class="card kf four">
         <div><dt>Sent</dt><dd class="v">{bytesRate === null ? '–' : bytes(bytesRate)}<small>/s</small></dd><dd class="s">{stats ? `${bytes(num(stats, 'bytes_out'))} since start` : ''}</dd></div>
         <div><dt>Datagrams sent</dt><dd class="v">{grams === null ? '–' : grams.toFixed(1)}<small>/s</small></dd><dd class="s">{stats ? `${count(num(stats, 'datagrams_out'))} out, ${count(num(stats, 'datagrams_in'))} accepted` : ''}</dd></div>
@@ -126,11 +126,11 @@ function Plot({ samples, keys, format }: { samples: Sample[]; keys: [keyof Sampl
           legend: { live: true },
           scales: { y: { range: (_u, _min, max) => [0, Math.max(max * 1.15, 1)] } },
           series: [
-            {},
-            { label: 'sent', stroke: color('--accent'), width: 2, value: (_u, v) => (v == null ? '–' : format(v)) },
-            { label: 'received', stroke: color('--alive'), width: 2, dash: [5, 4], value: (_u, v) => (v == null ? '–' : format(v)) },
+            { label: 'at', value: (_u, v) => (v == null ? '–' : clock(v * 1000, false)) },
+            { label: 'sent', stroke: color('--accent'), width: 2, points: { show: false }, value: (_u, v) => (v == null ? '–' : format(v)) },
+            { label: 'received', stroke: color('--alive'), width: 2, dash: [5, 4], points: { show: false }, value: (_u, v) => (v == null ? '–' : format(v)) },
           ],
-          axes: [{ ...axis, space: 80 }, { ...axis, size: 56, values: (_u, ticks) => ticks.map(format) }],
+          axes: [{ ...axis, space: 90, size: 34, values: (_u, at) => at.map((s) => clock(s * 1000, false)) }, { ...axis, size: 56, values: (_u, ticks) => ticks.map(format) }],
         },
         data,
         ref.current!,
