@@ -1,12 +1,16 @@
 //! One node and its HTTP interface, started and stopped together.
 
+use crate::api::EventView;
 use crate::config::Config;
+use crate::history::History;
 use crate::listen::{HttpAddr, ListenError, Listener, listen};
-use crate::routes;
+use crate::routes::{self, LabOrder};
 use axum::serve::ListenerExt;
-use consort::{ElectionError, Events, Life, Node, StartError, Stopped};
+use consort::membership::DistanceSource;
+use consort::{ElectionError, Events, Life, Node, NodeId, StartError, Stopped};
 use core::time::Duration;
 use std::io;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How long open connections may finish after the node has stopped.
@@ -38,21 +42,33 @@ pub struct Agent {
     node: Node,
     events: Option<Events>,
     http: HttpAddr,
+    history: History,
     server: JoinHandle<io::Result<()>>,
 }
 
 impl Agent {
     /// Starts the node and serves HTTP. Returns without waiting for seeds to answer.
     pub async fn start(config: Config) -> Result<Agent, AgentError> {
-        Agent::start_after(config, None).await
+        Agent::start_after(config, None, None).await
     }
 
     /// Starts in a life later than `last`, for agents without a state directory that are started
-    /// again by the same program.
-    pub async fn start_after(config: Config, last: Option<Life>) -> Result<Agent, AgentError> {
+    /// again by the same program. With `lab` it serves `/lab`, which takes orders to play with the group: for
+    /// demonstrations, never for a group that is in use.
+    pub async fn start_after(
+        config: Config,
+        last: Option<Life>,
+        lab: Option<mpsc::Sender<LabOrder>>,
+    ) -> Result<Agent, AgentError> {
         // First: a node that joins and vanishes again would look like a failure to the others.
         let (listener, http) = listen(&config.http).await?;
-        let group = config.protocol.group.clone();
+        let source = config.protocol.membership.distance_source;
+        let about = routes::About {
+            group: config.protocol.group.clone(),
+            positions: source == DistanceSource::Position,
+            topology: config.topology.is_some(),
+            locks: (&config.protocol.mutex).into(),
+        };
         let mut builder = Node::builder()
             .name(config.name)
             .bind(config.bind)
@@ -85,13 +101,14 @@ impl Agent {
             }
         }
         let (node, events) = builder.start_subscribed().await?;
+        let history = History::follow(&node);
         for name in watched {
             if let Err(source) = node.election(&name).await {
                 node.shutdown().await;
                 return Err(AgentError::Election { name, source });
             }
         }
-        let router = routes::router(node.clone(), &group);
+        let router = routes::router(node.clone(), about, history.clone(), lab);
         let stopped = {
             let node = node.clone();
             async move { node.stopped().await }
@@ -120,6 +137,7 @@ impl Agent {
             node,
             events: Some(events),
             http,
+            history,
             server,
         })
     }
@@ -139,6 +157,11 @@ impl Agent {
     /// Where HTTP is served.
     pub fn http(&self) -> &HttpAddr {
         &self.http
+    }
+
+    /// Adds to the agent's history that something was done by hand to the group, or to one member of it.
+    pub fn remark(&self, deed: &str, member: Option<(NodeId, &str)>) {
+        self.history.note(EventView::lab(deed, member));
     }
 
     /// Says goodbye and stops.

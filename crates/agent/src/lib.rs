@@ -3,11 +3,13 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /` | the dashboard, a web page that shows all of this |
 //! | `GET /v1/self` | this node, its group and how many members it counts: [`api::SelfView`] |
 //! | `GET /v1/members` | array of [`api::MemberView`] |
 //! | `POST /v1/join` | takes an [`api::JoinRequest`]; waits for a seed to answer |
 //! | `POST /v1/leave` | says goodbye; the agent stops after the answer |
-//! | `GET /v1/events` | server-sent events, each an [`api::EventView`] |
+//! | `GET /v1/members/NAME/history` | events that name a member: [`api::MemberHistoryView`] |
+//! | `GET /v1/events` | server-sent events, each an [`api::EventView`]; `?since=0` tells the last 4096 first, and a reconnect with `Last-Event-ID` those that were missed |
 //! | `GET /v1/elections` | array of [`api::ElectionView`] |
 //! | `GET /v1/elections/NAME` | who leads, and how this node stands: [`api::ElectionView`] |
 //! | `POST /v1/elections/NAME/campaign` | stands in it; takes an [`api::CampaignRequest`] or nothing |
@@ -22,6 +24,7 @@
 //! | `GET /v1/topology` | who hears whom, and who is in the middle: [`api::TopologyView`] |
 //! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
 //! | `GET /v1/stats` | counters |
+//! | `GET /v1/stats/history` | counters of the last half hour: [`api::SamplesView`] |
 //! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
 //!
 //! Every error has a status and the body [`api::ErrorBody`]. There is no authentication: whoever can
@@ -37,6 +40,7 @@ pub mod api;
 mod config;
 mod error;
 mod guard;
+mod history;
 mod journal;
 mod listen;
 mod routes;
@@ -48,3 +52,4 @@ pub use config::{
 };
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};
+pub use routes::LabOrder;

@@ -431,6 +431,6 @@ async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 /// Random bits from the system, by way of the keys that std draws for its hash maps.
-fn random_bits() -> u64 {
+pub(crate) fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
 }

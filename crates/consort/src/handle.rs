@@ -7,6 +7,7 @@ use crate::driver::{LockOrder, Mode, Order};
 use crate::election::{self, Election, ElectionStatus};
 use crate::error::{AcquireError, ElectionError, JoinError, SetTagsError, Stopped};
 use crate::event::{Event, Events};
+use crate::fault::Faults;
 use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
 use crate::stats::Stats;
@@ -43,6 +44,7 @@ pub(crate) struct Inner {
     pub(crate) tickets: AtomicU64,
     pub(crate) locks: Arc<mutex::Config>,
     pub(crate) mode: watch::Sender<Mode>,
+    pub(crate) faults: watch::Sender<Arc<Faults>>,
     /// Weak, so that subscribers learn when the task stops.
     pub(crate) events: broadcast::WeakSender<Event>,
 }
@@ -274,6 +276,12 @@ impl Node {
     /// Lets a paused node run again.
     pub fn resume(&self) {
         self.change_mode(Mode::Paused, Mode::Running);
+    }
+
+    /// Loses or delays datagrams of this node from now on, in place of what was ordered before;
+    /// [`Faults::default`] ends it. For tests and demonstrations.
+    pub fn set_faults(&self, faults: Faults) {
+        self.inner.faults.send_replace(Arc::new(faults));
     }
 
     fn change_mode(&self, from: Mode, to: Mode) {

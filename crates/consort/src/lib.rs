@@ -44,6 +44,7 @@ mod driver;
 mod election;
 mod error;
 mod event;
+mod fault;
 mod handle;
 mod lock;
 mod member;
@@ -75,12 +76,13 @@ pub use error::{
     StartError, Stopped,
 };
 pub use event::{Arrival, Departure, Event, EventError, Events};
+pub use fault::{Faults, Reach};
 pub use handle::Node;
 pub use lock::{
     Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
     Readiness,
 };
-pub use member::{Member, Reliability, Status};
+pub use member::{Member, Place, Reliability, Status};
 pub use state::StateError;
 pub use stats::{DriverStats, Stats};
 pub use topology::{

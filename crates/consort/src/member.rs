@@ -66,8 +66,32 @@ pub struct Member {
     pub accuser: Option<NodeId>,
     /// How rarely it fails, by what this node and others have seen. Of itself a node knows the rank only.
     pub reliability: Reliability,
+    /// How long ago this node heard from it directly; `None` of itself.
+    pub heard: Option<Duration>,
+    /// Where it is, when that is known.
+    pub place: Option<Place>,
     /// Whether this is the node that was asked.
     pub is_self: bool,
+}
+
+/// A point whose distance to others predicts the round-trip time to them: in microseconds, or in
+/// millimetres where members announce their positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Along three axes.
+    pub position: [i64; 3],
+    /// Of the member's own access link; twice it is part of every distance.
+    pub height: i64,
+}
+
+impl Place {
+    fn of(coordinate: membership::Coordinate) -> Place {
+        let milli = |x: f32| (f64::from(x) * 1e3).round() as i64;
+        Place {
+            position: coordinate.position.map(milli),
+            height: milli(coordinate.height),
+        }
+    }
 }
 
 /// How rarely a member fails.
@@ -141,6 +165,8 @@ impl Member {
             refutations: member.refutation_count(),
             accuser: Some(member.accuser()).filter(|&by| by != member.id),
             reliability: Reliability::of(node, now, member.id),
+            heard: Some(now.since(member.last_contact)),
+            place: member.coordinate().map(Place::of),
             is_self: false,
         }
     }
@@ -167,6 +193,8 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
             bucket: node.reliability().bucket(node.id()),
             ..Reliability::default()
         },
+        heard: None,
+        place: own.coordinate().map(Place::of),
         is_self: true,
     }
 }

@@ -27,6 +27,8 @@ pub struct DriverStats {
     pub broadcasts_sent: u64,
     /// How often an interface could not be used to look for neighbours, counted every few seconds.
     pub interface_errors: u64,
+    /// Datagrams lost by order: see [`Node::set_faults`](crate::Node::set_faults).
+    pub lost_by_order: u64,
     /// Facts that could not be stored.
     pub store_errors: u64,
 }

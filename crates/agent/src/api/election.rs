@@ -1,6 +1,6 @@
 //! Bodies about elections.
 
-use super::{ScopeView, is_false};
+use super::{ScopeView, TermView, is_false};
 use consort::{
     Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader, Preempt, Ranking,
     Stage,
@@ -91,6 +91,9 @@ pub struct ElectionView {
     /// What candidates of one class are compared by, the weightiest first; then a hash decides.
     #[serde(default)]
     pub score: Vec<String>,
+    /// Who led since the agent runs, the oldest first; at most 64.
+    #[serde(default)]
+    pub terms: Vec<TermView>,
     /// Id of the answering node.
     pub node: String,
     /// Its name.
@@ -176,6 +179,7 @@ impl ElectionView {
             churn: None,
             candidates: Vec::new(),
             score: Vec::new(),
+            terms: Vec::new(),
             node: node.id().to_string(),
             node_name: node.name().to_owned(),
         };

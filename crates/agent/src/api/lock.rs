@@ -1,7 +1,7 @@
 //! Bodies about locks.
 
-use super::is_false;
-use consort::{Contender, LockGuard, LockStatus, Mode, Readiness};
+use super::{TurnView, is_false};
+use consort::{Bound, Contender, LockGuard, LockStatus, Mode, Readiness};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -143,6 +143,9 @@ pub struct ContenderView {
     pub behind: u16,
     /// It said so itself; otherwise its witnesses did.
     pub own_word: bool,
+    /// How long it has been seen to wait, by answers like this one; `null` for holders and when it is news.
+    #[serde(default)]
+    pub waited_ms: Option<u64>,
 }
 
 impl From<&Contender> for ContenderView {
@@ -161,6 +164,7 @@ impl From<&Contender> for ContenderView {
             left_ms: c.left.as_millis() as u64,
             behind: c.behind,
             own_word: c.own_word,
+            waited_ms: None,
         }
     }
 }
@@ -178,6 +182,9 @@ pub struct LockView {
     pub waiting: u64,
     /// Holders first, then those who wait.
     pub contenders: Vec<ContenderView>,
+    /// Who held it since the agent runs and somebody asked, the oldest first; at most 64.
+    #[serde(default)]
+    pub turns: Vec<TurnView>,
 }
 
 impl From<&LockStatus> for LockView {
@@ -188,6 +195,7 @@ impl From<&LockStatus> for LockView {
             held: status.holders().next().is_some(),
             waiting: status.waiting() as u64,
             contenders: status.contenders.iter().map(ContenderView::from).collect(),
+            turns: Vec::new(),
         }
     }
 }
@@ -199,6 +207,40 @@ pub struct LocksView {
     pub locks: Vec<LockView>,
     /// How far the answering node is.
     pub readiness: ReadinessView,
+    /// How the agent asks for locks unless a request says otherwise.
+    #[serde(default)]
+    pub defaults: LockDefaultsView,
+    /// Locks that nobody holds or waits for any more, and whose turns the agent remembers.
+    #[serde(default)]
+    pub idle: Vec<LockView>,
+}
+
+/// How an agent asks for locks unless a request says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockDefaultsView {
+    /// Lease.
+    pub ttl_ms: u64,
+    /// How many nodes there may be: `observed`, `floor:N` or `voters:ID,ID,…`.
+    pub bound: String,
+    /// For how long a node has to be gone until it is not counted any more, where the bound is `observed`.
+    pub memory_ms: u64,
+}
+
+impl From<&consort::mutex::Config> for LockDefaultsView {
+    fn from(config: &consort::mutex::Config) -> LockDefaultsView {
+        LockDefaultsView {
+            ttl_ms: config.ttl.as_millis() as u64,
+            bound: match &config.bound {
+                Bound::Observed => "observed".to_owned(),
+                Bound::Floor(n) => format!("floor:{n}"),
+                Bound::Voters(ids) => {
+                    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                    format!("voters:{}", ids.join(","))
+                }
+            },
+            memory_ms: config.remembered(config.ttl_max).as_millis() as u64,
+        }
+    }
 }
 
 /// Asks to break a lock.

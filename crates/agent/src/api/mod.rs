@@ -2,6 +2,7 @@
 
 mod case;
 mod election;
+mod history;
 mod lock;
 mod topology;
 
@@ -11,8 +12,11 @@ pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest, Words,
 };
 
+pub use history::{MemberHistoryView, SampleView, SamplesView, TermView, TurnView};
+
 pub use lock::{
-    BreakRequest, ContenderView, LockRequest, LockView, LocksView, ReadinessView, RequestView,
+    BreakRequest, ContenderView, LockDefaultsView, LockRequest, LockView, LocksView, ReadinessView,
+    RequestView,
 };
 
 pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
@@ -54,6 +58,17 @@ pub struct MemberView {
     /// How rarely it fails.
     #[serde(default)]
     pub reliability: ReliabilityView,
+    /// How long ago the answering node heard from it directly; `null` of itself.
+    #[serde(default)]
+    pub heard_ms: Option<u64>,
+    /// For how long the agent has known it to have this status; `null` when that is not known.
+    #[serde(default)]
+    pub since_ms: Option<u64>,
+    /// Where it is: three coordinates and the height of its access link, in microseconds of round trip, or in
+    /// millimetres where members announce positions. The distance of two is that of the points and both
+    /// heights. `null` when it is not known.
+    #[serde(default)]
+    pub place: Option<[i64; 4]>,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
@@ -99,7 +114,38 @@ impl From<&Member> for MemberView {
             refutations: member.refutations,
             accuser: member.accuser.map(|id| id.to_string()),
             reliability: member.reliability.into(),
+            heard_ms: member.heard.map(|d| d.as_millis() as u64),
+            since_ms: None,
+            place: member.place.map(|p| {
+                let [x, y, z] = p.position;
+                [x, y, z, p.height]
+            }),
             is_self: member.is_self,
+        }
+    }
+}
+
+impl MemberView {
+    /// A member of which only id and name matter.
+    pub(crate) fn stub(id: &str, name: &str) -> MemberView {
+        MemberView {
+            name: name.to_owned(),
+            id: id.to_owned(),
+            status: String::new(),
+            address: String::new(),
+            life: 0,
+            incarnation: 0,
+            tags: BTreeMap::new(),
+            rtt_us: None,
+            health_percent: 0,
+            suspicions: 0,
+            refutations: 0,
+            accuser: None,
+            reliability: ReliabilityView::default(),
+            heard_ms: None,
+            since_ms: None,
+            place: None,
+            is_self: false,
         }
     }
 }
@@ -119,6 +165,21 @@ pub struct SelfView {
     /// Whether it may ask for locks and counts as a witness of them.
     #[serde(default)]
     pub locks: ReadinessView,
+    /// Tells this run of the agent from others.
+    #[serde(default)]
+    pub run: String,
+    /// For how long it has been running.
+    #[serde(default)]
+    pub uptime_ms: u64,
+    /// Whether `place` of members is a position that they announce, not an estimate.
+    #[serde(default)]
+    pub positions: bool,
+    /// Whether it looks for neighbours, so that `/v1/topology` has an answer.
+    #[serde(default)]
+    pub topology: bool,
+    /// Whether the group is there to be played with, by `/lab`.
+    #[serde(default)]
+    pub lab: bool,
 }
 
 impl SelfView {
@@ -133,6 +194,11 @@ impl SelfView {
             members: statuses.map(|s| (s.to_string(), count(s))).into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             locks: locks.into(),
+            run: String::new(),
+            uptime_ms: 0,
+            positions: false,
+            topology: false,
+            lab: false,
         })
     }
 }
@@ -170,19 +236,28 @@ pub struct ErrorBody {
 /// One event. What a field does not apply to leaves it out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventView {
+    /// Its number in this run of the agent, from 1; 0 for `subscribed` and for what was missed on the way.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seq: u64,
+    /// The number of the earlier event that brought it about, when that is known and still kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<u64>,
     /// When this agent told it, in milliseconds since 1970.
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
     /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
-    /// node counts as one from now on), `tokens_from_clock`, `link_up`, `link_down`, `subscribed` (the first of every stream: nothing after
-    /// it is missed) or `lagged`.
+    /// node counts as one from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks`
+    /// showed it, while somebody asks), `tokens_from_clock`, `link_up`, `link_down`, `lab` (something was done to
+    /// the group by hand, in `consort up` only), `subscribed` (the first of every stream: nothing after it is
+    /// missed) or `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
-    /// `self_accused`: `suspected`, `failed`. `lock_lost`: in words.
+    /// `self_accused`: `suspected`, `failed`. `lock_lost`: in words. `lock_released`: `released`, or `failed` when
+    /// the holder had failed by then. `lab`: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The member right after the change.
+    /// The member right after the change; with `lock_granted`, `lock_released` and `lab` only name and id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberView>,
     /// The life of it that the event is about.
@@ -192,7 +267,8 @@ pub struct EventView {
     /// `link_down`, of the neighbour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// `lagged`: how many events were missed. Ask for the members again.
+    /// `lagged`: how many events were missed; left out when the agent was started anew since. Ask for the
+    /// members again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
     /// Name of the election, or its id where the agent was never told the name.
@@ -208,9 +284,28 @@ pub struct EventView {
     /// held the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// `lock_lost`: name of the lock.
+    /// `lock_lost`, `lock_granted`, `lock_released`: name of the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
+    /// `lock_granted`: how long its holder was seen to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// `lock_released`: for how long it was seen to be held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ms: Option<u64>,
+    /// `subscribed`: which run of the agent the numbers are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.map_or(0, |d| d.as_millis() as u64)
 }
 
 fn is_false(value: &bool) -> bool {
@@ -219,10 +314,9 @@ fn is_false(value: &bool) -> bool {
 
 impl EventView {
     /// An event of this name, now.
-    fn named(event: &str) -> EventView {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    pub(crate) fn named(event: &str) -> EventView {
         EventView {
-            at_ms: since_1970.map_or(0, |d| d.as_millis() as u64),
+            at_ms: now_ms(),
             event: event.to_owned(),
             ..EventView::default()
         }
@@ -239,14 +333,26 @@ impl EventView {
     }
 
     /// Opens a stream.
-    pub(crate) fn subscribed() -> EventView {
-        EventView::named("subscribed")
+    pub(crate) fn subscribed(run: &str) -> EventView {
+        EventView {
+            run: Some(run.to_owned()),
+            ..EventView::named("subscribed")
+        }
+    }
+
+    /// Something was done by hand to a group that is there to be played with, or to one member of it.
+    pub(crate) fn lab(deed: &str, member: Option<(NodeId, &str)>) -> EventView {
+        EventView {
+            reason: Some(deed.to_owned()),
+            member: member.map(|(id, name)| MemberView::stub(&id.to_string(), name)),
+            ..EventView::named("lab")
+        }
     }
 
     /// Tells that events were missed.
-    pub(crate) fn lagged(missed: u64) -> EventView {
+    pub(crate) fn lagged(missed: Option<u64>) -> EventView {
         EventView {
-            missed: Some(missed),
+            missed,
             ..EventView::named("lagged")
         }
     }

@@ -42,9 +42,10 @@ async fn all(served: &Served) -> Result<Vec<(String, ElectionStatus)>, ApiError>
 
 async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView>>, ApiError> {
     let all = all(&served).await?;
-    let views = all
-        .iter()
-        .map(|(name, e)| ElectionView::new(name, Some(e), &served.node));
+    let views = all.iter().map(|(name, e)| {
+        let view = ElectionView::new(name, Some(e), &served.node);
+        with_terms(&served, view)
+    });
     Ok(Json(views.collect()))
 }
 
@@ -66,7 +67,13 @@ async fn election(
 
 async fn view(served: &Served, name: &str) -> Result<Json<ElectionView>, ApiError> {
     let status = answer(served.node.election_status(name)).await?;
-    Ok(Json(ElectionView::new(name, status.as_ref(), &served.node)))
+    let view = ElectionView::new(name, status.as_ref(), &served.node);
+    Ok(Json(with_terms(served, view)))
+}
+
+fn with_terms(served: &Served, mut view: ElectionView) -> ElectionView {
+    view.terms = served.history.terms(&view.id);
+    view
 }
 
 async fn campaign(

@@ -5,7 +5,7 @@
 //! be dead, and its work go on: then the lease runs out.
 
 use super::{Served, answer};
-use crate::api::{BreakRequest, Done, LockRequest, LocksView, RequestView};
+use crate::api::{BreakRequest, Done, LockRequest, LockView, LocksView, RequestView};
 use crate::config::parse_bound;
 use crate::error::ApiError;
 use axum::extract::rejection::{JsonRejection, PathRejection};
@@ -53,9 +53,17 @@ async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, Ap
     let readiness = answer(served.node.lock_readiness()).await?.into();
     // Takes as long as the slowest members may.
     let locks = served.node.locks(name).await?;
+    let mut locks: Vec<LockView> = locks.iter().map(Into::into).collect();
+    served.history.look(&mut locks, name.is_none());
+    let idle = match name {
+        None => served.history.idle_locks(&locks),
+        Some(_) => Vec::new(),
+    };
     Ok(Json(LocksView {
-        locks: locks.iter().map(Into::into).collect(),
+        locks,
         readiness,
+        defaults: served.about.locks.clone(),
+        idle,
     }))
 }
 

@@ -1,25 +1,29 @@
 //! The HTTP interface.
 
 mod election;
+mod history;
+mod lab;
 mod lock;
 mod topology;
+mod web;
 
-use crate::api::{CaseView, Done, EventView, JoinRequest, MemberView, SelfView};
+pub use lab::LabOrder;
+
+use crate::api::{CaseView, Done, JoinRequest, LockDefaultsView, MemberView, SelfView};
 use crate::error::ApiError;
 use crate::guard::guard;
+use crate::history::History;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn;
-use axum::response::sse::{self, KeepAlive, Sse};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use consort::{EventError, Member, Node, Stats, Stopped};
-use core::convert::Infallible;
+use consort::{Member, Node, Stats, Stopped};
 use core::time::Duration;
-use futures_util::stream::{self, Stream};
 use serde::Serialize;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// Largest body of a request, in bytes.
 const BODY_MAX: usize = 64 << 10;
@@ -36,22 +40,44 @@ const JOIN_PATIENCE_MAX: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 struct Served {
     node: Node,
-    group: Arc<str>,
+    about: Arc<About>,
+    history: History,
+    lab: Option<mpsc::Sender<LabOrder>>,
     leases: election::Leases,
     holders: lock::Holders,
 }
 
-/// All routes for one node.
-pub(crate) fn router(node: Node, group: &str) -> Router {
-    Router::new()
+/// What an agent says of itself that does not change.
+pub(crate) struct About {
+    pub(crate) group: String,
+    /// Places of members are positions that they announce.
+    pub(crate) positions: bool,
+    /// Neighbours are looked for.
+    pub(crate) topology: bool,
+    pub(crate) locks: LockDefaultsView,
+}
+
+/// All routes for one node; those of a laboratory only with a way to it.
+pub(crate) fn router(
+    node: Node,
+    about: About,
+    history: History,
+    lab: Option<mpsc::Sender<LabOrder>>,
+) -> Router {
+    let mut routes = Router::new();
+    if lab.is_some() {
+        routes = routes.merge(lab::router());
+    }
+    routes
         .route("/v1/self", get(this))
         .route("/v1/members", get(members))
         .route("/v1/members/{member}/why", get(why))
         .route("/v1/join", post(join))
         .route("/v1/leave", post(leave))
-        .route("/v1/events", get(events))
         .route("/v1/stats", get(stats))
         .route("/v1/health", get(health))
+        .merge(web::router())
+        .merge(history::router())
         .merge(election::router())
         .merge(lock::router())
         .merge(topology::router())
@@ -61,7 +87,9 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
         .layer(from_fn(guard))
         .with_state(Served {
             node,
-            group: group.into(),
+            about: Arc::new(about),
+            history,
+            lab,
             leases: election::Leases::default(),
             holders: lock::Holders::default(),
         })
@@ -70,13 +98,20 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
     let locks = answer(served.node.lock_readiness()).await?;
-    let view = SelfView::new(&members, &served.group, locks).ok_or(Stopped)?;
+    let mut view = SelfView::new(&members, &served.about.group, locks).ok_or(Stopped)?;
+    view.member = history::dated(&served, view.member);
+    served.history.run().clone_into(&mut view.run);
+    view.uptime_ms = served.history.uptime().as_millis() as u64;
+    view.positions = served.about.positions;
+    view.topology = served.about.topology;
+    view.lab = served.lab.is_some();
     Ok(Json(view))
 }
 
 async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
     let members = list(&served.node).await?;
-    Ok(Json(members.iter().map(MemberView::from).collect()))
+    let dated = |m| history::dated(&served, MemberView::from(m));
+    Ok(Json(members.iter().map(dated).collect()))
 }
 
 async fn why(
@@ -136,30 +171,8 @@ async fn health(State(served): State<Served>) -> Result<Json<Health>, ApiError> 
     Ok(Json(Health { status: "ok" }))
 }
 
-async fn events(
-    State(served): State<Served>,
-) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
-    let start = (served.node.subscribe(), true);
-    let events = stream::unfold(start, async |(mut events, first)| {
-        let view = if first {
-            EventView::subscribed()
-        } else {
-            match events.next().await {
-                Ok(event) => EventView::from(&event),
-                Err(EventError::Lagged { missed }) => EventView::lagged(missed),
-                Err(EventError::Stopped) => return None,
-            }
-        };
-        let event = sse::Event::default().event(&view.event);
-        // Plain data: it always serialises.
-        let event = event.json_data(&view).unwrap_or_default();
-        Some((Ok(event), (events, false)))
-    });
-    Sse::new(events).keep_alive(KeepAlive::default())
-}
-
 async fn not_found() -> ApiError {
-    let message = "no such path; see /v1/self, members, join, leave, events, elections, churn, \
+    let message = "no such path; see / for the dashboard, /v1/self, members, join, leave, events, elections, churn, \
                    locks, topology, stats, health";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }

@@ -1,19 +1,23 @@
 //! The local nodes: each an agent with its own sockets, in this process.
 
+use super::fault::{Holds, Knobs};
 use crate::agent::stands_in;
 use anyhow::{Context, bail};
 use consort::{Event, EventError, Life, Node, NodeId, Status};
 use consort_agent::{
-    Agent, AgentError, Config, HttpAddr, ListenError, RawConfig, RawLocks, RawMembership,
+    Agent, AgentError, Config, HttpAddr, LabOrder, ListenError, RawConfig, RawLocks, RawMembership,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// The election that all stand in.
 pub(crate) const ELECTION: &str = "leader";
+
+/// Most nodes of a group.
+pub(crate) const NODES_MAX: usize = 64;
 
 /// How long all goodbyes together may take.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(2);
@@ -35,26 +39,49 @@ pub(crate) struct Plan {
     pub(crate) http: Option<HttpAddr>,
 }
 
-enum Running {
+pub(super) enum Running {
     Yes(Agent),
     Paused(Agent),
     No,
 }
 
-struct Local {
-    name: String,
-    id: NodeId,
+pub(super) struct Local {
+    pub(super) name: String,
+    pub(super) id: NodeId,
     life: Life,
-    addr: SocketAddr,
-    http: HttpAddr,
-    running: Running,
+    pub(super) addr: SocketAddr,
+    pub(super) http: HttpAddr,
+    pub(super) running: Running,
+    pub(super) knobs: Knobs,
+    pub(super) holds: Holds,
+}
+
+impl Local {
+    pub(super) fn agent(&self) -> Option<&Agent> {
+        match &self.running {
+            Running::Yes(agent) | Running::Paused(agent) => Some(agent),
+            Running::No => None,
+        }
+    }
+
+    pub(super) fn running(&self) -> anyhow::Result<&Agent> {
+        match &self.running {
+            Running::Yes(agent) => Ok(agent),
+            Running::Paused(_) => bail!("{} is paused", self.name),
+            Running::No => bail!("{} is not running", self.name),
+        }
+    }
 }
 
 /// The nodes, numbered from 1.
 pub(crate) struct Group {
-    plan: Plan,
-    nodes: Vec<Local>,
+    pub(super) plan: Plan,
+    pub(super) nodes: Vec<Local>,
     notes: mpsc::Sender<Note>,
+    /// Takes the orders of the dashboard.
+    lab: mpsc::Sender<LabOrder>,
+    /// Nodes that a partition cuts off from the others.
+    pub(super) far: BTreeSet<usize>,
     /// Addresses that were not the ones one would expect.
     pub(crate) remarks: Vec<String>,
     /// The group has come to life: nodes that are added later may meet locks that are held.
@@ -62,8 +89,10 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(plan: Plan, notes: mpsc::Sender<Note>) -> Group {
+    pub(crate) fn new(plan: Plan, notes: mpsc::Sender<Note>, lab: mpsc::Sender<LabOrder>) -> Group {
         Group {
+            lab,
+            far: BTreeSet::new(),
             plan,
             nodes: Vec::new(),
             notes,
@@ -75,6 +104,9 @@ impl Group {
     /// Starts one more node; returns its number.
     pub(crate) async fn add(&mut self) -> anyhow::Result<usize> {
         let number = self.nodes.len() + 1;
+        if number > NODES_MAX {
+            bail!("{NODES_MAX} nodes are enough");
+        }
         let name = format!("node-{number}");
         let (bind, http) = match number {
             1 => (
@@ -97,8 +129,11 @@ impl Group {
             addr: agent.node().local_addr(),
             http: agent.http().clone(),
             running: Running::No,
+            knobs: Knobs::default(),
+            holds: Holds::default(),
         });
         self.run(number, agent);
+        self.apply_faults();
         Ok(number)
     }
 
@@ -132,7 +167,7 @@ impl Group {
                 ..RawConfig::default()
             };
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            match Agent::start_after(Config::try_from(raw)?, last).await {
+            match Agent::start_after(Config::try_from(raw)?, last, Some(self.lab.clone())).await {
                 Ok(agent) => return Ok(agent),
                 Err(AgentError::Http(ListenError::Occupied { .. })) if self.plan.http.is_none() => {
                     let remark = format!("{http} is taken, so {name} serves HTTP elsewhere");
@@ -184,9 +219,9 @@ impl Group {
         running.take(3).map(|l| l.addr.to_string()).collect()
     }
 
-    fn local(&mut self, number: usize) -> anyhow::Result<&mut Local> {
+    pub(super) fn local(&mut self, number: usize) -> anyhow::Result<&mut Local> {
         let n = self.nodes.len();
-        match self.nodes.get_mut(number - 1) {
+        match self.nodes.get_mut(number.wrapping_sub(1)) {
             Some(local) => Ok(local),
             None => bail!("there is no node-{number}; there are {n}"),
         }
@@ -199,6 +234,8 @@ impl Group {
             Running::Yes(agent) | Running::Paused(agent) => agent.kill().await,
             Running::No => bail!("{} is not running", local.name),
         }
+        local.knobs = Knobs::default();
+        local.holds = Holds::default();
         Ok((local.id, local.name.clone()))
     }
 
@@ -244,6 +281,7 @@ impl Group {
                 local.addr = agent.node().local_addr();
                 local.http = agent.http().clone();
                 self.run(number, agent);
+                self.apply_faults();
                 Ok((id, name, "revive"))
             }
         }

@@ -1,19 +1,24 @@
 //! `consort up`: a live group on this machine, to watch and to play with.
 
+mod deed;
+mod fault;
 mod group;
+mod lab;
 mod order;
 mod watch;
 
 use crate::Answer;
 use crate::agent::{Signals, start_logging};
 use crate::output;
-use consort_agent::HttpAddr;
 use consort_agent::api::MemberView;
+use consort_agent::{HttpAddr, LabOrder};
 use core::net::SocketAddr;
 use core::time::Duration;
 use group::{ELECTION, Group, Note, Plan};
 use order::Order;
+use serde_json::{Value, json};
 use std::io::{self, BufRead, IsTerminal, Read};
+use std::process::Stdio;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -27,9 +32,10 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Start a live group of nodes on this machine and watch it
 ///
-/// Each node has its own UDP socket and HTTP interface on loopback. Type commands (also piped in) to
-/// kill, pause and revive nodes and see the others find out. All stand in an election, so that one
-/// leads; kill it and see another take over. Ctrl-C lets all leave.
+/// Opens on a dashboard: a web page that shows the group and has buttons to break it. Each node has its
+/// own UDP socket and HTTP interface on loopback. Type commands (also piped in) to kill, pause, cut off and
+/// revive nodes and see the others find out. All stand in an election, so that one leads; kill it and see
+/// another take over. Ctrl-C lets all leave.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -48,10 +54,14 @@ pub(crate) struct Args {
     /// Name of the group [default: consort]
     #[arg(long)]
     group: Option<String>,
+    /// Open the dashboard in a browser
+    #[arg(long)]
+    open: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  consort up --open                              then click: Kill
   consort up                                     then type: k 3
   consort up --nodes 20 --period 200ms
   (echo k 3; sleep 15; echo r 3; sleep 5; echo q) | consort up";
@@ -69,6 +79,7 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let start = Instant::now();
     let (notes, mut notes_in) = mpsc::channel::<Note>(4096);
+    let (lab, mut lab_in) = mpsc::channel::<LabOrder>(16);
     let plan = Plan {
         period: args.period,
         group: args.group.clone(),
@@ -76,7 +87,7 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
         http: args.http.clone(),
     };
     let mut live = Live {
-        group: Group::new(plan, notes),
+        group: Group::new(plan, notes, lab),
         watch: Watch::new(start, args.period * 10),
         agreed: false,
     };
@@ -96,6 +107,7 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
                 Ok(false) => break Ok(()),
                 Err(error) => Err(error),
             },
+            Some(asked) = lab_in.recv() => live.serve(asked).await,
             _ = look.tick() => live.look().await,
             () = signals.next() => break Ok(()),
         };
@@ -164,6 +176,13 @@ impl Live {
             "A live group of {n} on loopback, probing every {period}\n"
         ))?;
         output::line(&output::table(["NODE", "UDP", "HTTP"], &addresses))?;
+        if !first[2].starts_with("unix:") {
+            let page = format!("http://{}/", first[2]);
+            output::line(&format!("\nDashboard:  {page}"))?;
+            if args.open && !browse(&page) {
+                output::line("            (no browser could be opened; open it by hand)")?;
+            }
+        }
         let http = match args.http.is_none() && first[2] == HttpAddr::default().to_string() {
             true => String::new(),
             false => format!(" --http {}", first[2]),
@@ -186,7 +205,8 @@ impl Live {
             false => "Commands on standard input",
         };
         output::line(&format!(
-            "{how}:  k 3 kill node-3 · p 3 pause · r 3 revive · a add · m members · h help · q quit\n"
+            "{how}:  k 3 kill node-3 · p 3 pause · r 3 revive · i 3 isolate · x 4 5 partition · \
+             heal · a add · h help · q quit\n"
         ))?;
         Ok(())
     }
@@ -242,37 +262,117 @@ impl Live {
         Ok(true)
     }
 
+    /// Carries out what the dashboard asks for, or tells it how the group stands.
+    async fn serve(&mut self, asked: LabOrder) -> anyhow::Result<()> {
+        let answer = match lab::read(&asked.order) {
+            Ok(None) => {
+                lab::tell(&self.group, asked);
+                return Ok(());
+            }
+            Ok(Some(order)) => self.carry_out(order).await,
+            Err(error) => Err(anyhow::Error::msg(error)),
+        };
+        let answer: Result<Value, String> = match answer {
+            Ok(text) => {
+                let text = text.unwrap_or_default();
+                self.say(&text)?;
+                Ok(json!({"done": text}))
+            }
+            Err(error) => Err(output::explain(&error)),
+        };
+        // Who asked may be gone.
+        let _ = asked.reply.send(answer);
+        Ok(())
+    }
+
     async fn carry_out(&mut self, order: Order) -> anyhow::Result<Option<String>> {
         let now = Instant::now();
         let text = match order {
-            Order::Kill(n) => {
-                let (id, name) = self.group.kill(n).await?;
+            Order::Kill { node } => {
+                self.group.remark("kill", Some(node));
+                let (id, name) = self.group.kill(node).await?;
                 self.watch.cause(id, &name, "kill", now);
-                format!("killed {name}; now the others have to find out (r {n} revives it)")
+                format!("killed {name}; now the others have to find out (r {node} revives it)")
             }
-            Order::Pause(n) => {
-                let (id, name) = self.group.pause(n)?;
+            Order::Pause { node } => {
+                let (id, name) = self.group.pause(node)?;
+                self.group.remark("pause", Some(node));
                 self.watch.cause(id, &name, "pause", now);
-                format!("paused {name}: it hears and says nothing (r {n} resumes it)")
+                format!("paused {name}: it hears and says nothing (r {node} resumes it)")
             }
-            Order::Revive(n) => {
+            Order::Revive { node } => {
                 // A resumed node goes on where it was; a revived one starts with an empty list.
-                if !self.group.is_paused(n) {
-                    self.watch.restarted(n);
+                if !self.group.is_paused(node) {
+                    self.watch.restarted(node);
                 }
-                let (id, name, what) = self.group.revive(n).await?;
+                let (id, name, what) = self.group.revive(node).await?;
+                self.group.remark(what, Some(node));
                 self.watch.cause(id, &name, what, now);
                 format!("{what}d {name}")
             }
-            Order::Leave(n) => {
-                let (id, name) = self.group.leave(n).await?;
+            Order::Leave { node } => {
+                self.group.remark("goodbye", Some(node));
+                let (id, name) = self.group.leave(node).await?;
                 self.watch.cause(id, &name, "goodbye", now);
                 format!("{name} has said goodbye")
             }
-            Order::Add => {
+            Order::Isolate { node } => {
+                let (id, name) = self.group.isolate(node)?;
+                self.group.remark("isolate", Some(node));
+                self.watch.cause(id, &name, "isolation", now);
+                format!("isolated {name}: it hears nobody and nobody hears it (heal ends it)")
+            }
+            Order::Partition { nodes } => {
+                let [near, far] = self.group.partition(&nodes)?;
+                let (near, far) = (near.join(" "), far.join(" "));
+                self.group.remark(&format!("partition {far}"), None);
+                format!("partition: {near} on one side, {far} on the other (heal ends it)")
+            }
+            Order::Heal {} => {
+                self.group.heal();
+                self.group.remark("heal", None);
+                "healed: no partition, isolation, loss or delay any more".to_owned()
+            }
+            Order::Lose { node, percent } => {
+                let (_, name) = self.group.lose(node, percent)?;
+                self.group.remark(&format!("lose {percent} %"), Some(node));
+                format!("{name} loses {percent} % of its datagrams, both ways")
+            }
+            Order::Slow { node, ms } => {
+                let (_, name) = self.group.slow(node, ms)?;
+                self.group.remark(&format!("slow {ms} ms"), Some(node));
+                format!("datagrams of {name} are {ms} ms late")
+            }
+            Order::Add {} => {
                 let number = self.group.add().await?;
+                self.group.remark("add", Some(number));
                 let [name, addr, http] = &self.group.addresses()[number - 1];
                 format!("added {name} at {addr}, HTTP at {http}")
+            }
+            Order::Lock { node, name: lock } => {
+                self.group.remark(&format!("lock {lock}"), Some(node));
+                let (_, name) = self.group.take_lock(node, &lock)?;
+                format!("{name} asks for lock {lock} and holds it (g {node} {lock} gives it back)")
+            }
+            Order::Unlock { node, name: lock } => {
+                self.group.remark(&format!("unlock {lock}"), Some(node));
+                let (_, name) = self.group.give_lock(node, &lock)?;
+                format!("{name} gives lock {lock} back")
+            }
+            Order::Campaign { node } => {
+                let (_, name) = self.group.stand(node, true).await?;
+                self.group.remark("campaign", Some(node));
+                format!("{name} stands in election {ELECTION}")
+            }
+            Order::Withdraw { node } => {
+                self.group.remark("withdraw", Some(node));
+                let (_, name) = self.group.stand(node, false).await?;
+                format!("{name} stands in election {ELECTION} no more")
+            }
+            Order::Resign { node } => {
+                self.group.remark("resign", Some(node));
+                let (_, name) = self.group.resign(node).await?;
+                format!("{name} stops leading")
             }
             Order::Members => {
                 let handles = self.group.handles();
@@ -288,6 +388,25 @@ impl Live {
             Order::Quit | Order::Nothing => return Ok(None),
         };
         Ok(Some(text))
+    }
+}
+
+/// Shows an address in the user's browser; `false` when there is no way to.
+fn browse(page: &str) -> bool {
+    let opener = match cfg!(target_os = "macos") {
+        true => "open",
+        false => "xdg-open",
+    };
+    let mut command = std::process::Command::new(opener);
+    command.arg(page).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    // It is waited for elsewhere: some openers stay until the browser is closed.
+    match command.spawn() {
+        Ok(mut child) => {
+            std::thread::spawn(move || child.wait());
+            true
+        }
+        Err(_) => false,
     }
 }
 

@@ -322,6 +322,8 @@ mod tests {
             refutations: 0,
             accuser: None,
             reliability: consort::Reliability::default(),
+            heard: None,
+            place: None,
             is_self: false,
         }
     }

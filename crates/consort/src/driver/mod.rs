@@ -18,6 +18,7 @@ use crate::builder;
 use crate::case::Files;
 use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
+use crate::fault::Weather;
 use crate::handle::{Inner, Node};
 use crate::lock::End;
 use crate::state::StateDir;
@@ -99,6 +100,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (ends, ends_in) = mpsc::unbounded_channel();
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
+    let (faults, faults_in) = watch::channel(Arc::default());
     let inner = Inner {
         id: start.node.id(),
         bound: start.bound,
@@ -111,6 +113,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         tickets: AtomicU64::new(1),
         locks: Arc::new(start.node.mutex().config().clone()),
         mode,
+        faults,
         events: events.downgrade(),
     };
     let driver = Driver {
@@ -134,6 +137,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         elections_max: start.elections_max,
         locks: Locks::default(),
         files: Files::default(),
+        weather: Weather::new(faults_in, builder::random_bits()),
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
@@ -167,6 +171,8 @@ struct Driver {
     locks: Locks,
     /// What is held against members.
     files: Files,
+    /// Faults by order.
+    weather: Weather,
 }
 
 impl Driver {
@@ -246,7 +252,7 @@ impl Driver {
         let refresh = self.boards.iter().filter_map(Board::refresh_at);
         let tend = self.radio.as_ref().map(Radio::look_at);
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
-        let rest = rest.chain(tend);
+        let rest = rest.chain(tend).chain(self.weather.next_due());
         rest.fold(core, Ord::min)
     }
 
@@ -260,6 +266,7 @@ impl Driver {
             }
         }
         self.listen_around().await;
+        self.send_late().await;
         let now = self.clock.now();
         if self.node.poll_timeout().is_some_and(|at| at <= now) {
             self.node.handle_timeout(now);
@@ -291,6 +298,10 @@ impl Driver {
     }
 
     async fn receive(&mut self, len: usize, from: SocketAddr) {
+        if !self.weather.hears(from) {
+            self.stats.lost_by_order += 1;
+            return;
+        }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
         let accepted = self.node.stats().datagrams_in;

@@ -3,6 +3,7 @@
 use super::{Driver, elections};
 use crate::builder;
 use crate::event::Event;
+use crate::fault::Fate;
 use crate::topology::Radio;
 use consort_proto::Destination;
 use core::net::SocketAddr;
@@ -50,8 +51,10 @@ impl Driver {
             self.out.encode(&mut self.out_bytes);
             match to {
                 Destination::Addr(to) => {
-                    let sent = self.send(to).await;
-                    self.note_sent(to, sent);
+                    if self.may_go(to) {
+                        let sent = self.send(to).await;
+                        self.note_sent(to, sent);
+                    }
                 }
                 Destination::Neighbors => self.broadcast().await,
             }
@@ -63,12 +66,34 @@ impl Driver {
     async fn broadcast(&mut self) {
         let targets = self.radio.as_ref().map_or_else(Vec::new, Radio::targets);
         for target in targets {
+            if !self.may_go(target.addr) {
+                continue;
+            }
             self.stats.broadcasts_sent += 1;
             let sent = match target.aim(&self.socket) {
                 Ok(()) => self.send(target.addr).await,
                 Err(error) => Err(error),
             };
             self.note_sent(target.addr, sent);
+        }
+    }
+
+    /// Whether what is encoded goes to that address now. By order it may be lost, or go later.
+    fn may_go(&mut self, to: SocketAddr) -> bool {
+        match self.weather.fate(to) {
+            Fate::Goes => return true,
+            Fate::Lost => self.stats.lost_by_order += 1,
+            Fate::Late(until) => self.weather.keep(until, to, self.out_bytes.clone()),
+        }
+        false
+    }
+
+    /// Sends what was to go later and is due. Broadcasts go where the system sends them.
+    pub(super) async fn send_late(&mut self) {
+        while let Some((to, bytes)) = self.weather.due() {
+            self.out_bytes = bytes;
+            let sent = self.send(to).await;
+            self.note_sent(to, sent);
         }
     }
 

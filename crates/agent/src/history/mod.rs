@@ -1,0 +1,292 @@
+//! What an agent remembers of its group while it runs: events with their causes, terms of leaders, turns
+//! of locks, and counters over time. All of it is bounded; the oldest goes first.
+
+mod cause;
+mod term;
+mod traffic;
+mod turn;
+
+use crate::api::{EventView, LockView, SampleView, TermView};
+use cause::Causes;
+use consort::{EventError, Events, Node};
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use term::Terms;
+use tokio::sync::broadcast;
+use traffic::Traffic;
+use turn::Turns;
+
+/// Events that are kept for those who ask for the past.
+const EVENTS_MAX: usize = 4096;
+
+/// Events that wait for a slow reader; it is told how many more it missed.
+const READER_MAX: usize = 1024;
+
+/// How often counters are read.
+const SAMPLE_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a node may take to tell its counters.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The memory of one agent. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    /// Tells this run of the agent from others: events are numbered anew in each.
+    run: Arc<str>,
+    started: Instant,
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Debug)]
+struct Book {
+    last: u64,
+    events: VecDeque<Arc<EventView>>,
+    /// `None` once the node has stopped, so that streams end.
+    readers: Option<broadcast::Sender<Arc<EventView>>>,
+    /// Status of each member, and when it became that.
+    states: BTreeMap<String, (String, Instant)>,
+    causes: Causes,
+    terms: Terms,
+    turns: Turns,
+    traffic: Traffic,
+}
+
+/// What a stream of events starts with.
+pub(crate) struct Reader {
+    /// Events that were asked for and are still kept.
+    pub(crate) past: VecDeque<Arc<EventView>>,
+    /// How many of those asked for are not kept any more; `None` when that cannot be said.
+    pub(crate) missed: Option<u64>,
+    /// All later ones; `None` once the node has stopped.
+    pub(crate) next: Option<broadcast::Receiver<Arc<EventView>>>,
+}
+
+impl History {
+    /// Remembers what `node` tells from now on, until it stops.
+    pub(crate) fn follow(node: &Node) -> History {
+        let history = History::new(node.id().to_string());
+        tokio::spawn(history.clone().record(node.subscribe()));
+        tokio::spawn(history.clone().sample(node.clone()));
+        history
+    }
+
+    fn new(own_id: String) -> History {
+        let now = Instant::now();
+        let book = Book {
+            last: 0,
+            events: VecDeque::new(),
+            readers: Some(broadcast::channel(READER_MAX).0),
+            states: [(own_id, ("alive".to_owned(), now))].into(),
+            causes: Causes::default(),
+            terms: Terms::default(),
+            turns: Turns::default(),
+            traffic: Traffic::default(),
+        };
+        History {
+            run: format!("{:x}", crate::api::now_ms()).into(),
+            started: now,
+            book: Arc::new(Mutex::new(book)),
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn record(self, mut events: Events) {
+        loop {
+            match events.next().await {
+                Ok(event) => self.note(EventView::from(&event)),
+                Err(EventError::Lagged { missed }) => self.note(EventView::lagged(Some(missed))),
+                Err(EventError::Stopped) => break,
+            }
+        }
+        self.book().readers = None;
+    }
+
+    /// Takes note of an event and tells it.
+    pub(crate) fn note(&self, event: EventView) {
+        self.book().take(event);
+    }
+
+    /// Reads counters now and then.
+    async fn sample(self, node: Node) {
+        loop {
+            match tokio::time::timeout(PATIENCE, node.stats()).await {
+                Ok(Ok(stats)) => self.book().traffic.take(&stats),
+                Ok(Err(_)) => break,
+                // Frozen: there is nothing to add.
+                Err(_) => {}
+            }
+            tokio::select! {
+                () = tokio::time::sleep(SAMPLE_EVERY) => {}
+                () = node.stopped() => break,
+            }
+        }
+    }
+
+    /// Which run of the agent this is.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Since when the agent runs.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Events after number `since` of run `run`, or of this one; none of the past when `since` is `None`.
+    pub(crate) fn read(&self, run: Option<&str>, since: Option<u64>) -> Reader {
+        let book = self.book();
+        let next = book.readers.as_ref().map(broadcast::Sender::subscribe);
+        let same = run.is_none_or(|run| run == &*self.run);
+        let Some(since) = since else {
+            return Reader {
+                past: VecDeque::new(),
+                missed: Some(0),
+                next,
+            };
+        };
+        let since = if same { since } else { 0 };
+        let past: VecDeque<_> = (book.events.iter())
+            .filter(|e| e.seq > since)
+            .cloned()
+            .collect();
+        let first = past.front().map_or(book.last + 1, |e| e.seq);
+        Reader {
+            past,
+            missed: same.then(|| first.saturating_sub(since.saturating_add(1))),
+            next,
+        }
+    }
+
+    /// For how long a member has had this status, as far as this agent knows.
+    pub(crate) fn since(&self, member: &str, status: &str) -> Option<Duration> {
+        let book = self.book();
+        let (known, at) = book.states.get(member)?;
+        (known == status).then(|| at.elapsed())
+    }
+
+    /// Events that name a member, the oldest first.
+    pub(crate) fn of_member(&self, member: &str) -> Vec<Arc<EventView>> {
+        let book = self.book();
+        let about = |e: &&Arc<EventView>| {
+            let named = e.member.as_ref().is_some_and(|m| m.id == member);
+            named || e.leader.as_ref().is_some_and(|l| l.id == member)
+        };
+        book.events.iter().filter(about).cloned().collect()
+    }
+
+    /// Who led an election, the oldest first.
+    pub(crate) fn terms(&self, election_id: &str) -> Vec<TermView> {
+        self.book().terms.of(election_id)
+    }
+
+    /// Takes note of an answer to who holds locks, and adds the turns that are known.
+    pub(crate) fn look(&self, locks: &mut [LockView], whole: bool) {
+        let mut book = self.book();
+        if whole {
+            let down = book.states.clone();
+            let gone = |id: &str| down.get(id).is_some_and(|(s, _)| s == "failed");
+            for event in book.turns.take(locks, gone) {
+                book.take(event);
+            }
+        }
+        for lock in locks {
+            book.turns.complete(lock);
+        }
+    }
+
+    /// Locks that nobody holds or waits for any more, with their turns.
+    pub(crate) fn idle_locks(&self, listed: &[LockView]) -> Vec<LockView> {
+        self.book().turns.idle(listed)
+    }
+
+    /// Counters over time.
+    pub(crate) fn samples(&self) -> Vec<SampleView> {
+        self.book().traffic.samples()
+    }
+
+    /// How often they are read.
+    pub(crate) const fn sample_every() -> Duration {
+        SAMPLE_EVERY
+    }
+}
+
+impl Book {
+    fn take(&mut self, mut event: EventView) {
+        self.last += 1;
+        event.seq = self.last;
+        let oldest = self.events.front().map_or(self.last, |e| e.seq);
+        event.cause = self.causes.of(&event).filter(|&cause| cause >= oldest);
+        let because = event.cause.and_then(|seq| self.find(seq));
+        self.terms.take(&event, because.as_deref());
+        if let Some(member) = &event.member
+            && matches!(event.event.as_str(), "up" | "suspected" | "down")
+        {
+            let state = (member.status.clone(), Instant::now());
+            self.states.insert(member.id.clone(), state);
+        }
+        let event = Arc::new(event);
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+            self.forget();
+        }
+        self.events.push_back(Arc::clone(&event));
+        if let Some(readers) = &self.readers {
+            // Nobody may be reading.
+            let _ = readers.send(event);
+        }
+    }
+
+    fn find(&self, seq: u64) -> Option<Arc<EventView>> {
+        let at = self.events.partition_point(|e| e.seq < seq);
+        self.events.get(at).filter(|e| e.seq == seq).cloned()
+    }
+
+    /// Keeps no more of members than of events.
+    fn forget(&mut self) {
+        let oldest = self.events.front().map_or(0, |e| e.seq);
+        self.causes.forget(oldest);
+        if self.states.len() > EVENTS_MAX {
+            self.states.retain(|_, (status, _)| status == "alive");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(event: &str) -> EventView {
+        EventView {
+            event: event.to_owned(),
+            ..EventView::default()
+        }
+    }
+
+    #[test]
+    fn a_stream_resumes_without_loss_and_says_what_is_gone() {
+        let history = History::new("a".to_owned());
+        for _ in 0..3 {
+            history.note(named("joined"));
+        }
+        let seqs = |r: &Reader| r.past.iter().map(|e| e.seq).collect::<Vec<_>>();
+        let reader = history.read(None, Some(1));
+        assert_eq!((seqs(&reader), reader.missed), (vec![2, 3], Some(0)));
+        let reader = history.read(None, None);
+        assert_eq!((seqs(&reader), reader.missed), (vec![], Some(0)));
+        let reader = history.read(Some("another run"), Some(77));
+        assert_eq!((seqs(&reader), reader.missed), (vec![1, 2, 3], None));
+        for _ in 0..EVENTS_MAX {
+            history.note(named("joined"));
+        }
+        let reader = history.read(Some(history.run()), Some(1));
+        assert_eq!(reader.past.len(), EVENTS_MAX);
+        assert_eq!(reader.missed, Some(2), "2 and 3 are gone");
+        let reader = history.read(None, Some(u64::MAX));
+        assert_eq!((reader.past.len(), reader.missed), (0, Some(0)));
+    }
+}

@@ -1,0 +1,268 @@
+//! Who held a lock, for how long, and how long it had waited. Grants are no events of a node: turns are
+//! what differs between two answers to who holds locks, so they are known while somebody asks.
+
+use crate::api::{ContenderView, EventView, LockView, MemberView, TurnView, now_ms};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Turns kept of one lock.
+const TURNS_MAX: usize = 64;
+
+/// Locks whose turns are kept.
+const LOCKS_MAX: usize = 256;
+
+/// Answers further apart than this say nothing about what was between them.
+const GAP_MS: u64 = 5_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    looked_ms: u64,
+    locks: BTreeMap<String, Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    name: String,
+    /// When each contender was first seen to wait, by id and life.
+    waiting: BTreeMap<(String, u64), u64>,
+    turns: VecDeque<TurnView>,
+    seen_ms: u64,
+}
+
+impl Turns {
+    /// Takes note of all locks; returns what changed. `gone` says whether a member has failed.
+    pub(super) fn take(
+        &mut self,
+        locks: &[LockView],
+        gone: impl Fn(&str) -> bool,
+    ) -> Vec<EventView> {
+        let now = now_ms();
+        let blind = now.saturating_sub(self.looked_ms) > GAP_MS;
+        self.looked_ms = now;
+        for lock in locks {
+            self.make_room(&lock.id);
+            if let Some(watched) = self.watched(&lock.id) {
+                watched.seen_ms = now;
+                if lock.name != lock.id {
+                    watched.name.clone_from(&lock.name);
+                }
+            }
+        }
+        let mut events = Vec::new();
+        for (id, watched) in &mut self.locks {
+            let contenders = locks.iter().find(|l| l.id == *id);
+            let contenders = contenders.map_or(&[][..], |l| &l.contenders);
+            watched.end(now, contenders, &gone, &mut events);
+            watched.begin(now, blind, contenders, &mut events);
+        }
+        events
+    }
+
+    fn watched(&mut self, id: &str) -> Option<&mut Watched> {
+        if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(id) {
+            return None;
+        }
+        let blank = || Watched {
+            name: id.to_owned(),
+            ..Watched::default()
+        };
+        Some(self.locks.entry(id.to_owned()).or_insert_with(blank))
+    }
+
+    /// Forgets the lock that was not seen for longest.
+    fn make_room(&mut self, id: &str) {
+        if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(id) {
+            let idle = self
+                .locks
+                .iter()
+                .filter(|(_, w)| w.holders().next().is_none());
+            let oldest = idle
+                .min_by_key(|(_, w)| w.seen_ms)
+                .map(|(id, _)| id.clone());
+            if let Some(oldest) = oldest {
+                self.locks.remove(&oldest);
+            }
+        }
+    }
+
+    /// Adds what is known of a lock: its turns, and since when each contender waits.
+    pub(super) fn complete(&self, lock: &mut LockView) {
+        let Some(watched) = self.locks.get(&lock.id) else {
+            return;
+        };
+        let now = now_ms();
+        lock.turns = watched.turns.iter().cloned().collect();
+        for contender in lock.contenders.iter_mut().filter(|c| !c.held) {
+            let since = watched.waiting.get(&(contender.id.clone(), contender.life));
+            contender.waited_ms = since.map(|since| now.saturating_sub(*since));
+        }
+    }
+
+    pub(super) fn idle(&self, listed: &[LockView]) -> Vec<LockView> {
+        let idle = self.locks.iter();
+        let idle = idle.filter(|(id, _)| listed.iter().all(|l| l.id != **id));
+        idle.map(|(id, watched)| LockView {
+            name: watched.name.clone(),
+            id: id.clone(),
+            held: false,
+            waiting: 0,
+            contenders: Vec::new(),
+            turns: watched.turns.iter().cloned().collect(),
+        })
+        .collect()
+    }
+}
+
+impl Watched {
+    fn holders(&self) -> impl Iterator<Item = &TurnView> {
+        self.turns.iter().filter(|t| t.until_ms.is_none())
+    }
+
+    fn end(
+        &mut self,
+        now: u64,
+        contenders: &[ContenderView],
+        gone: &impl Fn(&str) -> bool,
+        events: &mut Vec<EventView>,
+    ) {
+        let holds = |t: &TurnView| contenders.iter().any(|c| c.held && c.token == t.token);
+        for turn in self.turns.iter_mut().filter(|t| t.until_ms.is_none()) {
+            if holds(turn) {
+                continue;
+            }
+            let reason = if gone(&turn.id) { "failed" } else { "released" };
+            turn.until_ms = Some(now);
+            turn.ended = Some(reason.to_owned());
+            events.push(EventView {
+                reason: Some(reason.to_owned()),
+                held_ms: Some(now.saturating_sub(turn.from_ms)),
+                ..turn.event("lock_released", &self.name)
+            });
+        }
+    }
+
+    fn begin(
+        &mut self,
+        now: u64,
+        blind: bool,
+        contenders: &[ContenderView],
+        events: &mut Vec<EventView>,
+    ) {
+        for c in contenders {
+            let key = (c.id.clone(), c.life);
+            if !c.held {
+                self.waiting.entry(key).or_insert(now);
+                continue;
+            }
+            if self.holders().any(|t| t.token == c.token) {
+                continue;
+            }
+            let waited = self
+                .waiting
+                .remove(&key)
+                .map(|since| now.saturating_sub(since));
+            if self.turns.len() >= TURNS_MAX {
+                self.turns.pop_front();
+            }
+            let turn = TurnView {
+                name: c.name.clone(),
+                id: c.id.clone(),
+                token: c.token.clone(),
+                from_ms: now,
+                until_ms: None,
+                waited_ms: waited,
+                ended: None,
+                partly: blind,
+            };
+            events.push(EventView {
+                waited_ms: waited,
+                ..turn.event("lock_granted", &self.name)
+            });
+            self.turns.push_back(turn);
+        }
+        let waits = |(id, life): &(String, u64)| {
+            contenders
+                .iter()
+                .any(|c| !c.held && c.id == *id && c.life == *life)
+        };
+        self.waiting.retain(|key, _| waits(key));
+    }
+}
+
+impl TurnView {
+    fn event(&self, event: &str, lock: &str) -> EventView {
+        EventView {
+            lock: Some(lock.to_owned()),
+            token: Some(self.token.clone()),
+            member: Some(MemberView::stub(&self.id, &self.name)),
+            ..EventView::named(event)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contender(id: &str, held: bool) -> ContenderView {
+        ContenderView {
+            name: id.to_owned(),
+            id: id.to_owned(),
+            life: 1,
+            mode: "exclusive".to_owned(),
+            held,
+            token: format!("token of {id}"),
+            left_ms: 5_000,
+            behind: 0,
+            own_word: true,
+            waited_ms: None,
+        }
+    }
+
+    fn lock(contenders: Vec<ContenderView>) -> LockView {
+        LockView {
+            name: "door".to_owned(),
+            id: "1".to_owned(),
+            held: contenders.iter().any(|c| c.held),
+            waiting: contenders.iter().filter(|c| !c.held).count() as u64,
+            contenders,
+            turns: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_hand_over_is_two_events_and_the_wait_is_counted() {
+        let mut turns = Turns::default();
+        let nobody = |_: &str| false;
+        let told = |events: Vec<EventView>| {
+            let of = |e: EventView| (e.event, e.member.map(|m| m.name).unwrap_or_default());
+            events.into_iter().map(of).collect::<Vec<_>>()
+        };
+        let pair = |event: &str, name: &str| (event.to_owned(), name.to_owned());
+        let first = lock(vec![contender("a", true), contender("b", false)]);
+        let granted = told(turns.take(&[first.clone()], nobody));
+        assert_eq!(granted, [pair("lock_granted", "a")]);
+        assert!(turns.take(&[first], nobody).is_empty(), "no news");
+        let events = told(turns.take(&[lock(vec![contender("b", true)])], nobody));
+        assert_eq!(
+            events,
+            [pair("lock_released", "a"), pair("lock_granted", "b")]
+        );
+        let failed = turns.take(&[], |id| id == "b");
+        assert_eq!(failed[0].reason.as_deref(), Some("failed"));
+        let mut known = lock(Vec::new());
+        turns.complete(&mut known);
+        let known = known.turns;
+        assert_eq!(
+            (known.len(), known[0].partly, known[1].partly),
+            (2, true, false)
+        );
+        assert!(known[1].waited_ms.is_some() && known[1].until_ms.is_some());
+        assert_eq!(turns.idle(&[])[0].name, "door");
+        for n in 0..2 * LOCKS_MAX {
+            let mut one = lock(vec![contender("a", false)]);
+            one.id = format!("lock {n}");
+            turns.take(&[one], nobody);
+        }
+        assert!(turns.locks.len() <= LOCKS_MAX);
+    }
+}

@@ -1,0 +1,387 @@
+// What the page knows, and how it learns it: the HTTP interface and its event stream, nothing else.
+
+import { useEffect, useState } from 'preact/hooks'
+import type * as T from './types'
+
+export type Connection = 'loading' | 'live' | 'mute' | 'gone'
+
+export interface State {
+  connection: Connection
+  /** When the agent last answered, by this machine's clock. */
+  lastWord: number
+  nextTry: number
+  self: T.Self | null
+  members: T.Member[]
+  elections: T.Election[]
+  locks: T.Locks | null
+  /** When each was received, by this machine's clock: spans count from then. */
+  at: { members: number; elections: number; locks: number }
+  topology: T.Topology | null
+  stats: T.Counters | null
+  samples: T.Sample[]
+  lab: T.Lab | null
+  events: T.Ev[]
+  cases: Map<string, { at: number; case: T.Case }>
+  /** How much the agent's clock is ahead of this machine's. */
+  skew: number
+  /** What went wrong with the last order, for the laboratory. */
+  complaint: string
+}
+
+export const state: State = {
+  connection: 'loading',
+  lastWord: 0,
+  nextTry: 0,
+  self: null,
+  members: [],
+  elections: [],
+  locks: null,
+  at: { members: 0, elections: 0, locks: 0 },
+  topology: null,
+  stats: null,
+  samples: [],
+  lab: null,
+  events: [],
+  cases: new Map(),
+  skew: 0,
+  complaint: '',
+}
+
+const EVENTS_MAX = 5000
+
+// ---------- telling the page ----------
+
+const listeners = new Set<() => void>()
+let scheduled = false
+
+/** Renders once for all changes of a moment; a hidden page is not rendered until it is looked at. */
+export function changed(): void {
+  if (scheduled) return
+  scheduled = true
+  const run = () => {
+    scheduled = false
+    for (const listener of listeners) listener()
+  }
+  if (document.hidden) setTimeout(run, 500)
+  else requestAnimationFrame(run)
+}
+
+/** Renders the component with every change, and every `tick` milliseconds if given. */
+export function useStore(tick = 0): State {
+  const [, render] = useState(0)
+  useEffect(() => {
+    const listener = () => render((n) => n + 1)
+    listeners.add(listener)
+    const timer = tick ? setInterval(() => document.hidden || listener(), tick) : 0
+    return () => {
+      listeners.delete(listener)
+      clearInterval(timer)
+    }
+  }, [tick])
+  return state
+}
+
+/** The agent's clock. */
+export function now(): number {
+  return (state.connection === 'gone' ? state.lastWord : Date.now()) + state.skew
+}
+
+// ---------- asking ----------
+
+class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+async function ask<A>(path: string, body?: unknown): Promise<A> {
+  const init: RequestInit = { signal: AbortSignal.timeout(6000), cache: 'no-store' }
+  if (body !== undefined) {
+    init.method = 'POST'
+    init.headers = { 'content-type': 'application/json' }
+    init.body = JSON.stringify(body)
+  }
+  const answer = await fetch(path, init)
+  const json = await answer.json()
+  if (!answer.ok) throw new Refused(answer.status, json.code ?? '', json.message ?? answer.statusText)
+  return json as A
+}
+
+let view = 'overview'
+let chosen: string | null = null
+
+/** What is looked at decides what is asked for. */
+export function lookAt(newView: string, member: string | null): void {
+  view = newView
+  chosen = member
+  wake()
+}
+
+interface Source {
+  path: () => string | null
+  /** Milliseconds between two questions. */
+  every: () => number
+  take: (answer: never) => void
+  due: number
+  busy: boolean
+}
+
+function source<A>(
+  path: string | (() => string | null),
+  every: number | (() => number),
+  take: (answer: A) => void,
+): Source {
+  return {
+    path: typeof path === 'string' ? () => path : path,
+    every: typeof every === 'number' ? () => every : every,
+    take: take as (answer: never) => void,
+    due: 0,
+    busy: false,
+  }
+}
+
+const big = () => (state.members.length > 100 ? 2 : 1)
+
+const members = source<T.Member[]>(
+  '/v1/members',
+  () => 2000 * big(),
+  (list) => {
+    state.members = list
+    state.at.members = Date.now()
+  },
+)
+const elections = source<T.Election[]>('/v1/elections', 2000, (list) => {
+  list.sort((a, b) => (a.name < b.name ? -1 : 1))
+  state.elections = list
+  state.at.elections = Date.now()
+})
+const locks = source<T.Locks>(
+  '/v1/locks',
+  // Each answer asks all members.
+  () => (state.locks?.locks.length || view === 'locks' || state.lab ? 1000 : 5000) * big(),
+  (answer) => {
+    answer.locks.sort((a, b) => (a.name < b.name ? -1 : 1))
+    state.locks = answer
+    state.at.locks = Date.now()
+  },
+)
+const lab = source<T.Lab>(
+  () => (state.self?.lab ? '/lab' : null),
+  1000,
+  (answer) => {
+    state.lab = answer
+  },
+)
+
+const sources: Source[] = [
+  source<T.Self>('/v1/self', 5000, (self) => {
+    state.self = self
+  }),
+  members,
+  elections,
+  locks,
+  lab,
+  source<T.Topology>(
+    () => (state.self?.topology ? '/v1/topology' : null),
+    () => (view === 'map' ? 2000 : 15_000),
+    (answer) => {
+      state.topology = answer
+    },
+  ),
+  source<T.Counters>(
+    '/v1/stats',
+    () => (view === 'traffic' ? 2000 : 10_000),
+    (answer) => {
+      state.stats = answer
+    },
+  ),
+  source<{ samples: T.Sample[] }>(
+    '/v1/stats/history',
+    () => (view === 'traffic' ? 5000 : 15_000),
+    (answer) => {
+      state.samples = answer.samples
+    },
+  ),
+  source<T.Case>(
+    () => inquiry(),
+    1000,
+    (answer) => {
+      state.cases.set(answer.member.id, { at: Date.now(), case: answer })
+    },
+  ),
+]
+
+let turn = 0
+
+/** The path to what is held against a member: the one that is looked at, or those that are suspected. */
+function inquiry(): string | null {
+  const ids = state.members.filter((m) => m.status === 'suspect').map((m) => m.id)
+  const looked = state.members.find((m) => m.id === chosen && !m.self)
+  if (looked && !ids.includes(looked.id)) ids.push(looked.id)
+  if (ids.length === 0) return null
+  return `/v1/members/${ids[turn++ % ids.length]}/why`
+}
+
+let timer = 0
+
+/** Asks for everything that is due, and sleeps until the next. */
+function wake(): void {
+  clearTimeout(timer)
+  if (state.connection === 'gone' || state.connection === 'loading') return
+  const at = Date.now()
+  let next = at + 1000
+  for (const s of sources) {
+    if (document.hidden && s !== members) continue
+    if (!s.busy && s.due <= at) void fetchOne(s)
+    next = Math.min(next, s.busy ? next : s.due)
+  }
+  timer = window.setTimeout(wake, Math.max(50, next - Date.now()))
+}
+
+async function fetchOne(s: Source): Promise<void> {
+  const path = s.path()
+  s.due = Date.now() + s.every()
+  if (path === null) return
+  s.busy = true
+  try {
+    s.take((await ask(path)) as never)
+    heard()
+  } catch (error) {
+    if (error instanceof Refused) {
+      if (error.code === 'no_answer') {
+        if (state.connection === 'live') state.connection = 'mute'
+      } else if (error.code === 'stopped') lost()
+    } else lost()
+  } finally {
+    s.busy = false
+    changed()
+  }
+}
+
+function soon(s: Source, ms: number): void {
+  s.due = Math.min(s.due, Date.now() + ms)
+}
+
+function heard(): void {
+  state.lastWord = Date.now()
+  if (state.connection === 'mute' && Date.now() - state.at.members < 1500) state.connection = 'live'
+}
+
+// ---------- the event stream ----------
+
+let stream: EventSource | null = null
+let tries = 0
+let retry = 0
+
+const KINDS = [
+  'up suspected down updated self_accused joined departed identity_conflict options_differ leader_changed',
+  'leader_vacant became_leader stepped_down lock_lost lock_witness lock_granted lock_released tokens_from_clock',
+  'link_up link_down lab lagged subscribed',
+]
+  .join(' ')
+  .split(' ')
+
+function listen(): void {
+  stream?.close()
+  const last = state.events.at(-1)?.seq ?? 0
+  stream = new EventSource(`/v1/events?since=${last}`)
+  for (const kind of KINDS) stream.addEventListener(kind, (e) => take(JSON.parse(e.data)))
+  stream.onerror = () => lost()
+}
+
+function take(event: T.Ev): void {
+  heard()
+  if (event.event === 'subscribed') {
+    state.skew = event.at_ms - Date.now()
+    return
+  }
+  if (event.event === 'lagged') {
+    for (const s of sources) soon(s, 0)
+  }
+  if (!event.seq) return
+  state.events.push(event)
+  if (state.events.length > EVENTS_MAX) state.events.splice(0, state.events.length - EVENTS_MAX)
+  const recent = Math.abs(event.at_ms - state.skew - Date.now()) < 5000
+  if (recent) {
+    if (/^(up|suspected|down|updated|link)/.test(event.event)) soon(members, 60)
+    if (/lead|up|down/.test(event.event)) soon(elections, 60)
+    if (/lock|lab|lead/.test(event.event)) soon(locks, 120)
+    if (event.event === 'lab') soon(lab, 50)
+    clearTimeout(timer)
+    timer = window.setTimeout(wake, 60)
+  }
+  changed()
+}
+
+/** The agent is gone: tries again, less and less often. */
+function lost(): void {
+  stream?.close()
+  stream = null
+  if (retry) return
+  if (state.connection !== 'loading') state.connection = 'gone'
+  const wait = Math.min(5000, 500 * 2 ** Math.min(tries, 4))
+  tries += 1
+  state.nextTry = Date.now() + wait
+  retry = window.setTimeout(() => {
+    retry = 0
+    void connect()
+  }, wait)
+  changed()
+}
+
+export async function connect(): Promise<void> {
+  clearTimeout(retry)
+  retry = 0
+  try {
+    const self = await ask<T.Self>('/v1/self')
+    if (state.self && state.self.run !== self.run) {
+      // Another life of the agent: its events are numbered anew.
+      state.events = []
+      state.cases.clear()
+    }
+    state.self = self
+  } catch (error) {
+    if (error instanceof Refused && error.code === 'no_answer') {
+      state.connection = 'mute'
+      wake()
+    }
+    lost()
+    return
+  }
+  tries = 0
+  state.connection = 'live'
+  heard()
+  listen()
+  for (const s of sources) s.due = 0
+  wake()
+  changed()
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) {
+    wake()
+    changed()
+  }
+})
+
+// ---------- orders ----------
+
+/** Plays with the group; only where the agent was started for that. */
+export async function order(body: { do: string } & Record<string, unknown>): Promise<boolean> {
+  try {
+    await ask('/lab', body)
+    state.complaint = ''
+  } catch (error) {
+    state.complaint = error instanceof Error ? error.message : String(error)
+    changed()
+    return false
+  }
+  for (const s of [lab, members, elections, locks]) s.due = 0
+  wake()
+  changed()
+  return true
+}
