@@ -78,6 +78,8 @@ enum Command {
     Reproduce(reproduce::ReproduceArgs),
     #[command(name = guarded::watchdog::NAME, hide = true)]
     Watchdog(guarded::watchdog::Args),
+    #[command(name = guarded::start::NAME, hide = true)]
+    Start(guarded::start::Args),
 }
 
 /// What a command that did not fail has to say.
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Watchdog(args) => guarded::watchdog::run(&args),
+        Command::Start(args) => guarded::start::run(&args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

@@ -5,9 +5,8 @@
 //! when the agent is frozen or gone.
 
 use crate::Answer;
-use crate::agent::Signals;
 use crate::client::{AgentAddr, ClientError, block_on, election_path};
-use crate::guarded::{Ended, Guarded};
+use crate::guarded::{Ended, Guarded, Signals};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
@@ -31,7 +30,7 @@ const LEASE_MIN: Duration = Duration::from_secs(10);
 /// else may act: when the node steps down, when the agent is silent, or when the agent hears nobody for
 /// half of the least time that others take to declare it down (all by this program's own clock).
 ///
-/// Stopping is SIGTERM to the command's whole process group, and SIGKILL after the grace. The command
+/// Stopping is SIGTERM to the command and all that it started, and SIGKILL after the grace. The command
 /// finds CONSORT_ELECTION, CONSORT_TOKEN, CONSORT_TERM, CONSORT_NODE (an id) and CONSORT_NAME in its
 /// environment and reads nothing from standard input. When leadership comes back it is started again
 /// with the new token. When it ends by itself, this node withdraws and the exit code is passed on (128
@@ -252,7 +251,11 @@ impl Elect {
                 ("CONSORT_NODE", view.node.clone()),
                 ("CONSORT_NAME", view.node_name.clone()),
             ];
-            let guarded = Guarded::start(&self.args.command, &env, until, self.grace).await?;
+            let started = Guarded::start(&self.args.command, &env, until, self.grace).await?;
+            let Some(guarded) = started else {
+                self.say("no longer sure to lead before the command could be started");
+                return Ok(());
+            };
             self.say(&format!(
                 "leading (term {term}); started the command, process {}",
                 guarded.id()

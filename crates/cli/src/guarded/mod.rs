@@ -1,16 +1,23 @@
 //! A command that must not run on when its time is over.
 //!
 //! It is started by a watchdog, a second process of this binary, in a process group of its own. The watchdog is
-//! told until when the command may run; at that time it stops the whole group, whatever its parent does
-//! meanwhile, and it does so when its parent is gone. Both speak in lines of text over a socket pair that is
-//! the watchdog's standard input.
+//! told until when the command may run; at that time it stops the command and all that it started, whatever its
+//! parent does meanwhile, and it does so when its parent is gone. When the watchdog is gone the kernel kills the
+//! command (on Linux), and the parent what the command had started. Both speak in lines of text over a socket
+//! pair that is the watchdog's standard input.
 
+mod clock;
+mod family;
+mod signals;
+pub(crate) mod start;
 pub(crate) mod watchdog;
+
+pub(crate) use signals::Signals;
 
 use anyhow::{Context, bail};
 use core::time::Duration;
-use rustix::process::{Pid, Signal, kill_process_group};
-use rustix::time::{ClockId, clock_gettime};
+use family::{adopt_orphans, descendants};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +26,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long after its time a watchdog has to have done its work.
 const WATCHDOG_PATIENCE: Duration = Duration::from_millis(100);
@@ -29,8 +36,10 @@ pub(crate) struct Guarded {
     _watchdog: Child,
     said: Lines<BufReader<OwnedReadHalf>>,
     orders: OwnedWriteHalf,
-    /// Of the command's process and its group; the system gives it to no other while one of them is there.
+    /// Of the command's process, and of its group.
     group: Pid,
+    /// Children that this program had before, as after `exec` in a shell.
+    others: Vec<Pid>,
 }
 
 /// How a command ended.
@@ -43,19 +52,22 @@ pub(crate) struct Ended {
 }
 
 impl Guarded {
-    /// Starts `command`, which may run until `until`, and has `notice` after that to stop.
+    /// Starts `command`, which may run until `until`, and has `notice` after that to stop. `None` when that
+    /// time was over before the command could be started; then it has not run at all.
     pub(crate) async fn start(
         command: &[OsString],
         env: &[(&str, String)],
         until: Instant,
         notice: Duration,
-    ) -> anyhow::Result<Guarded> {
+    ) -> anyhow::Result<Option<Guarded>> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let this = std::env::current_exe().context("cannot find this program's own file")?;
+        let others = descendants(getpid(), &[]).unwrap_or_default();
+        adopt_orphans();
         let watchdog = Command::new(this)
             .arg(watchdog::NAME)
-            .args(["--until", &monotonic(until).to_string()])
+            .args(["--until", &clock::at(until).to_string()])
             .args(["--notice", &notice.as_nanos().to_string()])
             .arg("--")
             .args(command)
@@ -71,14 +83,16 @@ impl Guarded {
         let group = match first.split_once(' ') {
             Some(("started", id)) => id.parse().ok().and_then(Pid::from_raw),
             Some((_, message)) => bail!("{message}"),
+            None if first == start::LATE => return Ok(None),
             None => None,
         };
-        Ok(Guarded {
+        Ok(Some(Guarded {
             _watchdog: watchdog,
             said,
             orders,
             group: group.context("the watchdog of the command talks nonsense")?,
-        })
+            others: others.iter().map(|r| r.id).collect(),
+        }))
     }
 
     /// Its process id.
@@ -92,7 +106,7 @@ impl Guarded {
     }
 
     async fn order(&mut self, verb: &str, at: Instant) {
-        let line = format!("{verb} {}\n", monotonic(at));
+        let line = format!("{verb} {}\n", clock::at(at));
         // A watchdog that is gone is noticed by its silence.
         let _ = self.orders.write_all(line.as_bytes()).await;
     }
@@ -107,46 +121,36 @@ impl Guarded {
             let killed = killed == "1";
             return Ok(Ended { code, killed });
         }
-        // Somebody killed the watchdog: nobody else looks after the command.
-        Ok(self.kill())
+        // Somebody killed the watchdog: nobody else looks after what the command started.
+        Ok(self.kill().await)
     }
 
-    /// Stops the whole group: politely, and by force at `kill_at`.
+    /// Stops the command and all that it started: politely, and by force at `kill_at`.
     pub(crate) async fn stop(&mut self, kill_at: Instant) -> Ended {
         self.order("stop", kill_at).await;
         let patience = kill_at.max(Instant::now()) + WATCHDOG_PATIENCE;
         match timeout_at(patience, self.ended()).await {
             Ok(Ok(ended)) => ended,
             // It is stopped itself, or overloaded.
-            _ => self.kill(),
+            _ => self.kill().await,
         }
     }
 
-    fn kill(&self) -> Ended {
-        // Fails when all are gone already.
-        let _ = kill_process_group(self.group, Signal::KILL);
-        let (code, killed) = (128 + 9, true);
-        Ended { code, killed }
+    /// Kills whatever this program started, the watchdog as well, until nothing is left or it takes too long.
+    async fn kill(&self) -> Ended {
+        let patience = Instant::now() + WATCHDOG_PATIENCE;
+        loop {
+            let family = descendants(getpid(), &self.others);
+            match &family {
+                Some(family) => drop(family::signal(family, Signal::KILL)),
+                // Fails when all are gone already.
+                None => drop(kill_process_group(self.group, Signal::KILL)),
+            }
+            if family.is_none_or(|f| f.is_empty()) || Instant::now() >= patience {
+                let (code, killed) = (128 + 9, true);
+                return Ended { code, killed };
+            }
+            sleep(watchdog::LOOK).await;
+        }
     }
-}
-
-/// `at` by a clock that all processes of this machine share, in nanoseconds.
-fn monotonic(at: Instant) -> u64 {
-    let left = at.saturating_duration_since(Instant::now());
-    let late = Instant::now().saturating_duration_since(at);
-    let now = now_ns() + left.as_nanos() as u64;
-    now.saturating_sub(late.as_nanos() as u64)
-}
-
-/// When `ns` is, by that clock.
-fn instant(ns: u64) -> Instant {
-    let now = now_ns();
-    let late = Duration::from_nanos(now.saturating_sub(ns));
-    let at = Instant::now() + Duration::from_nanos(ns.saturating_sub(now));
-    at.checked_sub(late).unwrap_or(at)
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -1,62 +1,51 @@
 //! The process that starts a command and sees to its end.
+//!
+//! It adopts whatever the command leaves behind, so nothing is left exactly when it has no child any more.
 
-use super::instant;
+use super::family::{self, adopt_orphans, descendants};
+use super::{Signals, clock, start};
 use crate::Answer;
-use crate::agent::Signals;
 use crate::client::block_on;
 use anyhow::Context;
 use core::time::Duration;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait};
 use std::ffi::OsString;
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep_until};
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Name of the subcommand.
 pub(crate) const NAME: &str = "__watchdog";
 
-/// How often to look whether a group is gone.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often to look whether a command that was told to stop is gone.
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// Started by `lock` and `elect`; of no use to people
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// When the command has to be stopped, by the monotonic clock
+    /// When the command has to be stopped, in nanoseconds by the clock that goes on during suspension
     #[arg(long)]
     until: u64,
     /// How long it has to stop, in nanoseconds
     #[arg(long)]
     notice: u64,
-    #[arg(last = true)]
+    #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     block_on(async {
         let socket = std::io::stdin().as_fd().try_clone_to_owned()?;
-        let socket = std::os::unix::net::UnixStream::from(socket);
-        socket.set_nonblocking(true)?;
-        let (read, mut tell) = UnixStream::from_std(socket)?.into_split();
-        let line = match start(&args.command) {
-            Ok((child, group)) => {
-                let said = format!("started {}\n", group.as_raw_nonzero());
-                let _ = tell.write_all(said.as_bytes()).await;
-                let watched = Watched {
-                    child,
-                    group,
-                    until: instant(args.until),
-                    notice: Duration::from_nanos(args.notice),
-                    code: None,
-                    kill_at: None,
-                    killed: false,
-                };
-                let (code, killed) = watched.see_to_its_end(BufReader::new(read)).await?;
-                format!("ended {code} {}\n", u8::from(killed))
-            }
+        let (read, mut tell) = open(socket.into())?.into_split();
+        let orders = BufReader::new(read);
+        let line = match watch(args, orders, &mut tell).await {
+            Ok(End::Ended { code, killed }) => format!("ended {code} {}\n", u8::from(killed)),
+            Ok(End::Late) => "late\n".to_owned(),
             Err(error) => format!("failed {}\n", crate::output::explain(&error)),
         };
         // The parent may be gone.
@@ -65,129 +54,207 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     })
 }
 
-fn start(command: &[OsString]) -> anyhow::Result<(Child, Pid)> {
-    let (program, args) = command.split_first().context("no command is given")?;
-    let child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
+fn open(socket: std::os::unix::net::UnixStream) -> std::io::Result<UnixStream> {
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+/// What became of a command.
+enum End {
+    /// Nothing of it is left.
+    Ended { code: u8, killed: bool },
+    /// Its time was over before it began, so it was not started.
+    Late,
+}
+
+type Orders = BufReader<tokio::net::unix::OwnedReadHalf>;
+
+async fn watch(args: &Args, orders: Orders, tell: &mut OwnedWriteHalf) -> anyhow::Result<End> {
+    let mut signals = Signals::listen()?;
+    // Before there is a child: no end is missed.
+    let mut child_ended = signal(SignalKind::child())?;
+    adopt_orphans();
+    if clock::now() >= args.until {
+        return Ok(End::Late);
+    }
+    let (mut report, theirs) = std::os::unix::net::UnixStream::pair()
+        .and_then(|(ours, theirs)| Ok((open(ours)?, theirs)))?;
+    let mut watched = Watched {
+        group: spawn(args, theirs.into())?,
+        until: args.until,
+        notice: args.notice,
+        code: None,
+        kill_at: None,
+        killed: false,
+    };
+    let mut orders = orders.lines();
+    let mut orphan = false;
+    // What the new process says until it is the command.
+    let mut words = Vec::new();
+    let mut starting = true;
+    loop {
+        if watched.is_gone() && !starting {
+            let (code, killed) = (watched.code.unwrap_or(255), watched.killed);
+            return Ok(End::Ended { code, killed });
+        }
+        let next = watched.look();
+        tokio::select! {
+            read = report.read_buf(&mut words), if starting => if !read.is_ok_and(|n| n > 0) {
+                starting = false;
+                match str::from_utf8(&words).unwrap_or("the command could not be started") {
+                    "" => {
+                        let said = format!("started {}\n", watched.group.as_raw_nonzero());
+                        let _ = tell.write_all(said.as_bytes()).await;
+                    }
+                    start::LATE => return Ok(End::Late),
+                    why => anyhow::bail!("{why}"),
+                }
+            },
+            line = orders.next_line(), if !orphan => match line {
+                Ok(Some(line)) => watched.obey(&line),
+                // The parent is dead, so nobody renews what the command rests on.
+                _ => {
+                    orphan = true;
+                    watched.stop(clock::now() + watched.notice);
+                }
+            },
+            _ = child_ended.recv() => {}
+            () = signals.next() => watched.stop(clock::now() + watched.notice),
+            () = clock::sleep_until(next) => {}
+        }
+    }
+}
+
+/// Starts the process that becomes the command, with `report` as its standard input.
+fn spawn(args: &Args, report: OwnedFd) -> anyhow::Result<Pid> {
+    let this = std::env::current_exe().context("cannot find this program's own file")?;
+    let child = Command::new(this)
+        .arg(start::NAME)
+        .args(["--until", &args.until.to_string()])
+        .args(["--watchdog", &getpid().as_raw_nonzero().to_string()])
+        .arg("--")
+        .args(&args.command)
+        .stdin(Stdio::from(report))
         .process_group(0)
+        // By the main thread, which lives as long as the process: the kernel watches the thread that started a child.
         .spawn()
-        .with_context(|| format!("cannot run `{}`", program.display()))?;
-    let id = child.id().and_then(|id| Pid::from_raw(id as i32));
-    Ok((child, id.context("the command ended before it began")?))
+        .context("cannot start a process for the command")?;
+    Pid::from_raw(child.id() as i32).context("the command has no process id")
 }
 
 struct Watched {
-    child: Child,
+    /// Of the command's process, and of its group.
     group: Pid,
-    until: Instant,
-    notice: Duration,
+    until: u64,
+    notice: u64,
     /// Of the command itself, once it has ended.
     code: Option<u8>,
     /// It was told to stop, and is forced to at this time.
-    kill_at: Option<Instant>,
+    kill_at: Option<u64>,
     killed: bool,
 }
 
 impl Watched {
-    async fn see_to_its_end(
-        mut self,
-        orders: BufReader<tokio::net::unix::OwnedReadHalf>,
-    ) -> anyhow::Result<(u8, bool)> {
-        let mut signals = Signals::listen()?;
-        let mut orders = orders.lines();
-        let mut orphan = false;
+    /// Does what the time demands; when to look again.
+    fn look(&mut self) -> u64 {
+        let now = clock::now();
+        if now >= self.until {
+            self.stop(self.until.saturating_add(self.notice));
+        }
+        if self.code.is_some() {
+            // What it left behind.
+            self.stop(now + self.notice);
+        }
+        match self.kill_at {
+            Some(at) => {
+                if now >= at {
+                    self.killed |= self.signal(Signal::KILL);
+                }
+                now + LOOK.as_nanos() as u64
+            }
+            None => self.until,
+        }
+    }
+
+    /// Takes note of children that have ended, of adopted ones, too. Whether none is left.
+    fn is_gone(&mut self) -> bool {
         loop {
-            let now = Instant::now();
-            if now >= self.until {
-                self.stop(self.until + self.notice);
-            }
-            if self.kill_at.is_some_and(|at| now >= at) {
-                self.killed |= kill_process_group(self.group, Signal::KILL).is_ok();
-            }
-            if let Some(code) = self.code {
-                if self.is_gone() {
-                    return Ok((code, self.killed));
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((id, status))) if id == self.group => {
+                    let signal = status.terminating_signal().map(|s| 128 + s);
+                    let code = status.exit_status().or(signal).unwrap_or(255);
+                    self.code = Some(code as u8);
                 }
-                // What it left behind.
-                self.stop(now + self.notice);
-            }
-            let next = match self.kill_at {
-                Some(_) => now + LOOK,
-                None => self.until,
-            };
-            tokio::select! {
-                line = orders.next_line(), if !orphan => match line {
-                    Ok(Some(line)) => self.obey(&line),
-                    // The parent is dead, so nobody renews what the command rests on.
-                    _ => {
-                        orphan = true;
-                        self.stop(Instant::now() + self.notice);
-                    }
-                },
-                status = self.child.wait(), if self.code.is_none() => {
-                    let status = status?;
-                    let code = status.code().or(status.signal().map(|s| 128 + s));
-                    self.code = Some(code.unwrap_or(255) as u8);
-                }
-                () = signals.next() => self.stop(Instant::now() + self.notice),
-                () = sleep_until(next) => {}
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return false,
+                Err(_) => return cfg!(target_os = "linux") || self.is_group_gone(),
             }
         }
     }
 
-    /// Whether nothing of the group is at work any more. Looks twice: a process may end after it has started
-    /// another that the first look has missed.
-    fn is_gone(&self) -> bool {
-        test_kill_process_group(self.group).is_err()
-            || only_dead_ones(self.group) && only_dead_ones(self.group)
+    /// Whether nothing of the group is left, where orphans are not adopted.
+    fn is_group_gone(&self) -> bool {
+        rustix::process::test_kill_process_group(self.group).is_err()
     }
 
     fn obey(&mut self, line: &str) {
         let order = line.split_once(' ');
-        let Some((verb, Ok(ns))) = order.map(|(verb, ns)| (verb, ns.parse())) else {
+        let Some((verb, Ok(time))) = order.map(|(verb, ns)| (verb, ns.parse())) else {
             return;
         };
         match verb {
-            "until" => self.until = instant(ns),
-            "stop" => self.stop(instant(ns)),
+            // What came too late extends nothing: others may have their turn by now.
+            "until" if clock::now() < self.until => self.until = time,
+            "stop" => self.stop(time),
             _ => {}
         }
     }
 
-    /// Tells the group to stop, unless it was told; it has to at `kill_at` at the latest.
-    fn stop(&mut self, kill_at: Instant) {
+    /// Tells the command to stop, unless it was told; it has to at `kill_at` at the latest.
+    fn stop(&mut self, kill_at: u64) {
         if self.kill_at.is_none() {
-            // Fails when all are gone already.
-            let _ = kill_process_group(self.group, Signal::TERM);
+            self.signal(Signal::TERM);
         }
-        let limit = (self.until + self.notice).min(kill_at);
+        let limit = self.until.saturating_add(self.notice).min(kill_at);
         self.kill_at = Some(self.kill_at.map_or(limit, |at| at.min(limit)));
+    }
+
+    /// Sends a signal to the command and all that it started, once to each. Whether one of them was there.
+    fn signal(&self, signal: Signal) -> bool {
+        let family = descendants(getpid(), &[]);
+        // Once the command was waited for, its number may be another's; its children have numbers of their own.
+        let by_group = self.code.is_none() || family.is_none();
+        // In one go, so that none of the group slips away. Fails when all are gone already.
+        let mut any = by_group && kill_process_group(self.group, signal).is_ok();
+        let mut rest = family.unwrap_or_default();
+        rest.retain(|r| !(by_group && r.group == Some(self.group)));
+        any |= family::signal(&rest, signal);
+        any
     }
 }
 
-/// Whether all processes of a group have ended and only wait for their parent to notice, which may take its
-/// time: an orphan's parent is the system's first process.
-fn only_dead_ones(group: Pid) -> bool {
-    let group = group.as_raw_nonzero().get().to_string();
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return false;
-    };
-    let mut found = false;
-    for process in processes.flatten() {
-        let Ok(stat) = std::fs::read_to_string(process.path().join("stat")) else {
-            continue;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_that_comes_after_the_end_extends_nothing() {
+        let end_in = |ns: i64| Watched {
+            group: getpid(),
+            until: clock::now().saturating_add_signed(ns),
+            notice: 0,
+            code: None,
+            kill_at: None,
+            killed: false,
         };
-        // The name, in parentheses, may have anything in it. Then: state, parent, group.
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let mut fields = after_name.split_whitespace();
-        let (state, of) = (fields.next(), fields.nth(1));
-        if of == Some(group.as_str()) {
-            found = true;
-            if !matches!(state, Some("Z" | "X")) {
-                return false;
-            }
+        let later = clock::now() + 60_000_000_000;
+        let (mut late, mut early) = (end_in(-1), end_in(30_000_000_000));
+        let over = late.until;
+        for watched in [&mut late, &mut early] {
+            watched.obey(&format!("until {later}"));
+            watched.obey("until nonsense");
+            watched.obey("nonsense");
         }
+        assert_eq!((late.until, early.until), (over, later));
     }
-    found
 }

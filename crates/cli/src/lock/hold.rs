@@ -2,9 +2,8 @@
 
 use super::{Args, LOST, NOT_GRANTED};
 use crate::Answer;
-use crate::agent::Signals;
 use crate::client::{ClientError, SseStream, path};
-use crate::guarded::{Ended, Guarded};
+use crate::guarded::{Ended, Guarded, Signals};
 use crate::output;
 use anyhow::{Context, bail};
 use consort_agent::api::{Done, RequestView};
@@ -139,8 +138,11 @@ impl Held<'_> {
                 ("CONSORT_LOCK_VALID_UNTIL", unix_seconds(self.until)),
             ];
             let command = &self.args.command;
-            let running = Guarded::start(command, &env, self.until, self.notice).await?;
-            self.running = Some(running);
+            self.running = Guarded::start(command, &env, self.until, self.notice).await?;
+            if self.running.is_none() {
+                let why = "its lease was over before the command could be started";
+                return Ok(self.lose(why).await);
+            }
         }
         let interval = self
             .notice

@@ -23,8 +23,8 @@ pub(crate) const LOST: u8 = 76;
 /// Hold a lock, and run a command only while holding it
 ///
 /// Waits for the lock, runs the command, and gives the lock back when the command has ended, with all that it
-/// started in its process group. The agent on this machine renews the lease. When that fails, or the agent is
-/// silent, the command is stopped before anybody else can have the lock: SIGTERM to its whole process group at the
+/// started. The agent on this machine renews the lease. When that fails, or the agent is
+/// silent, the command is stopped before anybody else can have the lock: SIGTERM to it and all that it started at the
 /// end of the lease less the notice (a tenth of it), SIGKILL before the notice is over; by this program's
 /// own clock. Should this program be killed, a watchdog stops the command, and the lock is kept until the lease
 /// is over.
