@@ -240,6 +240,95 @@ fn a_frozen_lock_program_keeps_neither_its_command_running_nor_the_lock() {
     assert_eq!(code, Some(76), "the lock was lost");
 }
 
+/// Notice, then stop, then pass: also when the agent goes with a goodbye.
+#[test]
+fn when_the_agent_leaves_its_command_ends_before_another_has_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut agents = group(dir.path(), 4);
+    for (round, how) in ["TERM", "leave"].into_iter().enumerate() {
+        let file = dir.path().join(format!("ids-{round}"));
+        let (mut first, ids) = holder(&agents[0], &file, "trap '' TERM");
+        let mut waiting = lock(&agents[1], &["--", "true"]);
+        let next = waiting.stderr(Stdio::null()).spawn().unwrap();
+        match how {
+            "TERM" => signal(&agents[0].process.0, "-TERM"),
+            _ => assert!(run(&["leave", "--http", &agents[0].http]).status.success()),
+        }
+        let start = Instant::now();
+        assert_eq!(ends(next).status.code(), Some(0), "{how}");
+        assert!(!ids.iter().any(|id| runs(id)), "{how}: still at work");
+        assert!(start.elapsed() < TTL, "{how}: {:?}", start.elapsed());
+        assert_eq!(first.0.wait().unwrap().code(), Some(76), "{how}");
+        agents.remove(0);
+    }
+}
+
+/// The same for who holds a lock for too long, by a command that does not heed the polite signal.
+#[test]
+fn a_command_that_has_had_its_time_ends_before_another_has_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = group(dir.path(), 3);
+    let file = dir.path().join("ids");
+    let script = format!(
+        "trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
+        file.display()
+    );
+    let args = ["--hold-max", "1s", "--", "sh", "-c", &script];
+    let mut command = lock(&agents[0], &args);
+    let mut first = Process(command.stderr(Stdio::null()).spawn().unwrap(), "-TERM");
+    let id = until("the command runs", || std::fs::read_to_string(&file).ok());
+    let next = output(&agents[1], &["--", "true"]);
+    assert_eq!(next.status.code(), Some(0), "{next:?}");
+    assert!(!runs(id.trim()), "still at work");
+    assert_eq!(first.0.wait().unwrap().code(), Some(76));
+}
+
+#[test]
+fn a_frozen_agent_does_not_keep_those_waiting_that_have_no_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = group(dir.path(), 3);
+    signal(&agents[0].process.0, "-STOP");
+    for (args, most) in [
+        (&["--timeout", "700ms", "--", "true"][..], 1.5),
+        (&["--try", "--", "true"], 4.0),
+    ] {
+        let start = Instant::now();
+        let ended = output(&agents[0], args);
+        let took = start.elapsed().as_secs_f64();
+        assert_eq!(ended.status.code(), Some(75), "{ended:?}");
+        assert!(took < most, "{args:?} took {took} s");
+    }
+    // Frozen while the request waits.
+    signal(&agents[0].process.0, "-CONT");
+    let (_first, _) = holder(&agents[1], &dir.path().join("ids"), ":");
+    let start = Instant::now();
+    let mut command = lock(&agents[0], &["--timeout", "4s", "--", "true"]);
+    let waiting = command.stderr(Stdio::null()).spawn().unwrap();
+    until("it waits", || {
+        let seen = run(&["locks", "--format", "json", "--http", &agents[2].http]);
+        let seen: serde_json::Value = serde_json::from_slice(&seen.stdout).ok()?;
+        (seen["locks"][0]["waiting"] == 1).then_some(())
+    });
+    signal(&agents[0].process.0, "-STOP");
+    assert_eq!(ends(waiting).status.code(), Some(75));
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn the_command_of_a_semaphore_has_its_slot() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = group(dir.path(), 2);
+    let script = "echo ${CONSORT_LOCK_SLOT-none}";
+    let of = |args: &[&str]| {
+        let args = [args, &["--", "sh", "-c", script]].concat();
+        let said = output(&agents[0], &args).stdout;
+        String::from_utf8(said).unwrap().trim().to_owned()
+    };
+    assert_eq!(of(&[]), "none");
+    assert_eq!(of(&["--permits", "1"]), "0");
+}
+
 #[test]
 fn a_broken_lock_stops_its_command_and_without_one_the_token_is_printed() {
     let dir = tempfile::tempdir().unwrap();
@@ -248,7 +337,7 @@ fn a_broken_lock_stops_its_command_and_without_one_the_token_is_printed() {
     let broken = run(&["lock", "demo", "--break", "--http", &agents[1].http]);
     assert_eq!(broken.status.code(), Some(0), "{broken:?}");
     let warned = String::from_utf8(broken.stderr).unwrap();
-    assert!(warned.contains("only where tokens are checked"), "{warned}");
+    assert!(warned.contains("its holder is told to stop"), "{warned}");
     assert_eq!(first.0.wait().unwrap().code(), Some(76));
     assert!(!ids.iter().any(|id| runs(id)));
 

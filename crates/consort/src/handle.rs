@@ -249,6 +249,9 @@ impl Node {
 
     /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few
     /// periods when they do not; the others will then see a failure instead.
+    ///
+    /// Locks that this node holds are lost at once, and it waits for their guards to be dropped: at most until
+    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away.
     pub async fn leave(&self) -> Result<(), Stopped> {
         self.ask(Order::Leave).await?;
         self.stopped().await;

@@ -17,7 +17,8 @@ pub enum Command {
     Restore(Vec<Record>),
     /// What was stored of others' failures.
     RestoreReliability(Vec<Report>),
-    /// Say goodbye; `Event::Departed` follows when enough members know.
+    /// Say goodbye; `Event::Departed` follows when enough members know. Locks are lost at once, and those that held
+    /// them are waited for first: until they say that they stopped, or until their time is over.
     Leave,
     /// Announce another name or other tags. Check them first with [`Meta::check`]; what does not
     /// pass is counted and ignored.

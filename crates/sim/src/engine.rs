@@ -175,6 +175,9 @@ impl<O: Oracle> Engine<O> {
 
     /// Gives an order to the node of a running host.
     pub fn command(&mut self, index: usize, command: Command) -> Result<(), Violation> {
+        if self.world.hosts[index].state == HostState::Up {
+            self.oracle.on_command(&self.world, index, &command)?;
+        }
         self.step(index, Input::Command(command))
     }
 
@@ -212,6 +215,7 @@ impl<O: Oracle> Engine<O> {
             Fault::Partition(_)
             | Fault::Deafen(_)
             | Fault::Mute(_)
+            | Fault::Sever { .. }
             | Fault::Lossy { .. }
             | Fault::Heal
             | Fault::Conditions(_) => {}

@@ -26,6 +26,13 @@ pub enum Fault {
     Deafen(usize),
     /// What a host sends no longer arrives.
     Mute(usize),
+    /// What one host sends to another no longer arrives; what it receives from it does.
+    Sever {
+        /// Who sends.
+        from: usize,
+        /// Who no longer receives it.
+        to: usize,
+    },
     /// A host loses a share of what it sends and of what it receives.
     Lossy {
         /// Which host.
@@ -33,7 +40,7 @@ pub enum Fault {
         /// Probability that it loses a datagram.
         loss: f64,
     },
-    /// Partitions, deafness, muteness and losses of single hosts end.
+    /// Partitions, deafness, muteness, severed links and losses of single hosts end.
     Heal,
     /// The network carries datagrams better or worse.
     Conditions(Conditions),
@@ -65,6 +72,7 @@ impl Fault {
             Fault::Heal => 8,
             Fault::Conditions(_) => 9,
             Fault::Lossy { .. } => 10,
+            Fault::Sever { .. } => 11,
         }
     }
 
@@ -76,6 +84,7 @@ impl Fault {
             Fault::Partition(groups) => net.partition(groups.clone()),
             Fault::Deafen(host) => net.set_deaf(*host, true),
             Fault::Mute(host) => net.set_mute(*host, true),
+            Fault::Sever { from, to } => net.sever(*from, *to),
             Fault::Lossy { host, loss } => net.set_host_loss(*host, *loss),
             Fault::Heal => net.heal(),
             Fault::Conditions(conditions) => net.set_conditions(*conditions),
@@ -94,7 +103,7 @@ impl Fault {
             | Fault::Mute(h)
             | Fault::Lossy { host: h, .. }
             | Fault::Restart { host: h, .. } => Some(h),
-            Fault::Partition(_) | Fault::Heal | Fault::Conditions(_) => None,
+            Fault::Partition(_) | Fault::Sever { .. } | Fault::Heal | Fault::Conditions(_) => None,
         }
     }
 }

@@ -107,6 +107,8 @@ pub struct Net {
     groups: Option<Vec<u8>>,
     deaf: Vec<bool>,
     mute: Vec<bool>,
+    /// Links that fail one way: from whom, to whom.
+    severed: Vec<(usize, usize)>,
     /// By host: probability that it loses a datagram that it sends, or one that it receives.
     host_loss: Vec<f64>,
     /// Probability of surviving `n` hops, by `n`.
@@ -147,6 +149,7 @@ impl Net {
             groups: None,
             deaf: vec![false; n],
             mute: vec![false; n],
+            severed: Vec::new(),
             host_loss: vec![0.0; n],
             survival: Vec::new(),
             loss: Rng::seed(seed, stream::LOSS),
@@ -222,17 +225,26 @@ impl Net {
         self.groups = None;
         self.deaf.fill(false);
         self.mute.fill(false);
+        self.severed.clear();
         self.host_loss.fill(0.0);
     }
 
     /// Whether the hosts are split, or some are deaf or mute.
     pub fn is_split(&self) -> bool {
-        self.groups.is_some() || self.deaf.contains(&true) || self.mute.contains(&true)
+        let one_way = !self.severed.is_empty() || self.deaf.contains(&true);
+        self.groups.is_some() || one_way || self.mute.contains(&true)
     }
 
     /// A deaf host receives nothing.
     pub fn set_deaf(&mut self, host: usize, deaf: bool) {
         self.deaf[host] = deaf;
+    }
+
+    /// What `from` sends to `to` no longer arrives.
+    pub fn sever(&mut self, from: usize, to: usize) {
+        if !self.severed.contains(&(from, to)) {
+            self.severed.push((from, to));
+        }
     }
 
     /// A mute host sends nothing that arrives.
@@ -270,7 +282,8 @@ impl Net {
         let bytes = bytes as u64;
         self.counts.messages += 1;
         self.counts.bytes += bytes;
-        let split = self.groups.as_ref().is_some_and(|g| g[from] != g[to]);
+        let split = self.groups.as_ref().is_some_and(|g| g[from] != g[to])
+            || self.severed.contains(&(from, to));
         let hops = match self.routes.hops(from, to) {
             Some(hops) if !split && !self.mute[from] && !self.deaf[to] => hops,
             _ => {
@@ -432,6 +445,10 @@ mod tests {
     fn partitions_deafness_and_muteness_cut_one_way_or_both() {
         let mut net = line(3, Conditions::default());
         let passes = |net: &mut Net, a, b| net.send(a, b, 1).first.is_some();
+        net.sever(0, 1);
+        assert!(!passes(&mut net, 0, 1) && passes(&mut net, 1, 0) && net.is_split());
+        net.heal();
+        assert!(passes(&mut net, 0, 1));
         net.partition(vec![0, 0, 1]);
         assert!(passes(&mut net, 0, 1) && !passes(&mut net, 1, 2) && !passes(&mut net, 2, 1));
         net.heal();

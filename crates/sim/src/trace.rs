@@ -160,7 +160,9 @@ fn lock_words(event: &mutex::Event) -> (u64, u64, u64) {
             (token.0 >> 64) as u64 ^ valid_until.as_micros(),
         ),
         E::Renewed { lock, valid_until } => (1, lock.0, valid_until.as_micros(), 0),
-        E::Lost { lock, ticket, why } => (2, lock.0, ticket.0, *why as u64),
+        E::Lost {
+            lock, ticket, why, ..
+        } => (2, lock.0, ticket.0, *why as u64),
         E::Refused { lock, ticket, .. } => (3, lock.0, ticket.0, 0),
         E::Seen(seen) => (4, seen.lock.0, seen.req.node.0, seen.nonce.into()),
         E::FloorFromClock => (5, 0, 0, 0),

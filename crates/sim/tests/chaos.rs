@@ -1,6 +1,8 @@
 //! A fixed set of chaos seeds, and seeds that once failed.
 
-use consort_sim::chaos::{ChaosParams, Tally, chaos};
+use consort_proto::Config;
+use consort_proto::mutex::{Ablation, Loss};
+use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_with};
 use rayon::prelude::*;
 
 fn all_hold(seeds: impl IntoParallelIterator<Item = u64>) {
@@ -82,4 +84,30 @@ fn storms_over_locks_break_no_invariant_and_everybody_is_served() {
             panic!("{violation}");
         }
     });
+}
+
+/// A holder that has not stopped yet when another gets its lock, on each way to lose one: the storms have all of them.
+#[test]
+fn storms_find_a_lock_that_passes_on_before_its_holder_has_stopped() {
+    fn leaving(config: &mut Config) {
+        config.mutex.ablation = Some(Ablation::Notice(Loss::Leaving));
+    }
+    fn held_too_long(config: &mut Config) {
+        config.mutex.ablation = Some(Ablation::Notice(Loss::HeldTooLong));
+    }
+    fn expired(config: &mut Config) {
+        config.mutex.ablation = Some(Ablation::Notice(Loss::Expired));
+    }
+    for plant in [leaving, held_too_long, expired] {
+        let found = |seed: &u64| {
+            let ended = chaos_with(*seed, &ChaosParams::locks(), plant);
+            ended.is_err_and(|v| v.invariant == "I10")
+        };
+        let first = (0..2000).find(found);
+        assert!(first.is_some(), "{:?}", {
+            let mut config = Config::default();
+            plant(&mut config);
+            config.mutex.ablation
+        });
+    }
 }

@@ -53,6 +53,9 @@ pub struct RequestView {
     pub request: String,
     /// The lock's name, with the slot's number behind a `#`.
     pub lock: String,
+    /// The slot of a semaphore, from 0. A resource behind one keeps the greatest token of each slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
     /// While it is held: the fencing token, 32 hexadecimal digits. Of two exclusive holders the later one
     /// has the greater text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,10 @@ pub struct RequestView {
     /// How long after that nobody else has the lock yet: work must end in it.
     #[serde(default)]
     pub notice_ms: u64,
+    /// `lost`: how long nobody else has the lock yet, unless it is released earlier. Work must end in it, also where
+    /// more was promised before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_within_ms: Option<u64>,
     /// `granted`: what the grant stands on, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounds: Option<String>,
@@ -88,12 +95,17 @@ impl RequestView {
             event: event.to_owned(),
             request: request.to_owned(),
             lock: guard.name().to_string(),
+            slot: guard.name().slot,
             token: Some(guard.token().to_string()),
             valid_for_ms: match loss {
                 None => left.as_millis() as u64,
                 Some(_) => 0,
             },
             notice_ms: guard.notice().as_millis() as u64,
+            stop_within_ms: loss.map(|_| {
+                let left = guard.stop_by().saturating_duration_since(Instant::now());
+                left.as_millis() as u64
+            }),
             grounds: (event == "granted").then(|| guard.grounds().to_string()),
             reason: loss.map(|l| l.to_string()),
             ..RequestView::default()

@@ -3,6 +3,7 @@
 use super::group::{Action, Flaw, Group, State};
 use super::host::{Did, Envelope, Host, LOCK, NAME, Reach, id, sender};
 use super::oracle;
+use super::work::{Work, counted};
 use alloc::sync::Arc;
 use consort_proto::membership::{self, Arrival, Departure};
 use consort_proto::mutex::{
@@ -28,8 +29,9 @@ impl Group {
             Action::Acquire(n) => self.acquire(state, n),
             Action::Release(n) => {
                 if let Some(own) = &state.hosts[n].facts.own {
-                    let order = Order::Release(LOCK, own.ticket);
-                    self.order(state, n, order);
+                    let ticket = own.ticket;
+                    state.works.retain(|w| (w.host, w.ticket) != (n, ticket));
+                    self.order(state, n, Order::Release(LOCK, ticket));
                 }
             }
             Action::Cancel(n) => {
@@ -44,7 +46,30 @@ impl Group {
             }
             Action::Stop(n) => {
                 let ticket = Arc::make_mut(&mut state.hosts[n]).lost.remove(0);
+                state.works.retain(|w| (w.host, w.ticket) != (n, ticket));
                 self.order(state, n, Order::Release(LOCK, ticket));
+            }
+            Action::EndStopping(n) => {
+                let req = state.hosts[n].facts.own.as_ref().map(|own| own.req);
+                state.works.retain(|w| Some(w.req) != req);
+                Arc::make_mut(&mut state.hosts[n]).lost.clear();
+                self.step(state, n, false, |m, cx| m.end_stopping(cx, &Reach, LOCK));
+            }
+            Action::EndWork(at) => {
+                let work = state.works.remove(at);
+                let host = Arc::make_mut(&mut state.hosts[work.host]);
+                host.lost.retain(|t| *t != work.ticket);
+                host.settle();
+            }
+            Action::EndHold(n) => {
+                state.left.ends -= 1;
+                self.step(state, n, false, |m, cx| m.end_hold(cx, &Reach, LOCK));
+            }
+            Action::Leave(n) => {
+                state.left.leaves -= 1;
+                self.step(state, n, false, |m, cx| {
+                    m.on_input(cx, &Reach, Input::Leave)
+                });
             }
             Action::Lapse(n, from, attempt) => {
                 state.left.lapses -= 1;
@@ -59,8 +84,17 @@ impl Group {
             }
             Action::Crash(n) => {
                 state.left.crashes -= 1;
+                let stands = counted(&state.hosts[n]);
+                if self.apart {
+                    for work in state.works.iter_mut().filter(|w| w.host == n) {
+                        work.stands.get_or_insert_with(|| stands.clone());
+                    }
+                } else {
+                    state.works.retain(|w| w.host != n);
+                }
                 let host = Arc::make_mut(&mut state.hosts[n]);
                 host.up = false;
+                host.lost.clear();
                 host.settle();
                 self.prune(state, n);
             }
@@ -188,7 +222,7 @@ impl Group {
         state.left.restarts -= 1;
         let life = state.hosts[n].life + 1;
         let nodes = self.nodes.max(self.joiners.1);
-        let mut fresh = Host::new(n, life, nodes, false, self.ablation());
+        let mut fresh = Host::new(n, life, nodes, false, self);
         fresh.resized = true;
         if self.told {
             fresh.mutex.assume_synced();
@@ -212,6 +246,26 @@ impl Group {
         let host = Arc::make_mut(&mut state.hosts[n]);
         let Did { sends, granted } = host.step(n, f);
         let life = host.life;
+        for work in state.works.iter_mut().filter(|w| w.host == n) {
+            if host.lost.contains(&work.ticket) {
+                work.stands.get_or_insert_with(|| counted(&before));
+            }
+        }
+        for &(ticket, token, mode) in &granted {
+            let ctr = host.facts.own.as_ref().map_or(0, |own| own.req.ctr);
+            state.works.push(Work {
+                host: n,
+                req: ReqId {
+                    node: id(n),
+                    life: Life(life),
+                    ctr,
+                },
+                ticket,
+                mode,
+                token,
+                stands: None,
+            });
+        }
         for (to, mut msg) in sends {
             if let Msg::Release { floor, .. } = &mut msg
                 && mute

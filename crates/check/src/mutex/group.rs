@@ -3,6 +3,7 @@
 use super::act::up;
 use super::host::{Envelope, Host, LOCK, Reach, fingerprint, id, index};
 use super::oracle;
+use super::work::Work;
 use crate::search::{LIVE, REACHED, SAFE};
 use alloc::sync::Arc;
 use consort_proto::mutex::{Ablation, Fence, Mode, Remembered};
@@ -36,6 +37,10 @@ pub struct Budget {
     pub cancels: u8,
     /// Requests that are over of which a node forgets that they are.
     pub oblivions: u8,
+    /// Nodes that leave.
+    pub leaves: u8,
+    /// Holders that have had their time.
+    pub ends: u8,
     /// Processes that end.
     pub crashes: u8,
     /// Processes that start again, without memory.
@@ -69,6 +74,8 @@ pub struct Group {
     pub shrinks: bool,
     /// Whether nodes are served along their places in space, which are in the reverse order of their numbers.
     pub elevator: bool,
+    /// Whether work under the lock has a process of its own, and so goes on when that of its node ends.
+    pub apart: bool,
     /// Whether who starts again has read the group's clock already, from others than these.
     pub told: bool,
     /// What is wrong on purpose.
@@ -98,6 +105,8 @@ pub struct State {
     /// Requests made by each node.
     pub(super) made: Vec<u8>,
     pub(super) left: Budget,
+    /// What is done under the lock.
+    pub(super) works: Vec<Work>,
     /// The greatest token that was granted to one alone.
     pub(super) last_token: Fence,
     /// Grants so far.
@@ -114,6 +123,7 @@ impl Hash for State {
             envelope.hash.hash(state);
         }
         (&self.made, self.left, self.last_token, self.broken).hash(state);
+        self.works.hash(state);
     }
 }
 
@@ -138,6 +148,14 @@ pub enum Action {
     Cancel(usize),
     /// A holder that lost the lock has stopped.
     Stop(usize),
+    /// All the time is over that those who lost the lock at a node were told they have.
+    EndStopping(usize),
+    /// Work whose node is gone has ended, at the latest when its time is over.
+    EndWork(usize),
+    /// A holder has had the lock for as long as it may.
+    EndHold(usize),
+    /// A node is about to leave.
+    Leave(usize),
     /// What a node said to attempts up to a number lapses at an owner.
     Lapse(usize, usize, u32),
     /// A witness forgets the request of a node.
@@ -177,7 +195,7 @@ impl Group {
         let hosts = (0..self.views.len()).map(|n| {
             let joins = self.joiners.0.contains(&n);
             let nodes = if joins { self.joiners.1 } else { self.nodes };
-            let mut host = Host::new(n, 1, nodes, !joins, self.ablation());
+            let mut host = Host::new(n, 1, nodes, !joins, self);
             host.mutex.assume_synced();
             host.resized = joins;
             for &other in self.views[n].iter().filter(|o| **o != n) {
@@ -190,6 +208,7 @@ impl Group {
             wire: Vec::new(),
             made: vec![0; self.views.len()],
             left: self.budget,
+            works: Vec::new(),
             last_token: Fence::ZERO,
             grants: 0,
             broken: None,
@@ -206,6 +225,11 @@ impl Group {
             out.push(Action::Deliver(envelope.clone()));
             if left.repeats > 0 {
                 out.push(Action::Repeat(envelope.clone()));
+            }
+        }
+        for (at, work) in state.works.iter().enumerate() {
+            if work.stands.is_some() && !self.is_stopping(state, work) {
+                out.push(Action::EndWork(at));
             }
         }
         for (n, host) in state.hosts.iter().enumerate() {
@@ -262,11 +286,20 @@ impl Group {
         if !host.lost.is_empty() {
             out.push(Action::Stop(n));
         }
+        if left.leaves > 0 {
+            out.push(Action::Leave(n));
+        }
         let Some(own) = own else {
             return;
         };
+        if own.stopping {
+            return out.push(Action::EndStopping(n));
+        }
         if own.held.is_some() {
             out.push(Action::Release(n));
+            if left.ends > 0 {
+                out.push(Action::EndHold(n));
+            }
         } else if left.cancels > 0 {
             out.push(Action::Cancel(n));
         }
@@ -287,11 +320,22 @@ impl Group {
         }
     }
 
+    /// Whether the node of some work knows of it, and waits for its end.
+    fn is_stopping(&self, state: &State, work: &Work) -> bool {
+        let host = &state.hosts[work.host];
+        let own = host.facts.own.as_ref();
+        host.up && own.is_some_and(|own| own.stopping && own.req == work.req)
+    }
+
     /// Whether a node that started counts as a witness: nobody counts on what a former life of it said, and
     /// everybody knows that it is there and has made up for it.
     fn may_mature(&self, state: &State, n: usize) -> bool {
         if self.flaw == Some(Flaw::LifelessReplies) {
             // Nobody knows what a former life said.
+            return false;
+        }
+        let rests = |w: &Work| w.rests_on(n) || w.stands.is_some() && self.joiners.1 > 0;
+        if state.works.iter().any(rests) {
             return false;
         }
         let life = Life(state.hosts[n].life);
@@ -313,6 +357,13 @@ impl Group {
             let said = answers.filter(|a| a.witness.is_some() || a.consent.is_some());
             said.into_iter().any(|a| !state.hosts[index(a.from)].up)
         };
+        let is_gone = |n: usize| !state.hosts[n].up;
+        let rests = |w: &Work| {
+            is_gone(w.host) || (0..state.hosts.len()).any(|n| is_gone(n) && w.rests_on(n))
+        };
+        if state.works.iter().any(rests) {
+            return false;
+        }
         let left = &state.left;
         left.restarts == 0 && host.buried < gone && !state.hosts.iter().any(|h| h.up && counts(h))
     }
@@ -321,6 +372,10 @@ impl Group {
     /// something else.
     fn may_expire(&self, state: &State, n: usize, entry: &Remembered) -> bool {
         let owner = &state.hosts[index(entry.req.node)];
+        let rests = |w: &Work| w.req == entry.req && w.rests_on(n);
+        if self.flaw != Some(Flaw::EarlyExpiry) && state.works.iter().any(rests) {
+            return false;
+        }
         let own = owner.facts.own.as_ref().filter(|own| own.req == entry.req);
         let Some(own) = own.filter(|_| owner.up && self.flaw != Some(Flaw::EarlyExpiry)) else {
             return true;

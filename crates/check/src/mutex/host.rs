@@ -1,8 +1,8 @@
 //! One node of a model, and what its steps do.
 
+use super::group::Group;
 use consort_proto::mutex::{
-    Ablation, Bound, Config, Event, Facts, Fence, Input, LockId, Mode, Msg, Mutex, Order, Peers,
-    Ticket,
+    Bound, Config, Event, Facts, Fence, Input, LockId, Mode, Msg, Mutex, Order, Peers, Ticket,
 };
 use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::fmt;
@@ -98,7 +98,7 @@ pub(super) struct Host {
 #[derive(Default)]
 pub(super) struct Did {
     pub(super) sends: Vec<(usize, Msg)>,
-    pub(super) granted: Vec<(Fence, Mode)>,
+    pub(super) granted: Vec<(Ticket, Fence, Mode)>,
 }
 
 pub(super) fn id(host: usize) -> NodeId {
@@ -148,21 +148,16 @@ pub(super) fn sender(host: usize, life: u64) -> Sender {
 
 impl Host {
     /// A process that has just started in a group of up to `nodes`.
-    pub(super) fn new(
-        index: usize,
-        life: u64,
-        nodes: u16,
-        mature: bool,
-        ablation: Option<Ablation>,
-    ) -> Host {
+    pub(super) fn new(index: usize, life: u64, nodes: u16, mature: bool, group: &Group) -> Host {
         let config = Config {
             bound: Bound::Floor(nodes),
             bootstrap: mature,
+            zombie_safe: group.apart,
             ..Config::default()
         };
         // Lives this small say nothing about the wall clock.
         let mut mutex = Mutex::new(config, id(index), Life(life), 1100, NOW);
-        if let Some(part) = ablation {
+        if let Some(part) = group.ablation() {
             mutex.ablate(part);
         }
         // Of use to elevators only.
@@ -204,7 +199,12 @@ impl Host {
                 Effect::Send(To::Node(to) | To::At(to, _), msg) => {
                     did.sends.push((index(to), plain(msg)));
                 }
-                Effect::Emit(Event::Granted { token, mode, .. }) => did.granted.push((token, mode)),
+                Effect::Emit(Event::Granted {
+                    ticket,
+                    token,
+                    mode,
+                    ..
+                }) => did.granted.push((ticket, token, mode)),
                 Effect::Emit(Event::Lost { ticket, .. }) => self.lost.push(ticket),
                 _ => {}
             }
@@ -244,7 +244,7 @@ impl Host {
                 .facts
                 .own
                 .as_ref()
-                .is_some_and(|own| own.held.is_none())
+                .is_some_and(|own| own.held.is_none() && !own.stopping)
     }
 }
 

@@ -18,6 +18,7 @@ mod oracle;
 pub mod paper;
 mod schedules;
 mod walk;
+mod work;
 
 pub use group::{Action, Budget, Flaw, Group, State, Watch};
 pub use host::Envelope;

@@ -2,8 +2,9 @@
 
 use super::group::{Action, Group, State, Watch};
 use super::host::{Host, index};
+use super::work;
 use consort_proto::Life;
-use consort_proto::mutex::{Answer, Fence, Mine, Mode, Remembered};
+use consort_proto::mutex::{Answer, Fence, Mine, Mode, Remembered, Ticket};
 
 /// Looks at a group after a step of node `n`.
 pub(super) fn judge(
@@ -11,7 +12,7 @@ pub(super) fn judge(
     state: &mut State,
     n: usize,
     before: &Host,
-    granted: &[(Fence, Mode)],
+    granted: &[(Ticket, Fence, Mode)],
 ) {
     let mut broken = state.broken;
     let mut note = |holds: bool, name: &'static str| {
@@ -21,9 +22,13 @@ pub(super) fn judge(
     };
     if group.watch != Watch::Tokens {
         note(is_exclusive(state), "I1: two hold the lock");
+        note(
+            work::is_exclusive(state),
+            "I10: another is still at work under the lock",
+        );
     }
     let now = state.hosts[n].clone();
-    for &(token, mode) in granted {
+    for &(_, token, mode) in granted {
         let grows = match mode {
             Mode::Exclusive => token > state.last_token,
             // Those who share are told of a floor that may be above what was used: it binds nobody.
@@ -100,7 +105,7 @@ fn lets_pass(host: &Host, own: &Mine) -> bool {
         .entries
         .iter()
         .filter(|e| !e.deferred && !share(e));
-    own.held.is_some() || passes.into_iter().all(in_front)
+    own.held.is_some() || own.stopping || passes.into_iter().all(in_front)
 }
 
 fn entry_of<'a>(state: &'a State, host: &Host, answer: &Answer) -> Option<&'a Remembered> {

@@ -2,7 +2,7 @@
 
 use super::group::{Budget, Flaw, Group, Watch};
 use crate::search::{Searched, search};
-use consort_proto::mutex::{Ablation, Mode};
+use consort_proto::mutex::{Ablation, Loss, Mode};
 
 /// What a schedule must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,13 @@ fn growing() -> Group {
     }
 }
 
+fn apart(group: Group) -> Group {
+    Group {
+        apart: true,
+        ..group
+    }
+}
+
 fn with(group: Group, flaw: Flaw) -> Group {
     Group {
         flaw: Some(flaw),
@@ -145,6 +152,14 @@ fn safe_ones() -> Vec<Schedule> {
     };
     let repeats = Budget {
         repeats: 1,
+        ..Budget::default()
+    };
+    let leaves = Budget {
+        leaves: 1,
+        ..Budget::default()
+    };
+    let ends = Budget {
+        ends: 2,
         ..Budget::default()
     };
     vec![
@@ -210,6 +225,26 @@ fn safe_ones() -> Vec<Schedule> {
         ),
         safe("P10", "three become five", growing()),
         safe(
+            "P11",
+            "a holder's node leaves",
+            budget(leaves, group(FULL, &[1, 1, 0])),
+        ),
+        safe(
+            "P12",
+            "holders have had their time",
+            budget(ends, group(FULL, &[1, 1, 0])),
+        ),
+        safe(
+            "P13",
+            "a holder's node crashes, and its work goes on",
+            apart(mortal(group(FULL, &[1, 1, 0]), &[0], 0)),
+        ),
+        safe(
+            "P13r",
+            "the same, and the node starts again and asks again",
+            apart(mortal(group(FULL, &[2, 1, 0]), &[0], 1)),
+        ),
+        safe(
             "F1b",
             "a late place, a raised token",
             group(FRIEND, &[2, 1, 0]),
@@ -271,6 +306,45 @@ fn flawed_ones() -> Vec<Schedule> {
             "answers to lapsed attempts count",
             TwoHolders,
             without(lapsing(friend(), 1, 1), Ablation::Attempts),
+        ),
+        flawed(
+            "P5e",
+            "a lock passes on before its holder has stopped: its lease ends",
+            TwoHolders,
+            without(
+                lapsing(group(FULL, &[1, 1, 0]), 2, 0),
+                Ablation::Notice(Loss::Expired),
+            ),
+        ),
+        flawed(
+            "P11b",
+            "the same: its node leaves",
+            TwoHolders,
+            without(
+                Group {
+                    budget: Budget {
+                        leaves: 1,
+                        ..Budget::default()
+                    },
+                    ..group(FULL, &[1, 1, 0])
+                },
+                Ablation::Notice(Loss::Leaving),
+            ),
+        ),
+        flawed(
+            "P12b",
+            "the same: it has had its time",
+            TwoHolders,
+            without(
+                Group {
+                    budget: Budget {
+                        ends: 1,
+                        ..Budget::default()
+                    },
+                    ..group(FULL, &[1, 1, 0])
+                },
+                Ablation::Notice(Loss::HeldTooLong),
+            ),
         ),
         flawed(
             "P9b",

@@ -119,6 +119,8 @@ fn random_group(rng: &mut Rng) -> Group {
         repeats: up_to(3, leases),
         cancels: up_to(2, true),
         oblivions: up_to(2, true),
+        leaves: up_to(1, true),
+        ends: up_to(2, leases),
         crashes: up_to(2, lives),
         restarts: up_to(2, lives),
         verdicts: up_to(2, lives),
@@ -131,6 +133,7 @@ fn random_group(rng: &mut Rng) -> Group {
         mortal,
         budget,
         expiry: true,
+        apart: rng.below(2) == 0,
         queues: rng.below(2) == 0,
         elevator: rng.below(4) == 0,
         // Who comes and who goes at once is left to the simulator.
@@ -146,6 +149,7 @@ fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
         Action::Acquire(_) | Action::Release(_) | Action::Restart(_) => 8,
         Action::Mature(_) | Action::Bury(_) | Action::Retry(_) | Action::Resize(_) => 4,
         Action::Lapse(..) | Action::Expire(..) | Action::Stop(_) | Action::EndGrace(_) => 2,
+        Action::EndStopping(_) | Action::EndWork(_) | Action::EndHold(_) | Action::Leave(_) => 1,
         Action::Repeat(_) | Action::Cancel(_) | Action::Crash(_) => 1,
         Action::Verdict(..) | Action::Learn(..) | Action::ForgetDone(..) => 1,
     };

@@ -12,10 +12,16 @@ use core::time::Duration;
 use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// How long the agent may take to hear that the lock is given back.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the agent may take to say that its own patience is over.
+const REFUSAL_PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long an agent may take to try, of each slot: more than its questions to members do.
+const TRY_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A question under way: when it was asked, and the answer.
 type Poll = Pin<Box<dyn Future<Output = (Instant, Result<RequestView, ClientError>)>>>;
@@ -23,18 +29,15 @@ type Poll = Pin<Box<dyn Future<Output = (Instant, Result<RequestView, ClientErro
 pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let resource = path("locks", &args.name, "");
-    let mut stream = args.agent.take(&resource, &args.request()).await?;
-    let granted = loop {
-        let event = tokio::select! {
-            event = stream.next::<RequestView>() => event?,
-            () = signals.next() => return Ok(Answer::Code(130)),
-        };
-        let event = event.context("the agent has gone while the lock was waited for")?;
-        match event.event.as_str() {
-            "granted" => break event,
-            "refused" => return refused(args, &event),
-            _ => note_youth(args, &event),
-        }
+    // By this program's own clock: the agent may be frozen.
+    let deadline = args.deadline();
+    let (mut stream, granted) = tokio::select! {
+        taken = take(args, &resource) => match taken? {
+            Ok(granted) => granted,
+            Err(refused) => return Ok(refused),
+        },
+        () = sleep_until(deadline) => return Ok(silent(args)),
+        () = signals.next() => return Ok(Answer::Code(130)),
     };
     let mut held = Held {
         args,
@@ -44,7 +47,10 @@ pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
         until: Instant::now(),
         running: None,
     };
-    let (asked, view) = held.poll(Duration::ZERO).await;
+    // What it is granted, the next one gets when the lease is over: the agent does not hear that nobody wants it.
+    let Ok((asked, view)) = timeout_at(deadline, held.poll(Duration::ZERO)).await else {
+        return Ok(silent(args));
+    };
     let answer = match view {
         Ok(view) if held.take(asked, &view) => held.run(&mut stream, &mut signals, &granted).await,
         Ok(_) => Ok(held.lose("it was lost at once").await),
@@ -54,6 +60,28 @@ pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
     held.stop(Instant::now()).await;
     held.release().await;
     answer
+}
+
+/// Asks for the lock, and waits for it.
+async fn take(
+    args: &Args,
+    resource: &str,
+) -> anyhow::Result<Result<(SseStream, RequestView), Answer>> {
+    let mut stream = args.agent.take(resource, &args.request()).await?;
+    loop {
+        let event = stream.next::<RequestView>().await?;
+        let event = event.context("the agent has gone while the lock was waited for")?;
+        match event.event.as_str() {
+            "granted" => return Ok(Ok((stream, event))),
+            "refused" => return refused(args, &event).map(Err),
+            _ => note_youth(args, &event),
+        }
+    }
+}
+
+fn silent(args: &Args) -> Answer {
+    args.say("not granted: the agent has not answered in time; it may be paused or overloaded");
+    Answer::Code(NOT_GRANTED)
 }
 
 fn refused(args: &Args, event: &RequestView) -> anyhow::Result<Answer> {
@@ -132,11 +160,13 @@ impl Held<'_> {
             output::line(&token)?;
             input = Some(end_of_input());
         } else {
-            let env = [
+            let mut env = vec![
                 ("CONSORT_LOCK_NAME", self.args.name.clone()),
                 ("CONSORT_LOCK_TOKEN", token),
                 ("CONSORT_LOCK_VALID_UNTIL", unix_seconds(self.until)),
             ];
+            let slot = granted.slot.map(|slot| slot.to_string());
+            env.extend(slot.map(|slot| ("CONSORT_LOCK_SLOT", slot)));
             let command = &self.args.command;
             self.running = Guarded::start(command, &env, self.until, self.notice).await?;
             if self.running.is_none() {
@@ -275,4 +305,20 @@ fn unix_seconds(at: Instant) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let at = now.unwrap_or_default() + at.saturating_duration_since(Instant::now());
     format!("{}.{:03}", at.as_secs(), at.subsec_millis())
+}
+
+impl Args {
+    /// When this program gives up on its own, whatever the agent does.
+    fn deadline(&self) -> Instant {
+        let slots = u32::from(self.permits.unwrap_or(1).max(1));
+        let patience = match (self.timeout, self.try_only) {
+            (Some(timeout), _) => Some(timeout.saturating_add(REFUSAL_PATIENCE)),
+            (None, true) => Some(TRY_PATIENCE * slots),
+            (None, false) => None,
+        };
+        let far = Instant::now() + Duration::from_secs(86_400 * 365 * 30);
+        patience
+            .and_then(|span| Instant::now().checked_add(span))
+            .unwrap_or(far)
+    }
 }

@@ -32,7 +32,8 @@ pub(crate) const LOST: u8 = 76;
 /// The command reads nothing from standard input and finds in its environment CONSORT_LOCK_NAME,
 /// CONSORT_LOCK_TOKEN (32 hexadecimal digits; every later holder has a greater one, also as text) and
 /// CONSORT_LOCK_VALID_UNTIL (seconds since 1970 with a fraction: until when the lease lasts as of the start; it
-/// is renewed while the command runs). What must not be done by two even when a machine is paused has to check
+/// is renewed while the command runs), and of a semaphore CONSORT_LOCK_SLOT (its slot, from 0: tokens grow in each
+/// slot, not across slots). What must not be done by two even when a machine is paused has to check
 /// the token.
 ///
 /// Without a command the lock is held until standard input ends or Ctrl-C, and its token printed.
@@ -69,8 +70,8 @@ pub(crate) struct Args {
     /// How long the command may take to stop after Ctrl-C or SIGTERM
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "5s")]
     grace: Duration,
-    /// Take the lock from whoever holds it. Safe only where tokens are checked: the holder learns of it
-    /// later than others may get the lock
+    /// Take the lock from whoever holds it: the holder is told to stop, and the next one gets the lock when it
+    /// has stopped, or when its lease is over
     #[arg(long = "break", conflicts_with_all = ["try_only", "timeout", "ttl", "shared", "bound", "hold_max", "command"])]
     break_it: bool,
     /// Say nothing about the grant
@@ -139,8 +140,8 @@ fn break_it(args: &Args) -> anyhow::Result<Answer> {
     let patience = Duration::from_secs(10);
     let _: Done = block_on(async { Ok(args.agent.post(&path, &request, patience).await?) })?;
     args.say(
-        "broken: others may have the lock before its holder has stopped, which is safe only where \
-         tokens are checked",
+        "broken: its holder is told to stop, and the next one gets the lock when it has, or when its \
+         lease is over",
     );
     Ok(Answer::Yes)
 }

@@ -83,14 +83,20 @@ impl Locks {
                 }
                 None
             }
-            mutex::Event::Lost { lock, ticket, why } => {
+            mutex::Event::Lost {
+                lock,
+                ticket,
+                why,
+                stop_by,
+            } => {
                 // It stays here until its holder says that it stopped.
                 let client = self.clients.get(&(lock, ticket))?;
                 let Stage::Holds(shown) = &client.stage else {
                     return None;
                 };
                 let why = Loss::from(why);
-                shown.send_modify(|hold| hold.lost = Some(why));
+                let stop_by = clock.when_at_last(stop_by);
+                shown.send_modify(|hold| hold.lost = Some((why, stop_by)));
                 let token = shown.borrow().token;
                 let lock = LockName::of_full(lock, Some(&client.name));
                 Some(Event::LockLost { lock, token, why })

@@ -99,6 +99,12 @@ impl Driver {
             Order::Leave(reply) => {
                 let _ = reply.send(());
                 self.command(Command::Leave).await;
+                if let Some(by) = self.node.mutex().stopped_by() {
+                    let left = by.since(self.clock.now()).as_secs_f64();
+                    tracing::info!(
+                        "leaves when the holders of its locks have stopped, in {left:.1} s at the latest"
+                    );
+                }
             }
             Order::Watch(name, reply) => {
                 let _ = reply.send(self.watch(&name).map(Board::subscribe));

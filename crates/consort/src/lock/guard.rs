@@ -53,7 +53,8 @@ pub(crate) struct Hold {
     pub(crate) token: Token,
     pub(crate) until: Instant,
     pub(crate) grounds: mutex::Grounds,
-    pub(crate) lost: Option<Loss>,
+    /// Why it is held no more, and by when its work must have stopped.
+    pub(crate) lost: Option<(Loss, Instant)>,
 }
 
 /// How a request ends.
@@ -113,9 +114,10 @@ impl Drop for Ending {
 /// A lock that is held, while [`is_valid`](LockGuard::is_valid). Dropping it releases the lock.
 ///
 /// The node renews the lease by itself. When it cannot, [`lost`](LockGuard::lost) returns, by this process's
-/// own clock, at [`valid_until`](LockGuard::valid_until): nobody else has the lock before
-/// [`notice`](LockGuard::notice) has passed after that, if clocks run alike. Stop what the lock protects within
-/// that time, then drop the guard: that tells the others that the work has stopped.
+/// own clock, at [`valid_until`](LockGuard::valid_until); it returns earlier when the node leaves, when the lock was
+/// held for as long as was asked for, or when an operator breaks it. Stop what the lock protects, then drop the
+/// guard: that tells the others that the work has stopped. Until then nobody else gets the lock, or until
+/// [`stop_by`](LockGuard::stop_by), if clocks run alike.
 ///
 /// A process can be stopped between its last look at the clock and what it does then. Where that matters,
 /// the resource has to check [`token`](LockGuard::token): see the crate `consort-fence`.
@@ -176,6 +178,15 @@ impl LockGuard {
         self.notice
     }
 
+    /// By when the work must have stopped once the lock is lost: nobody else has the lock before, unless this guard
+    /// is dropped earlier. It is never earlier than [`valid_until`](Self::valid_until), as it was told at any
+    /// time, and the notice.
+    pub fn stop_by(&self) -> std::time::Instant {
+        let hold = *self.hold.borrow();
+        let by = hold.lost.map_or(hold.until + self.notice, |(_, by)| by);
+        by.into_std()
+    }
+
     /// On what grounds the lock was granted.
     pub fn grounds(&self) -> &Grounds {
         &self.grounds
@@ -193,7 +204,7 @@ impl LockGuard {
         }
         let hold = *self.hold.borrow();
         let loss = match hold.lost {
-            Some(loss) => loss,
+            Some((loss, _)) => loss,
             None if self.hold.has_changed().is_err() => Loss::Stopped,
             None if Instant::now() >= hold.until => Loss::Expired,
             None => return None,

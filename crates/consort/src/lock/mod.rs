@@ -218,8 +218,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock from whoever holds it, for operators. It is safe only where the resource checks
-    /// tokens: the holder learns of it later than others may get the lock. Tokens take a large step.
+    /// Takes the lock from whoever holds it, for operators: the holder loses it and has to stop, and whoever waits gets
+    /// it when the holder has stopped, or when its lease is over. Tokens take a large step.
     pub async fn break_it(&self) -> Result<(), AcquireError> {
         self.check()?;
         let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
@@ -311,7 +311,7 @@ impl Lock {
         };
         let config = &self.node.inner.locks;
         let ttl = self.policy.ttl.unwrap_or(config.ttl);
-        let notice = ttl * u32::from(config.notice_per_mille) / 1000;
+        let notice = config.notice(ttl);
         let core = hold.borrow().grounds;
         let grounds = Grounds::new(core, self.policy.bound.as_ref(), config);
         let name = LockName::of_full(LockId::of(&full_name), Some(&full_name));

@@ -1,6 +1,7 @@
 //! Parts of the protocol that model checking and simulation take out, one at a time, to see that they notice. Outside
 //! of them nothing can be taken out.
 
+use super::event::Loss;
 use super::shared::Shared;
 
 /// What is taken out.
@@ -29,6 +30,8 @@ pub enum Ablation {
     FreshRound,
     /// Who holds looks again when something that was said does not count any more (I3).
     Review,
+    /// Nobody is let pass before a holder that lost its lock for that reason has stopped (I10).
+    Notice(Loss),
 }
 
 impl Shared {

@@ -25,7 +25,9 @@ impl Lock {
         mut reply: Reply,
     ) {
         let now = cx.now;
-        let mine = |own: &&mut Own| own.ctr == reply.ctr && reply.life == sh.life;
+        let mine = |own: &&mut Own| {
+            own.ctr == reply.ctr && reply.life == sh.life && own.stopping().is_none()
+        };
         let Some(own) = self.own.as_mut().filter(mine) else {
             return;
         };

@@ -63,7 +63,7 @@ impl Lock {
         let Some(own) = &mut self.own else {
             return;
         };
-        if ids.is_empty() {
+        if ids.is_empty() || own.stopping().is_some() {
             return;
         }
         own.ttl = own.ttl.max(sh.lease());

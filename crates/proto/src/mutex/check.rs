@@ -2,6 +2,7 @@
 //! states that can be told apart whatever was counted on the way.
 
 use super::census::Presence;
+use super::event::Loss;
 use super::lock::{Entry, Lock};
 use super::msg::{Name, ReqId};
 use super::request::{Own, Peer, Phase, Sent};
@@ -57,6 +58,8 @@ pub struct Mine {
     pub stamp: Fence,
     /// The token it uses, while its lease is valid.
     pub held: Option<Fence>,
+    /// Whether the lock is lost and its holders have not said that they stopped.
+    pub stopping: bool,
     /// Whether what was said suffices.
     pub ready: bool,
     /// Whether it stands on what sufficed for a smaller group.
@@ -193,6 +196,25 @@ impl Mutex {
         self.resize(cx, peers, nodes);
     }
 
+    /// The holder has had the lock for as long as its policy allows.
+    pub fn end_hold(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
+        self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+            lock.lose(cx, sh, peers, Loss::HeldTooLong);
+        });
+    }
+
+    /// The time is over that those who lost the lock were told they have.
+    pub fn end_stopping(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
+        self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
+            if let Some(own) = &mut lock.own
+                && let Phase::Stopping(stopping) = &mut own.phase
+            {
+                stopping.by = cx.now;
+                lock.poll(cx, sh, peers);
+            }
+        });
+    }
+
     /// The time to ask newcomers is over.
     pub fn end_grace(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
@@ -248,7 +270,7 @@ impl Mutex {
         let (upper, _) = own.upper(sh, now);
         let ready = own.ready_until(sh, &lock.done, upper);
         let (held, grace) = match own.phase {
-            Phase::Wait => (None, false),
+            Phase::Wait | Phase::Stopping(_) => (None, false),
             Phase::Held(hold) => {
                 let valid = hold.valid_until > now;
                 (valid.then_some(hold.token), hold.grace.is_some())
@@ -265,6 +287,7 @@ impl Mutex {
             prio: own.prio,
             stamp: own.stamp,
             held,
+            stopping: own.stopping().is_some(),
             ready: ready.is_some_and(|(until, _)| until > now),
             grace,
             answers: own.asked.iter().map(|(id, p)| answer(*id, p)).collect(),
@@ -313,17 +336,19 @@ fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
 fn hash_own<H: Hasher>(own: &Own, state: &mut H) {
     (own.ctr, own.prio, own.stamp, own.attempt).hash(state);
     own.fresh_from.hash(state);
-    if let Phase::Held(hold) = own.phase {
-        (
+    match own.phase {
+        Phase::Wait => {}
+        Phase::Held(hold) => (
             hold.token,
             hold.turns,
             hold.grounds.bound,
             hold.grace.is_some(),
         )
-            .hash(state);
+            .hash(state),
+        Phase::Stopping(stopping) => stopping.token.hash(state),
     }
     for waiter in &own.waiters {
-        (waiter.ticket, waiter.mode).hash(state);
+        (waiter.ticket, waiter.mode, waiter.abandoned.is_some()).hash(state);
     }
     for (id, peer) in &own.asked {
         id.hash(state);
@@ -347,9 +372,6 @@ fn hash_lock<H: Hasher>(lock: &Lock, state: &mut H) {
     }
     for waiter in &lock.queue {
         (waiter.ticket, waiter.mode).hash(state);
-    }
-    for stopping in &lock.stopping {
-        stopping.tickets.hash(state);
     }
     lock.own.is_some().hash(state);
     if let Some(own) = &lock.own {

@@ -166,8 +166,18 @@ impl Config {
     /// How long a witness remembers a request of lease `ttl` (TTL⁺): longer, by any two clocks, than its
     /// owner counts on it.
     pub fn remembered(&self, ttl: Duration) -> Duration {
+        self.stretched(ttl) + self.guard
+    }
+
+    /// How long a span lasts at most by this node's clock that another clock measures.
+    pub(super) fn stretched(&self, span: Duration) -> Duration {
         let drift = u32::from(self.drift_per_mille);
-        ttl * (1000 + drift) / (1000 - drift) + self.guard
+        span * (1000 + drift) / (1000 - drift)
+    }
+
+    /// How long a holder has to stop, of a lease of `ttl`.
+    pub fn notice(&self, ttl: Duration) -> Duration {
+        ttl * u32::from(self.notice_per_mille) / 1000
     }
 
     /// How long after its start a node counts as a witness (Q).

@@ -64,7 +64,10 @@ impl Lock {
 
     /// Whether a local reader can share what local readers hold: unless somebody waits.
     pub(super) fn can_join(&self, waiter: &Waiter) -> bool {
-        let held = |own: &Own| own.mode() == Mode::Shared && !own.waits();
+        let held = |own: &Own| {
+            let used = own.waiters.iter().any(|w| w.abandoned.is_none());
+            own.mode() == Mode::Shared && own.hold().is_some() && used
+        };
         waiter.mode == Mode::Shared
             && self.own.as_ref().is_some_and(held)
             && self.queue.is_empty()
@@ -170,21 +173,17 @@ impl Lock {
         peers: &dyn Peers,
         ticket: Ticket,
     ) {
-        if self.stopped(cx, sh, ticket) {
-            return;
-        }
         self.queue.retain(|w| w.ticket != ticket);
         let Some(own) = &mut self.own else {
             return;
         };
-        let before = own.waiters.len();
         let cohort = own.policy().map_or(0, |p| p.cohort);
         let Some(at) = own.waiters.iter().position(|w| w.ticket == ticket) else {
             return;
         };
-        if before > 1 {
+        if own.waiters.len() > 1 {
             own.waiters.remove(at);
-            return;
+            return own.end_unless_used();
         }
         if let Phase::Held(mut hold) = own.phase {
             let limit = if self.table.values().any(|e| e.deferred) {
@@ -205,6 +204,9 @@ impl Lock {
                     .policy
                     .hold_max
                     .map_or(Instant::MAX, |span| cx.now + span);
+                // What the one before was told does not matter any more: it has stopped.
+                hold.stopped_by = cx.now;
+                hold.promise(sh, own.ttl, cx.now);
                 own.phase = Phase::Held(hold);
                 sh.stats.hand_overs += 1;
                 cx.emit(granted(self.id, &next, &hold));
@@ -221,7 +223,8 @@ impl Lock {
         self.next(cx, sh, peers);
     }
 
-    /// A holder is gone, but its work may go on: the lock is kept until the lease is over, not renewed.
+    /// A holder is gone, but its work may go on: the lock is kept until all the time is over that the holder was
+    /// told it has, and renewed for those only that share it.
     pub(super) fn abandon(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -229,18 +232,14 @@ impl Lock {
         peers: &dyn Peers,
         ticket: Ticket,
     ) {
-        let of = |w: &&mut Waiter| w.ticket == ticket;
+        let by = self.own.as_ref().and_then(Own::stopped_by);
         if let Some(own) = &mut self.own
-            && let Phase::Held(mut hold) = own.phase
-            && let Some(waiter) = own.waiters.iter_mut().find(of)
+            && let Some(by) = by
+            && let Some(waiter) = own.waiters.iter_mut().find(|w| w.ticket == ticket)
         {
-            waiter.abandoned = true;
-            hold.hold_end = hold.valid_until;
-            own.phase = Phase::Held(hold);
-            return;
-        }
-        // Lost already: nobody will say that the work has stopped.
-        if !self.forget_stopping(ticket) {
+            waiter.abandoned = Some(by);
+            own.end_unless_used();
+        } else {
             self.release(cx, sh, peers, ticket);
         }
     }
@@ -250,8 +249,10 @@ impl Lock {
         let Some(own) = self.own.take() else {
             return;
         };
-        if let Phase::Held(hold) = own.phase {
-            self.raise_floor(hold.token);
+        match own.phase {
+            Phase::Held(hold) => self.raise_floor(hold.token),
+            Phase::Stopping(stopping) => self.raise_floor(stopping.token),
+            Phase::Wait => {}
         }
         for (id, peer) in &own.asked {
             self.send_release(cx, sh, *id, peer.addr, own.ctr);
@@ -278,7 +279,8 @@ impl Lock {
         self.next(cx, sh, peers);
     }
 
-    /// An operator broke the lock: holders lose it, those who wait start again.
+    /// An operator broke the lock: holders lose it, those who wait start again. No lease that is remembered here is
+    /// renewed, so that it runs out where holders do not hear of it.
     pub(super) fn on_break(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -290,8 +292,7 @@ impl Lock {
             return;
         }
         self.raise_floor(floor);
-        self.forgotten = self.forgotten.wrapping_add(self.table.len() as u32);
-        self.table.clear();
+        self.table.values_mut().for_each(|e| e.broken = true);
         match self.own.as_ref().map(Own::waits) {
             Some(false) => self.lose(cx, sh, peers, Loss::Broken),
             Some(true) => self.restart(cx, sh, peers),

@@ -97,7 +97,8 @@ pub enum Event {
         /// Until when.
         valid_until: crate::Instant,
     },
-    /// A holder must stop: its lease is over, but for the notice.
+    /// A holder must stop. Nobody else gets the lock before the holder says that it has
+    /// ([`Order::Release`](super::Order::Release)), or before `stop_by`.
     Lost {
         /// Which lock.
         lock: LockId,
@@ -105,6 +106,8 @@ pub enum Event {
         ticket: Ticket,
         /// Why.
         why: Loss,
+        /// When the work must have stopped: all the time that the holder was told it has, and the notice.
+        stop_by: crate::Instant,
     },
     /// A request ended without the lock.
     Refused {

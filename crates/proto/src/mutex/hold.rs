@@ -3,17 +3,18 @@
 use super::ablation::Ablation;
 use super::event::{Event, Grounds, Loss, Refusal};
 use super::lock::Lock;
-use super::request::{Hold, Phase, Wait, Waiter};
+use super::request::{Hold, Phase, Stopping, Wait, Waiter};
 use super::shared::Shared;
 use super::{Fence, Mode, MutexCx, Peers};
 use crate::id::NodeId;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 impl Lock {
     /// Looks whether what was said is enough (H4), or still is (H5).
     pub(super) fn check(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
-        let Some(own) = &mut self.own else {
+        let Some(own) = self.own.as_mut().filter(|own| own.stopping().is_none()) else {
             return;
         };
         let (upper, source) = own.upper(sh, cx.now);
@@ -72,10 +73,11 @@ impl Lock {
         }
         let hold_max = own.policy().and_then(|p| p.hold_max);
         let hold_end = hold_max.map_or(Instant::MAX, |span| cx.now + span);
-        let hold = Hold {
+        let mut hold = Hold {
             token,
             turns: 0,
             valid_until: until.min(hold_end),
+            stopped_by: cx.now,
             renew_at: cx.now + own.ttl / 3,
             grounds: Grounds {
                 bound: upper,
@@ -85,6 +87,7 @@ impl Lock {
             grace: None,
             hold_end,
         };
+        hold.promise(sh, own.ttl, cx.now);
         own.phase = Phase::Held(hold);
         own.deadline = None;
         sh.stats.grants += 1;
@@ -126,6 +129,7 @@ impl Lock {
         } else {
             hold.valid_until = cx.now;
         }
+        hold.promise(sh, own.ttl, cx.now);
         own.phase = Phase::Held(hold);
         if hold.valid_until <= cx.now {
             let why = if hold.hold_end <= cx.now {
@@ -162,6 +166,21 @@ impl Lock {
         let Some(own) = &mut self.own else {
             return;
         };
+        if let Some(stopping) = own.stopping() {
+            if stopping.by <= now {
+                self.end(cx, sh, peers);
+                self.next(cx, sh, peers);
+            }
+            return;
+        }
+        let over = |w: &Waiter| w.abandoned.is_some_and(|by| by <= now);
+        if own.waiters.iter().any(over) {
+            own.waiters.retain(|w| !over(w));
+            if own.waiters.is_empty() {
+                self.end(cx, sh, peers);
+                return self.next(cx, sh, peers);
+            }
+        }
         for peer in own.asked.values_mut() {
             sh.stats.lapses += u64::from(peer.lapse(now));
         }
@@ -195,7 +214,8 @@ impl Lock {
         self.widen(cx, sh, peers);
     }
 
-    /// The lease is over: the holder must stop. Others are told when it did.
+    /// The holders must stop. Nobody else is let pass, here or elsewhere, before all of them said that they have, or
+    /// before the time is over that they were told they have (I10): witnesses remember the request for longer.
     pub(super) fn lose(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -203,23 +223,41 @@ impl Lock {
         peers: &dyn Peers,
         why: Loss,
     ) {
-        let Some(own) = self.own.take() else {
+        let Some(own) = &mut self.own else {
+            return;
+        };
+        let Phase::Held(hold) = own.phase else {
             return;
         };
         sh.stats.losses += 1;
-        if let Phase::Held(hold) = own.phase {
-            self.raise_floor(hold.token);
-        }
-        for waiter in &own.waiters {
+        for waiter in own.waiters.iter().filter(|w| w.abandoned.is_none()) {
             cx.emit(Event::Lost {
                 lock: self.id,
                 ticket: waiter.ticket,
                 why,
+                stop_by: hold.stopped_by,
             });
         }
-        self.stops_later(&own);
-        self.let_pass(cx, sh, peers);
-        self.next(cx, sh, peers);
+        let (token, by) = (hold.token, hold.stopped_by);
+        own.phase = Phase::Stopping(Stopping { token, by });
+        if sh.lacks(Ablation::Notice(why)) {
+            self.raise_floor(token);
+            self.own = None;
+            self.let_pass(cx, sh, peers);
+            return self.next(cx, sh, peers);
+        }
+        if by <= cx.now {
+            self.end(cx, sh, peers);
+            self.next(cx, sh, peers);
+        }
+    }
+}
+
+impl Hold {
+    /// Notes what holders are told: that they hold the lock until [`Hold::valid_until`].
+    pub(super) fn promise(&mut self, sh: &Shared, ttl: Duration, now: Instant) {
+        let told = self.valid_until.since(now) + sh.config.notice(ttl);
+        self.stopped_by = self.stopped_by.max(now + sh.config.stretched(told));
     }
 }
 

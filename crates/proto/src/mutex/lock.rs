@@ -1,6 +1,6 @@
 //! One lock at one node: what it witnesses of others, and its own requests.
 
-use super::event::{Event, Ticket};
+use super::event::Event;
 use super::fence::Fence;
 use super::msg::{Msg, Name, ReqId, Seen};
 use super::request::{Done, Own, Phase, Waiter};
@@ -11,12 +11,8 @@ use crate::protocol::To;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
-
-/// Holders that were told to stop and have not said that they did.
-const STOPPING_MAX: usize = 64;
 
 /// A request that this node remembers for its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,18 +32,9 @@ pub(super) struct Entry {
     pub(super) addr: SocketAddr,
     /// Its owner waits for this node.
     pub(super) deferred: bool,
+    /// An operator broke the lock after it was asked for: it is not renewed.
+    pub(super) broken: bool,
 }
-
-/// A holder whose lease is over and that may still be at work.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Stopping {
-    pub(super) tickets: Vec<Ticket>,
-    ctr: u32,
-    asked: Vec<To2>,
-}
-
-/// Where a release goes.
-type To2 = (NodeId, Option<SocketAddr>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Lock {
@@ -62,7 +49,6 @@ pub(super) struct Lock {
     pub(super) done: BTreeMap<NodeId, Done>,
     pub(super) own: Option<Own>,
     pub(super) queue: VecDeque<Waiter>,
-    pub(super) stopping: Vec<Stopping>,
     poll_at: Instant,
     table_at: Instant,
 }
@@ -114,7 +100,6 @@ impl Lock {
             done: BTreeMap::new(),
             own: None,
             queue: VecDeque::new(),
-            stopping: Vec::new(),
             poll_at: Instant::MAX,
             table_at: Instant::MAX,
         }
@@ -122,11 +107,7 @@ impl Lock {
 
     /// Nothing is left to remember but the floor.
     pub(super) fn is_idle(&self) -> bool {
-        self.own.is_none()
-            && self.table.is_empty()
-            && self.done.is_empty()
-            && self.queue.is_empty()
-            && self.stopping.is_empty()
+        self.own.is_none() && self.table.is_empty() && self.done.is_empty() && self.queue.is_empty()
     }
 
     pub(super) fn raise_floor(&mut self, floor: Fence) {
@@ -141,46 +122,6 @@ impl Lock {
     pub(super) fn is_done(&self, id: NodeId, life: Life, ctr: u32) -> bool {
         let finished = |d: &Done| d.life == life && ctr <= d.ctr;
         self.done.get(&id).is_some_and(finished)
-    }
-
-    /// What a holder that lost its lock has to send when it stopped.
-    pub(super) fn stops_later(&mut self, own: &Own) {
-        if self.stopping.len() == STOPPING_MAX {
-            self.stopping.remove(0);
-        }
-        let alive = own.waiters.iter().filter(|w| !w.abandoned);
-        let tickets: Vec<Ticket> = alive.map(|w| w.ticket).collect();
-        if tickets.len() < own.waiters.len() {
-            return;
-        }
-        self.stopping.push(Stopping {
-            tickets,
-            ctr: own.ctr,
-            asked: own.asked.iter().map(|(id, p)| (*id, p.addr)).collect(),
-        });
-    }
-
-    /// A holder that lost its lock says that it stopped. Whether it was one.
-    pub(super) fn stopped(&mut self, cx: &mut MutexCx<'_>, sh: &Shared, ticket: Ticket) -> bool {
-        let held = |s: &Stopping| s.tickets.contains(&ticket);
-        let Some(at) = self.stopping.iter().position(held) else {
-            return false;
-        };
-        self.stopping[at].tickets.retain(|t| *t != ticket);
-        if self.stopping[at].tickets.is_empty() {
-            let Stopping { ctr, asked, .. } = self.stopping.remove(at);
-            for (id, addr) in asked {
-                self.send_release(cx, sh, id, addr, ctr);
-            }
-        }
-        true
-    }
-
-    /// Nobody will say that a holder that lost its lock has stopped. Whether it was one.
-    pub(super) fn forget_stopping(&mut self, ticket: Ticket) -> bool {
-        let before = self.stopping.len();
-        self.stopping.retain(|s| !s.tickets.contains(&ticket));
-        self.stopping.len() < before
     }
 
     pub(super) fn send_release(
@@ -237,6 +178,7 @@ impl Lock {
             let (held, token, left) = match own.phase {
                 Phase::Wait => (false, own.stamp, Duration::ZERO),
                 Phase::Held(hold) => (true, hold.token, hold.valid_until.since(now)),
+                Phase::Stopping(stopping) => (true, stopping.token, stopping.by.since(now)),
             };
             let req = ReqId {
                 node: sh.me,

@@ -69,7 +69,7 @@ impl Mutex {
                     wait,
                     policy,
                     name,
-                    abandoned: false,
+                    abandoned: None,
                 };
                 let taken = self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
                     lock.acquire(cx, sh, peers, waiter);

@@ -39,8 +39,8 @@ pub(super) struct Waiter {
     pub(super) wait: Wait,
     pub(super) policy: Arc<Policy>,
     pub(super) name: Arc<str>,
-    /// Nobody will say that its work has stopped.
-    pub(super) abandoned: bool,
+    /// Nobody will say that its work has stopped: it has by this time, at the latest.
+    pub(super) abandoned: Option<Instant>,
 }
 
 /// What a witness said.
@@ -91,6 +91,16 @@ pub(super) struct Peer {
 pub(super) enum Phase {
     Wait,
     Held(Hold),
+    /// The lock is lost, and nobody else is let pass before its holders have stopped.
+    Stopping(Stopping),
+}
+
+/// A grant that is over, but for the work that rested on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stopping {
+    pub(super) token: Fence,
+    /// When the work has stopped, whether its holders say so or not.
+    pub(super) by: Instant,
 }
 
 /// A grant.
@@ -99,6 +109,9 @@ pub(super) struct Hold {
     pub(super) token: Fence,
     pub(super) turns: u8,
     pub(super) valid_until: Instant,
+    /// When the work of a holder has stopped that was told nothing but how long the grant is valid: the greatest
+    /// of all times it was told, with the notice, by a clock that may run slower than this node's.
+    pub(super) stopped_by: Instant,
     /// When it is looked at again, at the latest.
     pub(super) renew_at: Instant,
     pub(super) grounds: Grounds,
@@ -234,6 +247,38 @@ pub(super) fn listed<'a>(names: &'a [Name], name: &Name) -> Option<&'a Name> {
 impl Own {
     pub(super) fn waits(&self) -> bool {
         self.phase == Phase::Wait
+    }
+
+    pub(super) fn hold(&self) -> Option<&Hold> {
+        match &self.phase {
+            Phase::Held(hold) => Some(hold),
+            Phase::Wait | Phase::Stopping(_) => None,
+        }
+    }
+
+    pub(super) fn stopping(&self) -> Option<&Stopping> {
+        match &self.phase {
+            Phase::Stopping(stopping) => Some(stopping),
+            Phase::Wait | Phase::Held(_) => None,
+        }
+    }
+
+    /// When all work has stopped that rests on this grant, if there is one.
+    pub(super) fn stopped_by(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Wait => None,
+            Phase::Held(hold) => Some(hold.stopped_by),
+            Phase::Stopping(stopping) => Some(stopping.by),
+        }
+    }
+
+    /// Does not renew a grant whose holders are all gone.
+    pub(super) fn end_unless_used(&mut self) {
+        if let Phase::Held(hold) = &mut self.phase
+            && self.waiters.iter().all(|w| w.abandoned.is_some())
+        {
+            hold.hold_end = hold.hold_end.min(hold.valid_until);
+        }
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -390,8 +435,10 @@ impl Own {
         let phase = match self.phase {
             Phase::Wait => self.deadline.unwrap_or(Instant::MAX),
             Phase::Held(hold) => hold.valid_until.min(hold.renew_at),
+            Phase::Stopping(stopping) => return stopping.by,
         };
-        asked.min(phase)
+        let abandoned = self.waiters.iter().filter_map(|w| w.abandoned).min();
+        asked.min(phase).min(abandoned.unwrap_or(Instant::MAX))
     }
 
     /// Forgets requests of node `id` up to `ctr`, of life `life`: they are over, whatever comes.

@@ -4,7 +4,7 @@ use super::event::{Source, Ticket};
 use super::fence::{Fence, LockId};
 use super::lock::Lock;
 use super::msg::{Name, ReqId, Seen};
-use super::request::{Own, Phase};
+use super::request::Own;
 use super::{Config, Mode, Mutex, Stats};
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
@@ -104,17 +104,31 @@ impl Mutex {
 
     /// Token and end of the lease, if this node holds the lock.
     pub fn held(&self, lock: LockId) -> Option<(Fence, Instant)> {
-        match self.own(lock)?.phase {
-            Phase::Held(hold) => Some((hold.token, hold.valid_until)),
-            Phase::Wait => None,
-        }
+        let hold = self.own(lock)?.hold()?;
+        Some((hold.token, hold.valid_until))
     }
 
-    /// Local requests that hold a lock.
+    /// Local requests that lost a lock and may still be at work, and until when.
+    pub fn stopping(&self, lock: LockId) -> impl Iterator<Item = (Ticket, Instant)> + '_ {
+        let stopping = self
+            .own(lock)
+            .and_then(|own| Some((own, own.stopping()?.by)));
+        stopping
+            .into_iter()
+            .flat_map(|(own, by)| own.waiters.iter().map(move |w| (w.ticket, by)))
+    }
+
+    /// When all work has stopped that rested on locks this node lost, if there is any.
+    pub fn stopped_by(&self) -> Option<Instant> {
+        let own = self.locks.values().filter_map(|l| l.own.as_ref());
+        own.filter_map(|own| Some(own.stopping()?.by)).max()
+    }
+
+    /// Local requests that hold a lock, without those that were abandoned.
     pub fn holders(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
-        let held = self.own(lock).filter(|own| !own.waits());
-        held.into_iter()
-            .flat_map(|own| own.waiters.iter().map(|w| w.ticket))
+        let held = self.own(lock).filter(|own| own.hold().is_some());
+        let waiters = held.into_iter().flat_map(|own| &own.waiters);
+        waiters.filter(|w| w.abandoned.is_none()).map(|w| w.ticket)
     }
 
     /// Local requests that wait for a lock, in their order.
@@ -137,7 +151,7 @@ impl Mutex {
 
     /// Whether what was said still suffices for a lock that this node holds (I3).
     pub fn is_ready(&self, now: Instant, lock: LockId) -> bool {
-        let Some(Phase::Held(hold)) = self.own(lock).map(|own| own.phase) else {
+        let Some(hold) = self.own(lock).and_then(Own::hold) else {
             return false;
         };
         let ready = |l: &Lock| {
@@ -176,7 +190,8 @@ impl Mutex {
 
     /// What the witnesses of this node's own request for a lock said last.
     pub fn answers(&self, lock: LockId) -> impl Iterator<Item = Heard<'_>> + '_ {
-        let asked = self.own(lock).into_iter().flat_map(|own| &own.asked);
+        let own = self.own(lock).filter(|own| own.stopping().is_none());
+        let asked = own.into_iter().flat_map(|own| &own.asked);
         asked.filter_map(|(from, peer)| {
             peer.wit.as_ref().map(|w| Heard {
                 from: *from,

@@ -42,7 +42,7 @@ impl Lock {
         self.heard = self.heard.max(prio);
         // What a former life asked for has to run out first, where its work may go on (`zombie_safe`).
         let in_front = |e: &Entry| match e.life == from.life {
-            true => e.ctr > r.ctr,
+            true => e.ctr > r.ctr || e.ctr == r.ctr && e.broken,
             false => sh.config.zombie_safe,
         };
         if self.is_done(from.id, from.life, r.ctr) || self.table.get(&from.id).is_some_and(in_front)
@@ -81,6 +81,7 @@ impl Lock {
                 expires,
                 addr: from.addr,
                 deferred: false,
+                broken: false,
             };
             if let Some(old) = self.table.insert(from.id, entry) {
                 self.forgotten = self.forgotten.wrapping_add(1);
@@ -281,6 +282,7 @@ fn own_name(sh: &Shared, own: &Own, now: Instant) -> Name {
     let left = match own.phase {
         Phase::Wait => own.ttl,
         Phase::Held(hold) => hold.valid_until.since(now),
+        Phase::Stopping(stopping) => stopping.by.since(now),
     };
     Name {
         req: ReqId {

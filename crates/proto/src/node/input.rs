@@ -146,7 +146,8 @@ impl Node {
                 });
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, goodbye));
                 self.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Leave));
-                Input::Leave
+                self.io.leaves = true;
+                return self.flush(now);
             }
             Command::Election(order) => {
                 self.change_mode(now, order);

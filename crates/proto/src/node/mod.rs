@@ -87,6 +87,8 @@ struct Io {
     wishes: VecDeque<Report>,
     /// A later life that others remember of this node.
     outlived: Option<Life>,
+    /// This node leaves as soon as those that held its locks have stopped.
+    leaves: bool,
     facts: VecDeque<Fact>,
     inbox: Datagram,
     stats: Stats,
@@ -163,6 +165,7 @@ impl Node {
                 changes: VecDeque::new(),
                 wishes: VecDeque::new(),
                 outlived: None,
+                leaves: false,
                 facts: VecDeque::new(),
                 inbox: Datagram::default(),
                 stats: Stats::default(),

@@ -116,10 +116,19 @@ impl Node {
             && self.omega.state.life() >= life
             && self.election.state.centrality() == self.omega.state.centrality()
             && self.mutex.state.life() == life
+            && !self.may_leave()
+    }
+
+    /// Whether this node is to leave, and nothing that rested on its locks is at work any more.
+    fn may_leave(&self) -> bool {
+        self.io.leaves && self.mutex.state.stopped_by().is_none()
     }
 
     fn relay_one(&mut self, now: Instant) {
-        if let Some(change) = self.io.changes.pop_front() {
+        if self.may_leave() {
+            self.io.leaves = false;
+            self.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Leave));
+        } else if let Some(change) = self.io.changes.pop_front() {
             self.learn_change(now, change);
             let input = election::Input::Member(change);
             self.step_election(now, |e, cx, view| e.on_input(cx, view, input));

@@ -28,6 +28,8 @@ const SMALL_META: u16 = 32;
 /// Who wants which lock.
 pub(super) struct Locks {
     rng: Rng,
+    /// Of faults beyond those of every storm.
+    faults: Rng,
     bound: Bound,
     policy: Arc<Policy>,
     names: usize,
@@ -70,6 +72,7 @@ impl Locks {
             ..Policy::default()
         };
         Locks {
+            faults: Rng::seed(seed, stream::LOCKS + 3000),
             bound,
             policy: Arc::new(policy),
             names: 1 + rng.below(2) as usize,
@@ -94,7 +97,8 @@ impl Locks {
             return Some(fault);
         }
         match fault {
-            Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => None,
+            Fault::Partition(_) | Fault::Sever { .. } => None,
+            Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => None,
             Fault::Crash(host) | Fault::Leave(host) if host < seeds => None,
             Fault::Conditions(c) if c.loss_per_hop > 0.1 => None,
             Fault::Restart { host, .. } => {
@@ -131,6 +135,39 @@ impl Locks {
         if let Some(baselines) = &mut self.baselines {
             baselines.strike(fault);
         }
+    }
+
+    /// What comes with the faults of every storm: links that fail one way, and agents that start again as soon as they
+    /// have left, or before. Returns how many faults there were.
+    pub(super) fn strike_more(
+        &mut self,
+        engine: &mut Engine<Panel>,
+        left: Option<usize>,
+    ) -> Result<usize, Violation> {
+        let nodes = engine.world().hosts().len() as u32;
+        let mut faults = 0;
+        if self.faults.chance(0.15) && nodes > 1 {
+            let from = self.faults.below(nodes);
+            let to = (from + 1 + self.faults.below(nodes - 1)) % nodes;
+            let (from, to) = (from as usize, to as usize);
+            if let Some(fault) = self.temper(Fault::Sever { from, to }, 0) {
+                self.strike(&fault);
+                engine.strike(fault)?;
+                faults += 1;
+            }
+        }
+        if let Some(host) = left
+            && self.faults.chance(0.5)
+        {
+            let soon = Duration::from_micros(self.faults.below64(1_500_000));
+            self.run_for(engine, soon)?;
+            let keep = Keep::All;
+            let fault = Fault::Restart { host, keep };
+            self.strike(&fault);
+            engine.strike(fault)?;
+            faults += 1;
+        }
+        Ok(faults)
     }
 
     /// What the papers' locks did, and this one.
@@ -184,15 +221,21 @@ impl Locks {
             let waits = node.waiting(lock).any(|t| t == ticket);
             let order = match (holds, waits) {
                 (true, _) if self.rng.chance(0.03) => Order::Abandon(lock, ticket),
-                (true, _) if self.rng.chance(0.5) => Order::Release(lock, ticket),
+                (true, _) if self.rng.chance(0.4) => Order::Release(lock, ticket),
                 // Cancelled.
                 (_, true) if self.rng.chance(0.01) => Order::Release(lock, ticket),
-                // Refused or lost; that the work has stopped is said in the end, or not at all.
-                (false, false) if self.rng.chance(0.5) => Order::Release(lock, ticket),
+                // Refused or lost; that the work has stopped is said soon, late, or not at all.
+                (false, false) if self.rng.chance(0.02) => Order::Abandon(lock, ticket),
+                (false, false) if self.rng.chance(0.2) => Order::Release(lock, ticket),
                 _ => continue,
             };
             self.wants[host].tickets.remove(&ticket);
             engine.command(host, Command::Lock(order))?;
+            if more && self.rng.chance(0.1) {
+                // A client that ends and asks again.
+                let order = self.ask(engine, host);
+                engine.command(host, Command::Lock(order))?;
+            }
         }
         if more && self.wants[host].tickets.len() < TICKETS_MAX && self.rng.chance(0.1) {
             let order = self.ask(engine, host);

@@ -132,13 +132,26 @@ pub fn rerun(seed: u64, params: &ChaosParams) -> String {
 
 /// Runs the scenario of `seed`.
 pub fn chaos(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
-    chaos_in(seed, params).map_err(|violation| Violation {
+    chaos_with(seed, params, |_| {})
+}
+
+/// The same, with settings of every node changed: to plant bugs.
+pub fn chaos_with(
+    seed: u64,
+    params: &ChaosParams,
+    change: fn(&mut Config),
+) -> Result<ChaosReport, Violation> {
+    chaos_in(seed, params, change).map_err(|violation| Violation {
         rerun: rerun(seed, params),
         ..violation
     })
 }
 
-fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
+fn chaos_in(
+    seed: u64,
+    params: &ChaosParams,
+    change: fn(&mut Config),
+) -> Result<ChaosReport, Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO);
     let span = params.nodes_max.saturating_sub(params.nodes_min) as u32 + 1;
     let nodes = (params.nodes_min + rng.below(span) as usize).max(1);
@@ -160,6 +173,8 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     if let Some(locks) = &locks {
         locks.config(&mut node, matches!(start, Start::Cold { .. }));
     }
+    change(&mut node);
+    let zombie_safe = node.mutex.zombie_safe;
     let config = WorldConfig {
         node,
         layout,
@@ -176,7 +191,8 @@ fn chaos_in(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> {
     if params.locks {
         oracle = oracle
             .with(oracle::Locks::default())
-            .with(oracle::Witnesses::default());
+            .with(oracle::Witnesses::default())
+            .with(oracle::Work::new(zombie_safe));
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
@@ -244,8 +260,15 @@ fn storm(
             if let Some(locks) = locks {
                 locks.strike(&fault);
             }
+            let left = match fault {
+                Fault::Leave(host) => Some(host),
+                _ => None,
+            };
             engine.strike(fault)?;
             faults += 1;
+            if let Some(locks) = locks {
+                faults += locks.strike_more(engine, left)?;
+            }
         }
         let wait = Duration::from_micros(rng.below64(8_000_000));
         match locks {

@@ -18,6 +18,7 @@ mod ownership;
 mod precedence;
 mod refutation;
 mod witnesses;
+mod work;
 
 pub use accuracy::Accuracy;
 pub use bag::Bag;
@@ -36,11 +37,12 @@ pub use ownership::Ownership;
 pub use precedence::Monotony;
 pub use refutation::Refutation;
 pub use witnesses::Witnesses;
+pub use work::Work;
 
 use crate::fault::Fault;
 use crate::world::World;
 use consort_proto::wire::Datagram;
-use consort_proto::{Event, Instant};
+use consort_proto::{Command, Event, Instant};
 use core::fmt;
 
 /// A broken invariant.
@@ -81,6 +83,10 @@ pub type Verdict = Result<(), Violation>;
 pub trait Oracle {
     /// A node reported an event.
     fn on_event(&mut self, _world: &World, _host: usize, _event: &Event) -> Verdict {
+        Ok(())
+    }
+    /// The application of a running node gives it an order.
+    fn on_command(&mut self, _world: &World, _host: usize, _command: &Command) -> Verdict {
         Ok(())
     }
     /// A node sends a datagram of that many bytes.
@@ -154,6 +160,11 @@ impl Oracle for Panel {
         self.0
             .iter_mut()
             .try_for_each(|o| o.on_event(world, host, event))
+    }
+    fn on_command(&mut self, world: &World, host: usize, command: &Command) -> Verdict {
+        self.0
+            .iter_mut()
+            .try_for_each(|o| o.on_command(world, host, command))
     }
     fn on_send(&mut self, world: &World, host: usize, d: &Datagram, bytes: usize) -> Verdict {
         self.0

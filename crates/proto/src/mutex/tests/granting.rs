@@ -304,6 +304,7 @@ fn who_abandons_a_lost_lock_does_not_say_that_its_work_has_stopped() {
         cluster.wire.clear();
         cluster.input(id(1), Input::Order(order(lock(), ticket)));
         assert_eq!(cluster.count(is_release), releases);
+        cluster.pass(secs(40));
         assert_eq!(cluster.host(1).mutex.locks().count(), 0, "nothing is left");
     }
 }

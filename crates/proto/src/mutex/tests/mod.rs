@@ -5,6 +5,7 @@ mod leases;
 mod lives;
 mod pieces;
 mod sharing;
+mod stopping;
 mod tokens;
 
 use super::*;
@@ -164,6 +165,16 @@ impl Cluster {
 
     /// Time passes at all nodes but those `asleep`; everything sent is delivered at once.
     pub(super) fn pass_but(&mut self, span: Duration, asleep: &[NodeId]) {
+        self.pass_losing(span, asleep, |_| false);
+    }
+
+    /// The same, where some of what is sent is lost.
+    pub(super) fn pass_losing(
+        &mut self,
+        span: Duration,
+        asleep: &[NodeId],
+        lost: impl Fn(&Packet) -> bool,
+    ) {
         let end = self.now + span;
         loop {
             let awake = self.hosts.iter().filter(|(id, _)| !asleep.contains(id));
@@ -182,7 +193,7 @@ impl Cluster {
             if let Some((_, timer)) = due {
                 self.step(node, |m, cx| m.on_timer(cx, &(), timer));
             }
-            self.wire.retain(|p| !asleep.contains(&p.to));
+            self.wire.retain(|p| !asleep.contains(&p.to) && !lost(p));
             self.deliver_all();
         }
         self.now = end;
@@ -219,6 +230,20 @@ impl Cluster {
 
     pub(super) fn release(&mut self, node: u64, ticket: Ticket) {
         self.input(id(node), Input::Order(Order::Release(lock(), ticket)));
+    }
+
+    /// Why a request lost its lock, and by when its holder must have stopped.
+    pub(super) fn lost(&self, node: u64, ticket: Ticket) -> Option<(Loss, Instant)> {
+        let lost = |e: &Event| match e {
+            Event::Lost {
+                ticket: t,
+                why,
+                stop_by,
+                ..
+            } if *t == ticket => Some((*why, *stop_by)),
+            _ => None,
+        };
+        self.hosts[&id(node)].events.iter().find_map(lost)
     }
 
     /// Nodes that hold the lock by a lease that is valid.
