@@ -55,6 +55,8 @@ const WAVE_MS = 2400
 
 export class Chart {
   private bodies: Body[] = []
+  /** Trouble last, so that it is drawn on top. */
+  private order: Body[] = []
   private links: [Body, Body][] = []
   private model: Model = { nodes: [], links: [], accusations: [], mode: 'rtt', sides: null, selected: null }
   private readonly sim: Simulation<Body, undefined>
@@ -139,6 +141,7 @@ export class Chart {
       const far = Math.hypot(t.x - old.tx, t.y - old.ty) > (measured ? 26 : 0)
       return Object.assign(old, n, far ? { tx: t.x, ty: t.y } : {})
     })
+    this.order = [...this.bodies].sort((a, b) => Number(a.status !== 'alive') - Number(b.status !== 'alive'))
     const byId = new Map(this.bodies.map((b) => [b.id, b]))
     this.links = model.links.flatMap(([a, b]) => {
       const [from, to] = [byId.get(a), byId.get(b)]
@@ -261,9 +264,24 @@ export class Chart {
     if (this.model.sides) this.drawSides(c)
     if (!many || this.at.k > 2 || this.model.selected) this.drawLinks(c, many && this.at.k <= 2)
     this.drawAccusations(c)
-    const order = [...this.bodies].sort((a, b) => Number(a.status !== 'alive') - Number(b.status !== 'alive'))
-    for (const b of order) this.drawNode(c, b, now)
+    if (many) this.drawCrowd(c)
+    for (const b of this.order) {
+      if (!many || b.status !== 'alive' || b.leads || b.holds || b.accuses || b.id === this.model.selected || now - b.ringAt < RING_MS) this.drawNode(c, b, now)
+    }
     this.drawLabels(c)
+  }
+
+  /** Those that are well, in one go. */
+  private drawCrowd(c: CanvasRenderingContext2D): void {
+    const r = this.radius()
+    c.beginPath()
+    for (const b of this.bodies) {
+      if (b.status !== 'alive') continue
+      c.moveTo(b.x + r, b.y)
+      c.arc(b.x, b.y, r, 0, 7)
+    }
+    c.fillStyle = this.colors.alive
+    c.fill()
   }
 
   private drawSides(c: CanvasRenderingContext2D): void {
@@ -458,10 +476,8 @@ export class Chart {
     const k = Math.max(0.75, Math.min(1.15, 1 / this.at.k))
     const all = n <= 24 || (n <= 100 && this.at.k > 1.1) || this.at.k > 3
     const taken: [number, number, number, number][] = []
-    const first = [...this.bodies].sort((a, b) => rank(b, this) - rank(a, this))
-    for (const b of first) {
-      const wanted = all || b.important || b.id === this.model.selected || b.id === this.hovered
-      if (!wanted) continue
+    const wanted = this.bodies.filter((b) => all || b.important || b.id === this.model.selected || b.id === this.hovered)
+    for (const b of wanted.sort((a, b) => rank(b, this) - rank(a, this))) {
       const w = b.label.length * 7 * k
       const box: [number, number, number, number] = [b.x - w / 2, b.y + r, b.x + w / 2, b.y + r + 22 * k]
       const forced = b.id === this.model.selected || b.id === this.hovered

@@ -1,12 +1,15 @@
 // Everybody this agent knows; trouble first.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { aside, counts, headline, iconOf, label, nameOf, since, sorted, split } from '../derive'
+import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Page, Rank, Shell, Tags } from '../ui/bits'
 import { Icon } from '../ui/icons'
 import type { Member } from '../types'
+
+/** Rows that a long table shows more or fewer of at once. */
+const STEP = 16
 
 const STATES = ['alive', 'suspect', 'failed', 'left'] as const
 
@@ -23,7 +26,7 @@ export function Members({ chosen }: { chosen: string | null }) {
     (status === 'all' ? true : m.status === status) &&
     (!zone || m.tags.zone === zone) &&
     (!needle || `${m.name} ${m.id} ${m.address} ${Object.entries(m.tags).flat().join(' ')}`.toLowerCase().includes(needle))
-  const rows = sorted(state.members).filter(matches)
+  const rows = byTrouble().filter(matches)
   const self = state.self ? label(state.self) : ''
   return (
     <Page
@@ -71,8 +74,10 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
     if (!windowed || !main) return
     const look = () => {
       const top = box.current ? main.scrollTop - box.current.offsetTop : 0
-      const from = Math.max(0, Math.floor(top / height) - 20)
-      setRange([from, from + Math.ceil(main.clientHeight / height) + 60])
+      // In steps, so that most frames of a scroll draw nothing anew.
+      const from = Math.max(0, (Math.floor(top / height / STEP) - 1) * STEP)
+      const to = from + Math.ceil(main.clientHeight / height / STEP + 3) * STEP
+      setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
     }
     look()
     main.addEventListener('scroll', look, { passive: true })
@@ -82,7 +87,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
   const far = split()?.far
   return (
     <div class="card ov-x" ref={box}>
-      <table class={`members h${height}`} aria-rowcount={rows.length + 1}>
+      <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
             <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm">Zone and tags</th>
