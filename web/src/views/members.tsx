@@ -1,6 +1,6 @@
 // Everybody this agent knows; trouble first.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
 import { now, state, useStore } from '../store'
@@ -76,7 +76,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
       const top = box.current ? main.scrollTop - box.current.offsetTop : 0
       // In steps, so that most frames of a scroll draw nothing anew.
       const from = Math.max(0, (Math.floor(top / height / STEP) - 1) * STEP)
-      const to = from + Math.ceil(main.clientHeight / height / STEP + 3) * STEP
+      const to = from + Math.ceil(main.clientHeight / height / STEP + 2) * STEP
       setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
     }
     look()
@@ -106,7 +106,8 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
 
 function Spacer({ rows, height }: { rows: number; height: number }) {
   const cell = useRef<HTMLTableCellElement>(null)
-  useEffect(() => {
+  // Before it is shown: the rows below must not jump.
+  useLayoutEffect(() => {
     if (cell.current) cell.current.style.height = `${rows * height}px`
   })
   return <tr aria-hidden="true" class="spacer"><td colSpan={7} ref={cell} /></tr>
