@@ -278,10 +278,10 @@ function place(events: Ev[], x: (at: number) => number, width: number): Mark[] {
   const marks: Mark[] = []
   for (const e of events) {
     const [icon, tone] = iconOf(e)
-    const near = marks.at(-1)
+    const near = marks.findLast((m) => m.icon === icon)
     const word = e.event === 'up' ? (e.reason === 'joined' ? 'joined' : e.reason === 'refuted' ? 'answered' : 'back') : e.event === 'suspected' ? 'suspected' : e.event === 'down' ? (e.reason ?? 'down') : (e.reason ?? '').split(' ')[0]
     const who = e.member ? cut(label(e.member), 14) : ''
-    if (near && near.icon === icon && x(e.at_ms) - near.x < 20) {
+    if (near && x(e.at_ms) - near.x < 20) {
       if (e.event === 'lab') continue
       const many = near.text.match(/^(\d+) members/)
       near.text = many ? `${Number(many[1]) + 1} members ${word}` : `2 members ${word}`
