@@ -126,6 +126,7 @@ export class Chart {
     const sizes = `${model.mode} ${model.nodes.map((n) => `${n.id}${n.side}`).join()} ${model.links.length}`
     const { at, measured } = targets(model.nodes, model.mode)
     this.measured = measured
+    let strayed = false
     this.bodies = model.nodes.map((n) => {
       const t = at.get(n.id)!
       const old = before.get(n.id)
@@ -139,6 +140,7 @@ export class Chart {
       }
       // Estimates tremble: a target moves when it moved for certain.
       const far = Math.hypot(t.x - old.tx, t.y - old.ty) > (measured ? 26 : 0)
+      strayed ||= far
       return Object.assign(old, n, far ? { tx: t.x, ty: t.y } : {})
     })
     this.order = [...this.bodies].sort((a, b) => Number(a.status !== 'alive') - Number(b.status !== 'alive'))
@@ -154,28 +156,35 @@ export class Chart {
       if (body && count > known) Object.assign(body, { ringAt: now, ring: 'out' })
     }
     this.model = model
-    const r = this.radius()
+    if (sizes !== this.shape) {
+      const first = this.shape === ''
+      this.shape = sizes
+      this.arrange()
+      this.sim.alpha(first ? 1 : 0.5)
+      if (first || this.still.matches) this.sim.tick(first ? 120 : 200)
+      if (this.still.matches) this.sim.alpha(0)
+      if (!this.moved) this.fit()
+    } else if (strayed) {
+      this.arrange()
+      if (this.sim.alpha() < 0.1) this.sim.alpha(0.1)
+    }
+    this.wake()
+  }
+
+  /** Takes the forces anew: they read where each node is drawn to when they are made. */
+  private arrange(): void {
+    const [n, r] = [this.bodies.length, this.radius()]
+    const { mode, sides } = this.model
     this.sim.nodes(this.bodies)
-    this.sim.force('collide', forceCollide<Body>(this.bodies.length > 100 ? r + 2 : r + 16))
-    if (model.mode === 'hops' && this.links.length) {
-      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : model.sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>(0).strength(0.05))
-      this.sim.force('charge', forceManyBody<Body>().strength(this.bodies.length > 100 ? -40 : -260))
+    this.sim.force('collide', forceCollide<Body>(n > 100 ? r + 2 : r + 16))
+    if (mode === 'hops' && this.links.length) {
+      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>(0).strength(0.05))
+      this.sim.force('charge', forceManyBody<Body>().strength(n > 100 ? -40 : -260))
       this.sim.force('link', forceLink<Body, { source: Body; target: Body }>(this.links.map(([source, target]) => ({ source, target }))).distance(74))
     } else {
       this.sim.force('x', forceX<Body>((b) => b.tx).strength(0.16)).force('y', forceY<Body>((b) => b.ty).strength(0.16))
       this.sim.force('charge', null).force('link', null)
     }
-    if (sizes !== this.shape) {
-      const first = this.shape === ''
-      this.shape = sizes
-      this.sim.alpha(first ? 1 : 0.5)
-      if (first || this.still.matches) this.sim.tick(first ? 120 : 200)
-      if (this.still.matches) this.sim.alpha(0)
-      if (!this.moved) this.fit()
-    } else if (this.sim.alpha() < 0.1 && this.bodies.some((b) => Math.hypot(b.x - b.tx, b.y - b.ty) > 30) && model.mode !== 'hops') {
-      this.sim.alpha(0.1)
-    }
-    this.wake()
   }
 
   /** Shows everything. */

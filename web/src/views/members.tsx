@@ -1,5 +1,6 @@
 // Everybody this agent knows; trouble first.
 
+import { Component } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
@@ -85,6 +86,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
   }, [windowed, height])
   const [from, to] = windowed ? range : [0, rows.length]
   const far = split()?.far
+  const tick = `${Math.floor(Date.now() / 1000)} ${state.at.elections} ${state.locks?.locks.length}`
   return (
     <div class="card ov-x" ref={box}>
       <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
@@ -95,7 +97,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
         </thead>
         <tbody>
           {from > 0 && <Spacer rows={from} height={height} />}
-          {rows.slice(from, to).map((m, i) => <Row key={m.id} m={m} at={from + i + 2} on={m.id === chosen} far={far?.has(m.id) ?? false} />)}
+          {rows.slice(from, to).map((m, i) => <Row key={m.id} m={m} at={from + i + 2} on={m.id === chosen} far={far?.has(m.id) ?? false} tick={tick} />)}
           {to < rows.length && <Spacer rows={rows.length - to} height={height} />}
         </tbody>
       </table>
@@ -113,7 +115,28 @@ function Spacer({ rows, height }: { rows: number; height: number }) {
   return <tr aria-hidden="true" class="spacer"><td colSpan={7} ref={cell} /></tr>
 }
 
-function Row({ m, at, on, far }: { m: Member; at: number; on: boolean; far: boolean }) {
+interface RowProps {
+  m: Member
+  at: number
+  on: boolean
+  far: boolean
+  /** Changes when what is shown of elections, locks or the time may have. */
+  tick: string
+}
+
+/** Is drawn anew when something changed, not whenever the table is. */
+class Row extends Component<RowProps> {
+  shouldComponentUpdate(next: RowProps): boolean {
+    const now = this.props
+    return next.m !== now.m || next.on !== now.on || next.far !== now.far || next.tick !== now.tick || next.at !== now.at
+  }
+
+  render() {
+    return row(this.props)
+  }
+}
+
+function row({ m, at, on, far }: RowProps) {
   const span = since(m)
   const heard = m.heard_ms === null ? null : m.heard_ms + Date.now() - state.at.members
   const leads = state.elections.filter((e) => e.leader?.id === m.id)
