@@ -23,11 +23,23 @@ export function label(m: { name: string; id: string }): string {
 
 const ORDER = { failed: 0, suspect: 1, left: 3, alive: 2 }
 
+const names = new Intl.Collator('en', { numeric: true })
+let ranked: { list: Member[]; named: Member[]; troubled: Member[] } = { list: [], named: [], troubled: [] }
+
+/** All members by name; sorted once for every list that comes. */
+export function byName(): Member[] {
+  if (ranked.list !== state.members) {
+    const keyed = state.members.map((m) => [label(m), m] as const).sort(([a], [b]) => names.compare(a, b))
+    const named = keyed.map(([, m]) => m)
+    ranked = { list: state.members, named, troubled: [...named].sort((a, b) => ORDER[a.status] - ORDER[b.status]) }
+  }
+  return ranked.named
+}
+
 /** Trouble first, then by name. */
-export function sorted(members: Member[]): Member[] {
-  return [...members].sort(
-    (a, b) => ORDER[a.status] - ORDER[b.status] || label(a).localeCompare(label(b), 'en', { numeric: true }),
-  )
+export function byTrouble(): Member[] {
+  byName()
+  return ranked.troubled
 }
 
 export function counts() {
@@ -202,7 +214,7 @@ export function health(): Health {
       add('failed', 'vacant', `Nobody leads ${cut(e.name)} for ${calm(span)}; ${plural(e.candidates.length, 'candidate stands', 'candidates stand')}.`)
     }
   }
-  const failed = sorted(state.members).filter((m) => m.status === 'failed' && !parts?.far.has(m.id))
+  const failed = byTrouble().filter((m) => m.status === 'failed' && !parts?.far.has(m.id))
   const fresh = failed.filter((m) => (since(m) ?? Infinity) < 60_000)
   if (fresh.length) {
     const last = Math.min(...fresh.map((m) => since(m)!))

@@ -76,6 +76,7 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
     let by = event.by.as_deref().map(named).unwrap_or_default();
     let election = safe(event.election.as_deref().unwrap_or_default());
     let reason = safe(event.reason.as_deref().unwrap_or_default());
+    let lock = || safe(event.lock.as_deref().unwrap_or_default());
     match (event.event.as_str(), reason.as_str()) {
         ("up", "joined") => format!("{who} is up"),
         ("up", "refuted") => format!("{who} answered for itself"),
@@ -96,10 +97,14 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
         ("leader_vacant", _) => format!("nobody leads {election}"),
         ("became_leader", _) => format!("this node leads {election} and may act"),
         ("stepped_down", _) => format!("this node leads {election} no more"),
-        ("lock_lost", _) => {
-            let lock = safe(event.lock.as_deref().unwrap_or_default());
-            format!("this node lost the lock {lock}: {reason}")
+        ("lock_lost", _) => format!("this node lost the lock {}: {reason}", lock()),
+        ("lock_granted", _) => format!("{who} holds the lock {}", lock()),
+        ("lock_released", "failed") => {
+            format!("the lock {} is free, {who} had failed", lock())
         }
+        ("lock_released", _) => format!("{who} holds the lock {} no more", lock()),
+        ("lab", _) if event.member.is_some() => format!("by hand: {reason} ({who})"),
+        ("lab", _) => format!("by hand: {reason}"),
         ("lock_witness", _) => "this node counts as a witness of locks".to_owned(),
         ("tokens_from_clock", _) => {
             "that tokens of locks still grow rests on state directories and clocks".to_owned()

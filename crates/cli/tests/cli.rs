@@ -352,6 +352,33 @@ fn a_group_lives_through_kill_revive_and_goodbye() {
 }
 
 #[test]
+fn a_partition_is_typed_and_heals() {
+    let (mut up, mut stdin, out, http, _) = group();
+    let alive = |n: usize| {
+        let members = members(&http);
+        members.iter().filter(|m| m["status"] == "alive").count() == n
+    };
+    until("all alive", || alive(3));
+    writeln!(stdin, "x 3").unwrap();
+    out.until("partition: node-1 node-2 on one side, node-3 on the other");
+    until("the other side is gone", || alive(2));
+    writeln!(stdin, "heal").unwrap();
+    until("all are back", || alive(3));
+    writeln!(stdin, "t 2 door").unwrap();
+    out.until("node-2 asks for lock door");
+    let held = || {
+        let out = run(&["locks", "--format", "json", "--http", &http]).stdout;
+        String::from_utf8(out).unwrap().contains("door")
+    };
+    until("the lock is held", held);
+    writeln!(stdin, "x 1 2 3").unwrap();
+    out.until("a partition needs nodes on both sides");
+    writeln!(stdin, "q").unwrap();
+    out.until("all nodes have left");
+    assert_eq!(up.code(), Some(0));
+}
+
+#[test]
 fn events_are_followed_and_a_terminated_agent_leaves() {
     let (_up, _stdin, _out, http, udp) = group();
     let mut follower = consort(&["events", "--http", &http, "--format", "json"])

@@ -55,6 +55,8 @@ const WAVE_MS = 2400
 
 export class Chart {
   private bodies: Body[] = []
+  /** Trouble last, so that it is drawn on top. */
+  private order: Body[] = []
   private links: [Body, Body][] = []
   private model: Model = { nodes: [], links: [], accusations: [], mode: 'rtt', sides: null, selected: null }
   private readonly sim: Simulation<Body, undefined>
@@ -124,6 +126,7 @@ export class Chart {
     const sizes = `${model.mode} ${model.nodes.map((n) => `${n.id}${n.side}`).join()} ${model.links.length}`
     const { at, measured } = targets(model.nodes, model.mode)
     this.measured = measured
+    let strayed = false
     this.bodies = model.nodes.map((n) => {
       const t = at.get(n.id)!
       const old = before.get(n.id)
@@ -137,8 +140,10 @@ export class Chart {
       }
       // Estimates tremble: a target moves when it moved for certain.
       const far = Math.hypot(t.x - old.tx, t.y - old.ty) > (measured ? 26 : 0)
+      strayed ||= far
       return Object.assign(old, n, far ? { tx: t.x, ty: t.y } : {})
     })
+    this.order = [...this.bodies].sort((a, b) => Number(a.status !== 'alive') - Number(b.status !== 'alive'))
     const byId = new Map(this.bodies.map((b) => [b.id, b]))
     this.links = model.links.flatMap(([a, b]) => {
       const [from, to] = [byId.get(a), byId.get(b)]
@@ -151,28 +156,35 @@ export class Chart {
       if (body && count > known) Object.assign(body, { ringAt: now, ring: 'out' })
     }
     this.model = model
-    const r = this.radius()
+    if (sizes !== this.shape) {
+      const first = this.shape === ''
+      this.shape = sizes
+      this.arrange()
+      this.sim.alpha(first ? 1 : 0.5)
+      if (first || this.still.matches) this.sim.tick(first ? 120 : 200)
+      if (this.still.matches) this.sim.alpha(0)
+      if (!this.moved) this.fit()
+    } else if (strayed) {
+      this.arrange()
+      if (this.sim.alpha() < 0.1) this.sim.alpha(0.1)
+    }
+    this.wake()
+  }
+
+  /** Takes the forces anew: they read where each node is drawn to when they are made. */
+  private arrange(): void {
+    const [n, r] = [this.bodies.length, this.radius()]
+    const { mode, sides } = this.model
     this.sim.nodes(this.bodies)
-    this.sim.force('collide', forceCollide<Body>(this.bodies.length > 100 ? r + 2 : r + 16))
-    if (model.mode === 'hops' && this.links.length) {
-      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : model.sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>(0).strength(0.05))
-      this.sim.force('charge', forceManyBody<Body>().strength(this.bodies.length > 100 ? -40 : -260))
+    this.sim.force('collide', forceCollide<Body>(n > 100 ? r + 2 : r + 16))
+    if (mode === 'hops' && this.links.length) {
+      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>(0).strength(0.05))
+      this.sim.force('charge', forceManyBody<Body>().strength(n > 100 ? -40 : -260))
       this.sim.force('link', forceLink<Body, { source: Body; target: Body }>(this.links.map(([source, target]) => ({ source, target }))).distance(74))
     } else {
       this.sim.force('x', forceX<Body>((b) => b.tx).strength(0.16)).force('y', forceY<Body>((b) => b.ty).strength(0.16))
       this.sim.force('charge', null).force('link', null)
     }
-    if (sizes !== this.shape) {
-      const first = this.shape === ''
-      this.shape = sizes
-      this.sim.alpha(first ? 1 : 0.5)
-      if (first || this.still.matches) this.sim.tick(first ? 120 : 200)
-      if (this.still.matches) this.sim.alpha(0)
-      if (!this.moved) this.fit()
-    } else if (this.sim.alpha() < 0.1 && this.bodies.some((b) => Math.hypot(b.x - b.tx, b.y - b.ty) > 30) && model.mode !== 'hops') {
-      this.sim.alpha(0.1)
-    }
-    this.wake()
   }
 
   /** Shows everything. */
@@ -261,9 +273,24 @@ export class Chart {
     if (this.model.sides) this.drawSides(c)
     if (!many || this.at.k > 2 || this.model.selected) this.drawLinks(c, many && this.at.k <= 2)
     this.drawAccusations(c)
-    const order = [...this.bodies].sort((a, b) => Number(a.status !== 'alive') - Number(b.status !== 'alive'))
-    for (const b of order) this.drawNode(c, b, now)
+    if (many) this.drawCrowd(c)
+    for (const b of this.order) {
+      if (!many || b.status !== 'alive' || b.leads || b.holds || b.accuses || b.id === this.model.selected || now - b.ringAt < RING_MS) this.drawNode(c, b, now)
+    }
     this.drawLabels(c)
+  }
+
+  /** Those that are well, in one go. */
+  private drawCrowd(c: CanvasRenderingContext2D): void {
+    const r = this.radius()
+    c.beginPath()
+    for (const b of this.bodies) {
+      if (b.status !== 'alive') continue
+      c.moveTo(b.x + r, b.y)
+      c.arc(b.x, b.y, r, 0, 7)
+    }
+    c.fillStyle = this.colors.alive
+    c.fill()
   }
 
   private drawSides(c: CanvasRenderingContext2D): void {
@@ -458,10 +485,8 @@ export class Chart {
     const k = Math.max(0.75, Math.min(1.15, 1 / this.at.k))
     const all = n <= 24 || (n <= 100 && this.at.k > 1.1) || this.at.k > 3
     const taken: [number, number, number, number][] = []
-    const first = [...this.bodies].sort((a, b) => rank(b, this) - rank(a, this))
-    for (const b of first) {
-      const wanted = all || b.important || b.id === this.model.selected || b.id === this.hovered
-      if (!wanted) continue
+    const wanted = this.bodies.filter((b) => all || b.important || b.id === this.model.selected || b.id === this.hovered)
+    for (const b of wanted.sort((a, b) => rank(b, this) - rank(a, this))) {
       const w = b.label.length * 7 * k
       const box: [number, number, number, number] = [b.x - w / 2, b.y + r, b.x + w / 2, b.y + r + 22 * k]
       const forced = b.id === this.model.selected || b.id === this.hovered

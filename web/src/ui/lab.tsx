@@ -1,6 +1,6 @@
 // Buttons to break the group and mend it. They are here only where the agent says that it is there for that.
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { cut } from '../format'
 import { order, state, useStore } from '../store'
 import { Icon } from './icons'
@@ -27,6 +27,7 @@ export function Lab({ open, close, chosen }: { open: boolean; close: () => void;
   const buttons = actions(node, nodes, act, () => setChoosing(!choosing))
   useEffect(() => {
     const pressed = (e: KeyboardEvent) => {
+      if (e.key === 'Escape') setChoosing(false)
       const target = e.target as HTMLElement
       if (e.ctrlKey || e.metaKey || e.altKey || /INPUT|SELECT|TEXTAREA/.test(target.tagName) || off) return
       const button = buttons.find((b) => b.key === e.key.toUpperCase())
@@ -51,7 +52,7 @@ export function Lab({ open, close, chosen }: { open: boolean; close: () => void;
           {b.text} <kbd>{b.key}</kbd>
         </button>
       ))}
-      {choosing && <Partition nodes={nodes} done={() => setChoosing(false)} act={act} />}
+      {choosing && !off && <Partition nodes={nodes} done={() => setChoosing(false)} act={act} />}
       {state.complaint && <span class="failed sm complaint" role="alert">{state.complaint}</span>}
     </section>
   )
@@ -112,9 +113,12 @@ function actions(n: LabNode, nodes: LabNode[], act: (body: { do: string } & Reco
 function Partition({ nodes, done, act }: { nodes: LabNode[]; done: () => void; act: (body: { do: string } & Record<string, unknown>) => void }) {
   const half = nodes.slice(Math.ceil(nodes.length * 0.6)).map((n) => n.number)
   const [far, setFar] = useState<number[]>(half)
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => form.current?.querySelector<HTMLElement>('input:checked')?.focus(), [])
   const flip = (n: number) => setFar(far.includes(n) ? far.filter((x) => x !== n) : [...far, n])
   return (
     <form
+      ref={form}
       class="popover"
       aria-label="Partition"
       onSubmit={(e) => {
@@ -122,10 +126,9 @@ function Partition({ nodes, done, act }: { nodes: LabNode[]; done: () => void; a
         act({ do: 'partition', nodes: far })
         done()
       }}
-      onKeyDown={(e) => e.key === 'Escape' && done()}
     >
       <b>Who is on the other side?</b>
-      <div class="checks">
+      <div class={`checks ${nodes.length > 16 ? 'many' : ''}`}>
         {nodes.map((n) => (
           <label key={n.id}><input type="checkbox" checked={far.includes(n.number)} onChange={() => flip(n.number)} /> <bdi>{cut(n.name, 18)}</bdi></label>
         ))}

@@ -121,7 +121,7 @@ export function App() {
           </button>
         )}
       </header>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={0}>
         {gone && <Gone />}
         {state.connection === 'mute' && (
           <p class="stale" role="status">

@@ -1,7 +1,7 @@
 // The group as a picture: who leads, who is suspected by whom, where it falls apart.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { counts, label, leaderSince, nameOf, since, sorted, split, type Split } from '../derive'
+import { byName, byTrouble, counts, label, leaderSince, nameOf, since, split, type Split } from '../derive'
 import { calm, cut, list, plural, span } from '../format'
 import { Chart, type Model, type Node } from '../map/chart'
 import type { Mode } from '../map/layout'
@@ -89,9 +89,7 @@ export function MapView({ chosen }: { chosen: string | null }) {
 }
 
 function describe(parts: Split | null, mode: Mode, election: string, selected: string | null): Model {
-  const shown = sorted(state.members)
-    .filter((m) => m.status !== 'left' || (since(m) ?? Infinity) < LEFT_MS)
-    .sort((a, b) => label(a).localeCompare(label(b), 'en', { numeric: true }))
+  const shown = byName().filter((m) => m.status !== 'left' || (since(m) ?? Infinity) < LEFT_MS)
   const chosen = state.elections.find((e) => e.id === election) ?? state.elections[0]
   const leaders = new Set([chosen?.leader?.id, parts?.farLeader].filter(Boolean))
   const holders = new Set((state.locks?.locks ?? []).flatMap((l) => l.contenders.filter((c) => c.held).map((c) => c.id)))
@@ -173,10 +171,10 @@ function Summary({ measured, hops }: { measured: boolean; hops: boolean }) {
     ? 'Lines are links: both ends hear each other.'
     : measured
       ? 'The closer two are, the shorter the round trip between them, by coordinates that all nodes estimate.'
-      : 'All are within a millisecond of each other, so they stand in a circle by name.'
-  const linesOf = state.topology?.links.length ? '' : state.lab ? ' Lines join those that count each other alive.' : ' Lines lead to those this agent heard from of late.'
+      : 'All are within a millisecond of each other, so they stand in the order of their names.'
+  const linesOf = state.topology?.links.length ? '' : state.lab && state.lab.nodes.length <= STAR_ABOVE ? ' Lines join those that count each other alive.' : ' Lines lead to those this agent heard from of late.'
   const suspects = state.members.filter((m) => m.status === 'suspect')
-  const failed = sorted(state.members).filter((m) => m.status === 'failed')
+  const failed = byTrouble().filter((m) => m.status === 'failed')
   return (
     <>
       <h2>{plural(n.all, 'member')}</h2>

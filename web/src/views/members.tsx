@@ -1,12 +1,16 @@
 // Everybody this agent knows; trouble first.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { aside, counts, headline, iconOf, label, nameOf, since, sorted, split } from '../derive'
+import { Component } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Page, Rank, Shell, Tags } from '../ui/bits'
 import { Icon } from '../ui/icons'
 import type { Member } from '../types'
+
+/** Rows that a long table shows more or fewer of at once. */
+const STEP = 16
 
 const STATES = ['alive', 'suspect', 'failed', 'left'] as const
 
@@ -23,7 +27,7 @@ export function Members({ chosen }: { chosen: string | null }) {
     (status === 'all' ? true : m.status === status) &&
     (!zone || m.tags.zone === zone) &&
     (!needle || `${m.name} ${m.id} ${m.address} ${Object.entries(m.tags).flat().join(' ')}`.toLowerCase().includes(needle))
-  const rows = sorted(state.members).filter(matches)
+  const rows = byTrouble().filter(matches)
   const self = state.self ? label(state.self) : ''
   return (
     <Page
@@ -71,8 +75,10 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
     if (!windowed || !main) return
     const look = () => {
       const top = box.current ? main.scrollTop - box.current.offsetTop : 0
-      const from = Math.max(0, Math.floor(top / height) - 20)
-      setRange([from, from + Math.ceil(main.clientHeight / height) + 60])
+      // In steps, so that most frames of a scroll draw nothing anew.
+      const from = Math.max(0, (Math.floor(top / height / STEP) - 1) * STEP)
+      const to = from + Math.ceil(main.clientHeight / height / STEP + 2) * STEP
+      setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
     }
     look()
     main.addEventListener('scroll', look, { passive: true })
@@ -80,9 +86,10 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
   }, [windowed, height])
   const [from, to] = windowed ? range : [0, rows.length]
   const far = split()?.far
+  const tick = `${Math.floor(Date.now() / 1000)} ${state.at.elections} ${state.locks?.locks.length}`
   return (
     <div class="card ov-x" ref={box}>
-      <table class={`members h${height}`} aria-rowcount={rows.length + 1}>
+      <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
             <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm">Zone and tags</th>
@@ -90,7 +97,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
         </thead>
         <tbody>
           {from > 0 && <Spacer rows={from} height={height} />}
-          {rows.slice(from, to).map((m, i) => <Row key={m.id} m={m} at={from + i + 2} on={m.id === chosen} far={far?.has(m.id) ?? false} />)}
+          {rows.slice(from, to).map((m, i) => <Row key={m.id} m={m} at={from + i + 2} on={m.id === chosen} far={far?.has(m.id) ?? false} tick={tick} />)}
           {to < rows.length && <Spacer rows={rows.length - to} height={height} />}
         </tbody>
       </table>
@@ -101,13 +108,35 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
 
 function Spacer({ rows, height }: { rows: number; height: number }) {
   const cell = useRef<HTMLTableCellElement>(null)
-  useEffect(() => {
+  // Before it is shown: the rows below must not jump.
+  useLayoutEffect(() => {
     if (cell.current) cell.current.style.height = `${rows * height}px`
   })
   return <tr aria-hidden="true" class="spacer"><td colSpan={7} ref={cell} /></tr>
 }
 
-function Row({ m, at, on, far }: { m: Member; at: number; on: boolean; far: boolean }) {
+interface RowProps {
+  m: Member
+  at: number
+  on: boolean
+  far: boolean
+  /** Changes when what is shown of elections, locks or the time may have. */
+  tick: string
+}
+
+/** Is drawn anew when something changed, not whenever the table is. */
+class Row extends Component<RowProps> {
+  shouldComponentUpdate(next: RowProps): boolean {
+    const now = this.props
+    return next.m !== now.m || next.on !== now.on || next.far !== now.far || next.tick !== now.tick || next.at !== now.at
+  }
+
+  render() {
+    return row(this.props)
+  }
+}
+
+function row({ m, at, on, far }: RowProps) {
   const span = since(m)
   const heard = m.heard_ms === null ? null : m.heard_ms + Date.now() - state.at.members
   const leads = state.elections.filter((e) => e.leader?.id === m.id)

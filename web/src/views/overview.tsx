@@ -1,7 +1,7 @@
 // A sentence, then figures, then pictures.
 
 import { useEffect, useState } from 'preact/hooks'
-import { agreement, blocked, counts, health, iconOf, label, leaderSince, leaseLeft, sorted, stories, troubleAt } from '../derive'
+import { agreement, blocked, byTrouble, counts, health, iconOf, label, leaderSince, leaseLeft, stories, troubleAt } from '../derive'
 import { bytes, calm, cut, plural, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Card, Lease, StateOf, useWidth, Who } from '../ui/bits'
@@ -68,7 +68,7 @@ function Alone() {
 
 function Figures() {
   const n = counts()
-  const list = sorted(state.members).filter((m) => m.status !== 'left')
+  const list = byTrouble().filter((m) => m.status !== 'left')
   const led = state.elections.filter((e) => e.leader)
   const vacant = state.elections.find((e) => !e.leader)
   const changedLast = led.map((e) => ({ e, at: leaderSince(e) })).filter((x) => x.at && !x.at.partly).sort((a, b) => a.at!.ms - b.at!.ms)[0]
@@ -278,10 +278,10 @@ function place(events: Ev[], x: (at: number) => number, width: number): Mark[] {
   const marks: Mark[] = []
   for (const e of events) {
     const [icon, tone] = iconOf(e)
-    const near = marks.at(-1)
+    const near = marks.findLast((m) => m.icon === icon)
     const word = e.event === 'up' ? (e.reason === 'joined' ? 'joined' : e.reason === 'refuted' ? 'answered' : 'back') : e.event === 'suspected' ? 'suspected' : e.event === 'down' ? (e.reason ?? 'down') : (e.reason ?? '').split(' ')[0]
     const who = e.member ? cut(label(e.member), 14) : ''
-    if (near && near.icon === icon && x(e.at_ms) - near.x < 20) {
+    if (near && x(e.at_ms) - near.x < 20) {
       if (e.event === 'lab') continue
       const many = near.text.match(/^(\d+) members/)
       near.text = many ? `${Number(many[1]) + 1} members ${word}` : `2 members ${word}`

@@ -37,7 +37,7 @@ export function Traffic() {
         <Card class="c6" title="Dropped and refused, by reason" pad={false}><Drops stats={stats} /></Card>
         <Card class="c6" title="What was done" pad={false}><Work stats={stats} /></Card>
       </div>
-      <Shell command="curl http://127.0.0.1:7718/v1/stats" />
+      <Shell command={`curl ${location.origin}/v1/stats`} />
     </Page>
   )
 }
@@ -117,7 +117,7 @@ function Plot({ samples, keys, format }: { samples: Sample[]; keys: [keyof Sampl
       plot.current?.destroy()
       const css = getComputedStyle(document.documentElement)
       const color = (name: string) => css.getPropertyValue(name).trim()
-      const axis = { stroke: color('--text3'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '11.5px system-ui, sans-serif' }
+      const axis = { stroke: color('--text3'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' }
       plot.current = new uPlot(
         {
           width,

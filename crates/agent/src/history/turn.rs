@@ -239,7 +239,7 @@ mod tests {
         };
         let pair = |event: &str, name: &str| (event.to_owned(), name.to_owned());
         let first = lock(vec![contender("a", true), contender("b", false)]);
-        let granted = told(turns.take(&[first.clone()], nobody));
+        let granted = told(turns.take(core::slice::from_ref(&first), nobody));
         assert_eq!(granted, [pair("lock_granted", "a")]);
         assert!(turns.take(&[first], nobody).is_empty(), "no news");
         let events = told(turns.take(&[lock(vec![contender("b", true)])], nobody));

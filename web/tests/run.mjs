@@ -1,0 +1,38 @@
+// Browser tests of the dashboard against real nodes. `node tests/run.mjs [name ...]` runs some of them.
+
+import * as cases from './cases.mjs'
+import { findChromium, launch, up } from './harness.mjs'
+
+if (!findChromium()) {
+  console.error('SKIPPED: no chromium (set CHROMIUM, or install Debian’s package chromium)')
+  process.exit(3)
+}
+
+// Those that share a group run one after the other; each leaves it as it found it.
+const SHARED = ['failover', 'locks', 'partition', 'buttons', 'accessibility', 'phone', 'reconnect']
+const ALONE = ['deployed', 'smooth']
+
+const wanted = process.argv.slice(2)
+const chosen = (name) => wanted.length === 0 || wanted.includes(name)
+const browser = await launch()
+const group = SHARED.some(chosen) ? await up(5) : null
+let failed = 0
+const begun = Date.now()
+try {
+  for (const name of [...SHARED, ...ALONE].filter(chosen)) {
+    const start = Date.now()
+    const seconds = () => ((Date.now() - start) / 1000).toFixed(1)
+    try {
+      const note = await cases[name](browser, group)
+      console.log(`ok    ${name} (${seconds()} s)${note ? `  ${note}` : ''}`)
+    } catch (error) {
+      failed += 1
+      console.log(`FAIL  ${name} (${seconds()} s)\n      ${error.message.replaceAll('\n', '\n      ')}`)
+    }
+  }
+} finally {
+  await browser.close()
+  await group?.stop()
+}
+console.log(`${failed ? `${failed} failed` : 'all passed'} in ${((Date.now() - begun) / 1000).toFixed(0)} s`)
+process.exit(failed ? 1 : 0)
