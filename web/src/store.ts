@@ -317,12 +317,12 @@ function take(event: T.Ev): void {
   changed()
 }
 
-/** The agent is gone: tries again, less and less often. */
-function lost(): void {
+/** The agent is gone, or frozen: tries again, less and less often. */
+function lost(how: 'gone' | 'mute' = 'gone'): void {
   stream?.close()
   stream = null
   if (retry) return
-  if (state.connection !== 'loading') state.connection = 'gone'
+  if (state.connection !== 'loading' || how === 'mute') state.connection = how
   const wait = Math.min(5000, 500 * 2 ** Math.min(tries, 4))
   tries += 1
   state.nextTry = Date.now() + wait
@@ -345,11 +345,7 @@ export async function connect(): Promise<void> {
     }
     state.self = self
   } catch (error) {
-    if (error instanceof Refused && error.code === 'no_answer') {
-      state.connection = 'mute'
-      wake()
-    }
-    lost()
+    lost(error instanceof Refused && error.code === 'no_answer' ? 'mute' : 'gone')
     return
   }
   tries = 0

@@ -182,7 +182,7 @@ export class Chart {
       this.sim.force('charge', forceManyBody<Body>().strength(n > 100 ? -40 : -260))
       this.sim.force('link', forceLink<Body, { source: Body; target: Body }>(this.links.map(([source, target]) => ({ source, target }))).distance(74))
     } else {
-      this.sim.force('x', forceX<Body>((b) => b.tx).strength(0.16)).force('y', forceY<Body>((b) => b.ty).strength(0.16))
+      this.sim.force('x', forceX<Body>((b) => b.tx).strength(0.45)).force('y', forceY<Body>((b) => b.ty).strength(0.45))
       this.sim.force('charge', null).force('link', null)
     }
   }
@@ -250,10 +250,7 @@ export class Chart {
   private step = (now: number): void => {
     this.frame = 0
     const moving = this.sim.alpha() > 0.012
-    if (moving) {
-      this.sim.tick()
-      this.sim.alpha(this.sim.alpha() * 0.975)
-    }
+    if (moving) this.sim.tick()
     const waves = !this.still.matches && this.bodies.some((b) => b.status === 'suspect' || now - b.ringAt < RING_MS)
     this.draw(now)
     if (moving || waves) this.wake()

@@ -108,7 +108,7 @@ export function App() {
         <div class="foot">
           {live}
           <ThemeSwitch />
-          <span class="xs t3">{state.self ? `consort ${state.self.version}` : ' '}</span>
+          <span class="xs t3">{state.self ? `consort ${state.self.version}` : ' '} · <a href="./licenses.txt">licenses</a></span>
         </div>
       </nav>
       <header class="top">

@@ -1,6 +1,6 @@
 //! Requests about what was, and the stream of what happens.
 
-use super::{Served, answer, election, list};
+use super::{Served, election, list};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
 use crate::history::{History, Reader};
@@ -68,8 +68,6 @@ async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let asked =
         asked.map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))?;
-    // A node that has stopped has no stream.
-    answer(served.node.this()).await?;
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok());
     let last = last.and_then(|id| {
         let (run, seq) = id.split_once('-')?;

@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
 /// Path, media type and content of every file of the page.
-const FILES: [(&str, &str, &[u8]); 4] = [
+const FILES: [(&str, &str, &[u8]); 5] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -29,6 +29,11 @@ const FILES: [(&str, &str, &[u8]); 4] = [
         "/icon.svg",
         "image/svg+xml",
         include_bytes!("../../web/icon.svg"),
+    ),
+    (
+        "/licenses.txt",
+        "text/plain; charset=utf-8",
+        include_bytes!("../../web/licenses.txt"),
     ),
 ];
 
