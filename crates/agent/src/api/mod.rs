@@ -119,6 +119,9 @@ pub struct SelfView {
     /// Whether it may ask for locks and counts as a witness of them.
     #[serde(default)]
     pub locks: ReadinessView,
+    /// Why its state cannot be stored; absent while it can be. Meanwhile it holds no elections and asks for no locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_error: Option<String>,
 }
 
 impl SelfView {
@@ -133,6 +136,7 @@ impl SelfView {
             members: statuses.map(|s| (s.to_string(), count(s))).into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             locks: locks.into(),
+            storage_error: None,
         })
     }
 }

@@ -70,7 +70,8 @@ pub(crate) fn router(node: Node, group: &str) -> Router {
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
     let locks = answer(served.node.lock_readiness()).await?;
-    let view = SelfView::new(&members, &served.group, locks).ok_or(Stopped)?;
+    let mut view = SelfView::new(&members, &served.group, locks).ok_or(Stopped)?;
+    view.storage_error = answer(served.node.storage_error()).await?;
     Ok(Json(view))
 }
 
@@ -129,11 +130,17 @@ async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
-async fn health(State(served): State<Served>) -> Result<Json<Health>, ApiError> {
-    answer(served.node.this()).await?;
-    Ok(Json(Health { status: "ok" }))
+async fn health(State(served): State<Served>) -> Result<(StatusCode, Json<Health>), ApiError> {
+    let reason = answer(served.node.storage_error()).await?;
+    let (code, status) = match reason {
+        None => (StatusCode::OK, "ok"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "storage_failed"),
+    };
+    Ok((code, Json(Health { status, reason })))
 }
 
 async fn events(
