@@ -177,7 +177,7 @@ pub struct EventView {
     /// When this agent told it, in milliseconds since 1970.
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
-    /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
+    /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
     /// node counts as one from now on), `tokens_from_clock`, `link_up`, `link_down`, `subscribed` (the first of every stream: nothing after
     /// it is missed) or `lagged`.
@@ -309,6 +309,7 @@ impl From<&Event> for EventView {
             Event::Joined => EventView::named("joined"),
             Event::Departed => EventView::named("departed"),
             Event::IdentityConflict => EventView::named("identity_conflict"),
+            Event::IdentityTaken => EventView::named("identity_taken"),
             Event::OptionsDiffer { id } => EventView {
                 by: by(id),
                 ..EventView::named("options_differ")

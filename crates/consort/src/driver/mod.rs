@@ -27,7 +27,7 @@ use crate::topology::Radio;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::SocketAddr;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
 use locks::Locks;
 use order::{Waiting, addresses};
@@ -101,7 +101,9 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (ends, ends_in) = mpsc::unbounded_channel();
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
+    let taken = Arc::new(AtomicBool::new(false));
     let inner = Inner {
+        taken: Arc::clone(&taken),
         id: start.node.id(),
         bound: start.bound,
         advertised: start.node.membership().addr(),
@@ -124,6 +126,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         events,
         waiting: Vec::new(),
         departed: false,
+        taken,
         stats: DriverStats::default(),
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
@@ -154,6 +157,8 @@ struct Driver {
     events: broadcast::Sender<Event>,
     waiting: Vec<Waiting>,
     departed: bool,
+    /// An earlier process has this node's identity.
+    taken: Arc<AtomicBool>,
     stats: DriverStats,
     out: Datagram,
     out_bytes: Vec<u8>,
