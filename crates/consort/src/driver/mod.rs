@@ -9,6 +9,7 @@ mod elections;
 mod locks;
 mod order;
 mod output;
+mod storage;
 
 pub(crate) use locks::LockOrder;
 pub(crate) use order::Order;
@@ -27,12 +28,13 @@ use crate::topology::Radio;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::SocketAddr;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
 use locks::Locks;
 use order::{Waiting, addresses};
 use std::io;
 use std::sync::Arc;
+use storage::Storage;
 use tokio::net::UdpSocket;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::sleep_until;
@@ -101,7 +103,9 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
     let (faults, faults_in) = watch::channel(Arc::default());
+    let taken = Arc::new(AtomicBool::new(false));
     let inner = Inner {
+        taken: Arc::clone(&taken),
         id: start.node.id(),
         bound: start.bound,
         advertised: start.node.membership().addr(),
@@ -125,6 +129,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         events,
         waiting: Vec::new(),
         departed: false,
+        taken,
         stats: DriverStats::default(),
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
@@ -138,6 +143,8 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         locks: Locks::default(),
         files: Files::default(),
         weather: Weather::new(faults_in, builder::random_bits()),
+        storage: Storage::default(),
+        hints_failed: false,
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
@@ -154,6 +161,8 @@ struct Driver {
     events: broadcast::Sender<Event>,
     waiting: Vec<Waiting>,
     departed: bool,
+    /// An earlier process has this node's identity.
+    taken: Arc<AtomicBool>,
     stats: DriverStats,
     out: Datagram,
     out_bytes: Vec<u8>,
@@ -173,6 +182,9 @@ struct Driver {
     files: Files,
     /// Faults by order.
     weather: Weather,
+    storage: Storage,
+    /// The last hints for the next start could not be stored.
+    hints_failed: bool,
 }
 
 impl Driver {
@@ -253,6 +265,7 @@ impl Driver {
         let tend = self.radio.as_ref().map(Radio::look_at);
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
         let rest = rest.chain(tend).chain(self.weather.next_due());
+        let rest = rest.chain(self.storage.retry_at());
         rest.fold(core, Ord::min)
     }
 
@@ -274,6 +287,7 @@ impl Driver {
             self.store_members().await;
             self.store_reliability().await;
         }
+        self.retry_storage().await;
         self.follow_components().await;
         self.refresh_boards();
         self.give_up_waiting();
