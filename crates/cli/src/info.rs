@@ -48,10 +48,18 @@ fn text(this: &SelfView) -> String {
         ("tags", tags.join(" ")),
         ("members", counts.join(", ")),
         ("locks", locks(this)),
+        ("storage", storage(this)),
         ("version", this.version.clone()),
     ]
     .map(|(key, value)| format!("{key:12} {}", safe(&value)))
     .join("\n")
+}
+
+fn storage(this: &SelfView) -> String {
+    match &this.storage_error {
+        None => "ok".to_owned(),
+        Some(why) => format!("fails, so it holds no elections and asks for no locks: {why}"),
+    }
 }
 
 /// Whether the node can stand behind locks.

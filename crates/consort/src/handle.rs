@@ -247,6 +247,13 @@ impl Node {
         Ok(found)
     }
 
+    /// Why this node's state cannot be stored, in words; `None` while it can be, or when there is no state
+    /// directory. Meanwhile the node stays a member, follows leaders, and keeps what it leads and holds, but holds no
+    /// election and asks for no lock. It tries again by itself.
+    pub async fn storage_error(&self) -> Result<Option<String>, Stopped> {
+        self.ask(Order::StorageError).await
+    }
+
     /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few
     /// periods when they do not; the others will then see a failure instead.
     ///

@@ -2,7 +2,7 @@
 //! tokens of locks have come, and where members listened.
 //!
 //! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
-//! closed by a checksum. A file that does not check is reported and left alone: it may be the only
+//! closed by a checksum. Files can be read by their owner only, and only regular files are read. A file that does not check is reported and left alone: it may be the only
 //! record of this node's identity. Terms and the clock of tokens are kept the same way in files of their own.
 //! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
@@ -10,8 +10,8 @@ use consort_proto::reliability::{Counted, Report};
 use consort_proto::{ElectionId, Incarnation, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +24,9 @@ const TERMS_MAX: usize = 1024;
 
 /// Addresses kept: enough that one of them is likely to answer.
 const MEMBERS_MAX: usize = 16;
+
+/// Most bytes read of a file.
+const FILE_MAX: u64 = 1 << 20;
 
 /// Members of whose failures is stored.
 const REPORTS_MAX: usize = 4096;
@@ -101,9 +104,11 @@ impl StateDir {
             let path = path.to_owned();
             move |source| StateError::Io { path, source }
         };
-        fs::create_dir_all(dir).map_err(failed(dir))?;
+        let mut make = fs::DirBuilder::new();
+        owner_only_dir(&mut make);
+        make.recursive(true).create(dir).map_err(failed(dir))?;
         let lock_path = dir.join("lock");
-        let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+        let lock = open_lock(&lock_path).map_err(failed(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -112,19 +117,19 @@ impl StateDir {
             Err(TryLockError::Error(source)) => return Err(failed(&lock_path)(source)),
         }
         let path = dir.join("state");
-        let remembered = match fs::read(&path) {
+        let remembered = match read(&path) {
             Ok(bytes) => Some(parse(&bytes).ok_or(StateError::Damaged { path })?),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
         };
         let path = dir.join("terms");
-        let terms = match fs::read(&path) {
+        let terms = match read(&path) {
             Ok(bytes) => parse_terms(&bytes).ok_or(StateError::TermsDamaged { path })?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Terms::new(),
             Err(source) => return Err(failed(&path)(source)),
         };
         let path = dir.join("fence");
-        let fence = match fs::read(&path) {
+        let fence = match read(&path) {
             Ok(bytes) => Some(parse_fence(&bytes).ok_or(StateError::FenceDamaged { path })?),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
@@ -147,10 +152,12 @@ impl StateDir {
     /// Stores a term, unless a greater one is. When this returns, it is on the disk.
     pub(crate) fn store_term(&self, election: ElectionId, term: Term) -> Result<(), StateError> {
         let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        if !raise(&mut terms, election, term) {
-            return Ok(());
+        let mut raised = terms.clone();
+        if raise(&mut raised, election, term) {
+            self.replace("terms", &format_terms(&raised))?;
+            *terms = raised;
         }
-        self.replace("terms", &format_terms(&terms))
+        Ok(())
     }
 
     /// How far the tokens of locks have come.
@@ -172,7 +179,7 @@ impl StateDir {
 
     /// Where members listened when they were last stored.
     pub(crate) fn members(&self) -> Vec<SocketAddr> {
-        let text = fs::read_to_string(self.dir.join("members")).unwrap_or_default();
+        let text = self.hints("members");
         let addrs = text.lines().filter_map(|line| line.trim().parse().ok());
         addrs.take(MEMBERS_MAX).collect()
     }
@@ -186,7 +193,7 @@ impl StateDir {
     /// What was known of members' failures when it was last stored. What cannot be read is skipped: it is
     /// evidence, and others have theirs.
     pub(crate) fn reliability(&self) -> Vec<Report> {
-        let text = fs::read_to_string(self.dir.join("reliability")).unwrap_or_default();
+        let text = self.hints("reliability");
         let reports = text.lines().filter_map(parse_report);
         reports.take(REPORTS_MAX).collect()
     }
@@ -202,10 +209,23 @@ impl StateDir {
         self.replace("state", &format(remembered))
     }
 
+    /// The text of a file without which a node can do.
+    fn hints(&self, name: &str) -> String {
+        let bytes = read(&self.dir.join(name)).unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
     fn replace(&self, name: &str, text: &str) -> Result<(), StateError> {
         let beside = self.dir.join(format!("{name}.new"));
         let write = || {
-            let mut file = File::create(&beside)?;
+            // What an interrupted write, or somebody else, left there is not written into.
+            match fs::remove_file(&beside) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut options = OpenOptions::new();
+            owner_only(options.write(true).create_new(true));
+            let mut file = options.open(&beside)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&beside, self.dir.join(name))?;
@@ -216,6 +236,59 @@ impl StateDir {
             source,
         })
     }
+}
+
+/// Reads a regular file. Others are not opened: a pipe would block, and a link lead elsewhere.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    check_regular(path)?;
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    match check_regular(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    owner_only(options.write(true).create(true).truncate(false));
+    options.open(path)
+}
+
+/// Whether a path itself, not what it may link to, is a regular file.
+fn check_regular(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(not_regular()),
+    }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "it is not a regular file; remove it",
+    )
+}
+
+/// Nobody else may read what is created.
+fn owner_only(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    #[cfg(not(unix))]
+    let _ = options;
+}
+
+/// Nobody else may look into what is created. A directory that is there keeps its mode.
+fn owner_only_dir(options: &mut fs::DirBuilder) {
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(options, 0o700);
+    #[cfg(not(unix))]
+    let _ = options;
 }
 
 fn format(Remembered { id, life }: Remembered) -> String {
@@ -388,6 +461,74 @@ mod tests {
                 assert!(matches!(opened, Err(StateError::FenceDamaged { .. })));
             }
         }
+    }
+
+    #[test]
+    fn what_could_not_be_stored_is_stored_when_it_can_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap().0;
+        let a = ElectionId(0xa);
+        let store = || {
+            let terms = state.store_term(a, Term(9));
+            let fence = state.store_fence(7);
+            let life = state.store(SOME);
+            (terms.is_ok(), fence.is_ok(), life.is_ok())
+        };
+        // A directory in its place: no file can be written there, not even by the superuser.
+        for name in ["terms", "fence", "state"] {
+            fs::create_dir(dir.path().join(format!("{name}.new"))).unwrap();
+        }
+        assert_eq!(store(), (false, false, false));
+        assert_eq!(store(), (false, false, false), "not stored, still");
+        for name in ["terms", "fence", "state"] {
+            fs::remove_dir(dir.path().join(format!("{name}.new"))).unwrap();
+        }
+        assert_eq!(store(), (true, true, true));
+        drop(state);
+        let (state, remembered) = StateDir::open(dir.path()).unwrap();
+        let stored = (state.term(a), state.fence(), remembered);
+        assert_eq!(stored, (Some(Term(9)), Some(7), Some(SOME)));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn only_regular_files_are_used_and_only_their_owner_may_read_them() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let outer = tempfile::tempdir().unwrap();
+        let dir = outer.path().join("new");
+        let state = StateDir::open(&dir).unwrap().0;
+        state.store(SOME).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&dir), 0o700);
+        for name in ["lock", "state"] {
+            assert_eq!(mode(&dir.join(name)), 0o600, "{name}");
+        }
+        drop(state);
+        let elsewhere = outer.path().join("elsewhere");
+        for name in ["state", "terms", "fence", "lock"] {
+            let (path, kept) = (dir.join(name), dir.join("kept"));
+            let _ = fs::rename(&path, &kept);
+            let made = std::process::Command::new("mkfifo").arg(&path).status();
+            assert!(made.unwrap().success());
+            assert!(StateDir::open(&dir).is_err(), "a pipe as {name}");
+            fs::remove_file(&path).unwrap();
+            fs::write(&elsewhere, "precious").unwrap();
+            symlink(&elsewhere, &path).unwrap();
+            assert!(StateDir::open(&dir).is_err(), "a link as {name}");
+            assert_eq!(fs::read(&elsewhere).unwrap(), b"precious");
+            fs::remove_file(&path).unwrap();
+            let _ = fs::rename(&kept, &path);
+        }
+        // Hints are done without.
+        let mut mkfifo = std::process::Command::new("mkfifo");
+        let made = mkfifo.arg(dir.join("members")).status();
+        assert!(made.unwrap().success());
+        let (state, remembered) = StateDir::open(&dir).unwrap();
+        assert_eq!((state.members(), remembered), (Vec::new(), Some(SOME)));
+        // A link in the place of the file that is written beside is replaced, not followed.
+        symlink(&elsewhere, dir.join("state.new")).unwrap();
+        state.store(SOME).unwrap();
+        assert_eq!(fs::read(&elsewhere).unwrap(), b"precious");
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub enum Destination {
     Neighbors,
 }
 
-/// A fact the driver stores before it sends anything that the same step produced.
+/// A fact that the driver stores. What depends on it is not sent before [`Node::poll_fact`](crate::Node::poll_fact) is
+/// asked for the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The life this node is in: the floor of its next one.
@@ -159,7 +160,8 @@ impl<P: Protocol> Cx<'_, P> {
         self.effects.push(Effect::Emit(event));
     }
 
-    /// Has `fact` stored before anything of this step is sent.
+    /// Asks for `fact` to be stored. A fact that others must not see before it is stored is used when that is
+    /// confirmed, in a later step.
     pub fn persist(&mut self, fact: Fact) {
         self.effects.push(Effect::Persist(fact));
     }

@@ -180,6 +180,9 @@ pub struct SelfView {
     /// Whether the group is there to be played with, by `/lab`.
     #[serde(default)]
     pub lab: bool,
+    /// Why its state cannot be stored; absent while it can be. Meanwhile it holds no elections and asks for no locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_error: Option<String>,
 }
 
 impl SelfView {
@@ -199,6 +202,7 @@ impl SelfView {
             positions: false,
             topology: false,
             lab: false,
+            storage_error: None,
         })
     }
 }

@@ -105,6 +105,7 @@ async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> 
     view.positions = served.about.positions;
     view.topology = served.about.topology;
     view.lab = served.lab.is_some();
+    view.storage_error = answer(served.node.storage_error()).await?;
     Ok(Json(view))
 }
 
@@ -164,11 +165,17 @@ async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
-async fn health(State(served): State<Served>) -> Result<Json<Health>, ApiError> {
-    answer(served.node.this()).await?;
-    Ok(Json(Health { status: "ok" }))
+async fn health(State(served): State<Served>) -> Result<(StatusCode, Json<Health>), ApiError> {
+    let reason = answer(served.node.storage_error()).await?;
+    let (code, status) = match reason {
+        None => (StatusCode::OK, "ok"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "storage_failed"),
+    };
+    Ok((code, Json(Health { status, reason })))
 }
 
 async fn not_found() -> ApiError {

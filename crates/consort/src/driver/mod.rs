@@ -9,6 +9,7 @@ mod elections;
 mod locks;
 mod order;
 mod output;
+mod storage;
 
 pub(crate) use locks::LockOrder;
 pub(crate) use order::Order;
@@ -33,6 +34,7 @@ use locks::Locks;
 use order::{Waiting, addresses};
 use std::io;
 use std::sync::Arc;
+use storage::Storage;
 use tokio::net::UdpSocket;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::sleep_until;
@@ -138,6 +140,8 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         locks: Locks::default(),
         files: Files::default(),
         weather: Weather::new(faults_in, builder::random_bits()),
+        storage: Storage::default(),
+        hints_failed: false,
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
@@ -173,6 +177,9 @@ struct Driver {
     files: Files,
     /// Faults by order.
     weather: Weather,
+    storage: Storage,
+    /// The last hints for the next start could not be stored.
+    hints_failed: bool,
 }
 
 impl Driver {
@@ -253,6 +260,7 @@ impl Driver {
         let tend = self.radio.as_ref().map(Radio::look_at);
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
         let rest = rest.chain(tend).chain(self.weather.next_due());
+        let rest = rest.chain(tend).chain(self.storage.retry_at());
         rest.fold(core, Ord::min)
     }
 
@@ -274,6 +282,7 @@ impl Driver {
             self.store_members().await;
             self.store_reliability().await;
         }
+        self.retry_storage().await;
         self.follow_components().await;
         self.refresh_boards();
         self.give_up_waiting();

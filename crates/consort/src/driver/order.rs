@@ -22,6 +22,7 @@ pub(crate) enum Order {
     This(oneshot::Sender<Member>),
     Case(NodeId, oneshot::Sender<Option<Case>>),
     Stats(oneshot::Sender<Stats>),
+    StorageError(oneshot::Sender<Option<String>>),
     Carry(Command, oneshot::Sender<()>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
@@ -77,6 +78,9 @@ impl Driver {
                         ..self.stats
                     },
                 });
+            }
+            Order::StorageError(reply) => {
+                let _ = reply.send(self.storage.error());
             }
             Order::Carry(command, reply) => {
                 self.command(command).await;

@@ -20,14 +20,7 @@ const SEND_PATIENCE: Duration = Duration::from_millis(20);
 impl Driver {
     /// Drains every output of the core, in the order that keeps its promises.
     pub(super) async fn carry_out(&mut self) {
-        while let Some(fact) = self.node.poll_fact() {
-            let id = self.node.id();
-            if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
-                // Going silent would turn a full disk into a failure of this node.
-                self.stats.store_errors += 1;
-                tracing::error!(%error, ?fact, "could not be stored");
-            }
-        }
+        self.store_facts().await;
         // Before anything is sent: who stops leading knows before others can take over.
         self.refresh_boards();
         self.files.follow(self.clock.now(), &self.node);
@@ -125,10 +118,8 @@ impl Driver {
         self.stored = (table.live_version(), tokio::time::Instant::now());
         let live = (0..table.live()).filter_map(|i| table.pingable(i));
         let addrs = live.map(|m| m.addr()).collect();
-        if let Err(error) = builder::store_members(state, addrs).await {
-            self.stats.store_errors += 1;
-            tracing::warn!(%error, "the addresses of members could not be stored");
-        }
+        let stored = builder::store_members(state, addrs).await;
+        self.note_hints(stored).await;
     }
 
     /// Now and then stores what is known of members' failures.
@@ -140,9 +131,7 @@ impl Driver {
         }
         self.evidence_stored = tokio::time::Instant::now();
         let reports = self.node.reliability().reports(self.clock.now());
-        if let Err(error) = builder::store_reliability(state, reports).await {
-            self.stats.store_errors += 1;
-            tracing::warn!(%error, "what is known of failures could not be stored");
-        }
+        let stored = builder::store_reliability(state, reports).await;
+        self.note_hints(stored).await;
     }
 }

@@ -1,7 +1,7 @@
 //! What the rest of a node sees of elections: inputs, deadlines and counts.
 
 use super::Order;
-use crate::id::ElectionId;
+use crate::id::{ElectionId, Term};
 use crate::membership;
 use serde::Serialize;
 
@@ -18,6 +18,10 @@ pub enum Input {
     Centrality(u8),
     /// This node is about to leave its group.
     Leave,
+    /// A term of an election is stored.
+    Stored(ElectionId, Term),
+    /// Whether terms can be stored.
+    Storage(bool),
 }
 
 /// A deadline of one election.

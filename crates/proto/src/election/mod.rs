@@ -60,7 +60,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use face::TimerKind;
 use race::Race;
-use view::Env;
+use view::{Env, Storage};
 
 type ElectionCx<'a> = Cx<'a, Election>;
 
@@ -82,6 +82,7 @@ pub struct Election {
     cursor: usize,
     /// How central this node is.
     centrality: u8,
+    storage: Storage,
     stats: Stats,
 }
 
@@ -97,8 +98,14 @@ impl Election {
             digest: 0,
             cursor: 0,
             centrality: CENTRALITY_WORST,
+            storage: Storage::default(),
             stats: Stats::default(),
         }
+    }
+
+    /// Has terms count as stored only when [`Input::Stored`] says so.
+    pub(crate) fn await_storage(&mut self) {
+        self.storage.awaited = true;
     }
 
     /// Counts since start.
@@ -165,6 +172,7 @@ impl Election {
             group: self.group,
             frames_max: self.frames_max,
             config: &self.config,
+            storage: self.storage,
             view,
         }
     }
@@ -202,6 +210,7 @@ impl Election {
             frames_max,
             races,
             digest,
+            storage,
             stats,
             ..
         } = self;
@@ -212,6 +221,7 @@ impl Election {
             frames_max: *frames_max,
             config,
             ranking: races[at].ranking(),
+            storage: *storage,
             view,
         };
         let race = &mut races[at];
@@ -310,6 +320,20 @@ impl Protocol for Election {
                 race.end_run(cx);
                 race.resign(cx, env);
             }),
+            Input::Stored(election, term) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.on_stored(cx, env, term);
+                });
+            }
+            Input::Storage(works) => {
+                self.storage.failed = !works;
+                let react = match works {
+                    // Elections that could not be held are due again.
+                    true => Race::review,
+                    false => Race::on_storage_failed,
+                };
+                self.each_race(cx, view, react);
+            }
         }
     }
 

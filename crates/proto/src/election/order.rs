@@ -79,7 +79,7 @@ impl Election {
             }
             Order::RestoreTerm(election, term) => {
                 self.with_race(cx, view, election, |race, _, _, _| {
-                    race.floor = race.floor.max(Some(term));
+                    race.restore(term);
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! One election at one node: the claim it holds, whether its leader is still there, and when this
 //! node takes it upon itself to hold an election.
 
-use super::claim::{Claim, Key, Token};
+use super::claim::{Claim, Key, Remarks, Token};
 use super::config::{Candidacy, Policy, Preempt};
 use super::estimate::Estimate;
 use super::event::{Event, Report};
@@ -43,6 +43,9 @@ pub(super) struct Race {
     pub(super) claim: Option<Claim>,
     /// The greatest term ever seen, also in earlier lives.
     pub(super) floor: Option<Term>,
+    /// The greatest term that was asked to be stored, and that is stored.
+    storing: Option<Term>,
+    stored: Option<Term>,
     pub(super) run: Option<Run>,
     /// The last proposal of this process: a later attempt in the same term goes on counting (S2).
     issued: (Term, u16),
@@ -76,6 +79,8 @@ impl Race {
             opened_at: now,
             claim: None,
             floor,
+            storing: floor,
+            stored: floor,
             run: None,
             issued: (Term(0), 0),
             busy_until: Instant::ZERO,
@@ -166,15 +171,54 @@ impl Race {
         self.issued.1
     }
 
+    /// Takes a term that was stored in an earlier life.
+    pub(super) fn restore(&mut self, term: Term) {
+        for known in [&mut self.floor, &mut self.storing, &mut self.stored] {
+            *known = (*known).max(Some(term));
+        }
+    }
+
+    /// Whether `term` is stored, so that a claim of it may be issued; has it stored otherwise.
+    pub(super) fn store(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) -> bool {
+        if self.storing < Some(term) {
+            self.storing = Some(term);
+            cx.persist(Fact::Term(self.id, term));
+            if !env.storage.awaited {
+                self.stored = self.storing;
+            }
+        }
+        self.stored >= Some(term)
+    }
+
+    /// A term is stored, so a claim that waited for that is issued.
+    pub(super) fn on_stored(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
+        self.stored = self.stored.max(Some(term));
+        if let Some((claim, ruled_out)) = self.run.as_mut().and_then(|run| run.unsaid.take()) {
+            self.put_forward(cx, env, claim, ruled_out);
+        }
+    }
+
+    /// Terms cannot be stored: the election under way is given up, unless its outcome was told already.
+    pub(super) fn on_storage_failed(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        let Some(run) = &self.run else { return };
+        let unsaid = run.unsaid.as_ref().map(|(claim, _)| claim.remarks);
+        if run.proposal.is_none() {
+            self.end_run(cx);
+        }
+        if unsaid.is_some_and(|remarks| remarks.has(Remarks::HANDED_OVER)) {
+            // No successor can be named: resign as if nobody had been.
+            self.resign(cx, env);
+        }
+    }
+
     /// Takes a claim if it is greater than the one held.
     pub(super) fn adopt(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) -> bool {
         if self.claim.is_some_and(|held| held.key >= claim.key) {
             return false;
         }
-        if self.floor.is_none_or(|floor| floor < claim.term()) {
-            self.floor = Some(claim.term());
-            cx.persist(Fact::Term(self.id, claim.term()));
-        }
+        self.floor = self.floor.max(Some(claim.term()));
+        // Another's claim is followed whether or not its term can be stored: whoever issued it has stored it.
+        self.store(cx, env, claim.term());
         let token = claim.key.token;
         if token.initiator != env.me || token.life != env.life() {
             // A finished election beats a running one, whatever the priorities.

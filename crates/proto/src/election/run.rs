@@ -47,6 +47,8 @@ pub(super) struct Run {
     pub(super) quorum: usize,
     pub(super) round: u8,
     pub(super) proposal: Option<Proposal>,
+    /// A claim that waits for its term to be stored, with those ruled out.
+    pub(super) unsaid: Option<(Claim, Vec<(NodeId, Life)>)>,
     /// Better ones than the proposed that were left out for their health.
     pub(super) ruled_out: Vec<(NodeId, Life)>,
     /// The winner turned out worse than it was known to be, and the next was tried: once is enough.
@@ -86,6 +88,10 @@ impl Race {
         stats: &mut Stats,
         objection: bool,
     ) {
+        if env.storage.failed {
+            // Its outcome could not be told. It is due again when terms can be stored.
+            return;
+        }
         stats.elections += 1;
         let incumbent = self.claim.map(|c| (c.leader, c.leader_life));
         let fate = self.leaders_fate(env);
@@ -105,6 +111,7 @@ impl Race {
             quorum: 1,
             round: 0,
             proposal: None,
+            unsaid: None,
             ruled_out: Vec::new(),
             corrected: false,
             widened: false,

@@ -59,14 +59,20 @@ impl Race {
     }
 
     /// Tells the leader of `claim`; this node itself needs no telling.
-    fn put_forward(
+    pub(super) fn put_forward(
         &mut self,
         cx: &mut ElectionCx<'_>,
         env: Env<'_>,
         claim: Claim,
         ruled_out: Vec<(NodeId, Life)>,
     ) {
+        let stored = self.store(cx, env, claim.term());
         let Some(run) = &mut self.run else { return };
+        if !stored {
+            // Said when its term is stored.
+            run.unsaid = Some((claim, ruled_out));
+            return;
+        }
         run.proposal = Some(Proposal {
             claim,
             tries: 1,
@@ -240,6 +246,9 @@ impl Race {
         let Some(entry) = listed.and_then(|m| env.entry(self.id, m)) else {
             return false;
         };
+        if env.storage.failed {
+            return false;
+        }
         self.end_run(cx);
         self.begin_hand_over(cx, env, stats, entry);
         true
@@ -274,6 +283,7 @@ impl Race {
             quorum: 1,
             round: 0,
             proposal: None,
+            unsaid: None,
             ruled_out: Vec::new(),
             corrected: true,
             widened: true,

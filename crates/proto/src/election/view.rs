@@ -34,7 +34,17 @@ pub(super) struct Env<'a> {
     pub(super) config: &'a Config,
     /// What candidates are compared by.
     pub(super) ranking: Ranking,
+    pub(super) storage: Storage,
     pub(super) view: View<'a>,
+}
+
+/// Whether terms can be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Storage {
+    /// A term counts as stored only when that is confirmed. Otherwise it does at the end of the step.
+    pub(super) awaited: bool,
+    /// The last one could not be stored.
+    pub(super) failed: bool,
 }
 
 /// What has become of a member in a life.

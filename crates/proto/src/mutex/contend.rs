@@ -62,6 +62,18 @@ impl Lock {
         });
     }
 
+    /// Refuses those that do not want to wait.
+    pub(super) fn refuse_tries(&mut self, cx: &mut MutexCx<'_>) {
+        let (tries, rest) = self
+            .queue
+            .drain(..)
+            .partition::<Vec<_>, _>(|w| w.wait == Wait::Try);
+        self.queue = rest.into();
+        for waiter in &tries {
+            self.refuse(cx, waiter, Refusal::NotReady);
+        }
+    }
+
     /// Whether a local reader can share what local readers hold: unless somebody waits.
     pub(super) fn can_join(&self, waiter: &Waiter) -> bool {
         let held = |own: &Own| {
@@ -101,8 +113,15 @@ impl Lock {
         waiter: Waiter,
     ) {
         let prio = self.place(sh, &waiter);
+        if !sh.advance(cx, prio.seq()) {
+            if sh.storage_failed && waiter.wait == Wait::Try {
+                return self.refuse(cx, &waiter, Refusal::NotReady);
+            }
+            // It goes on when the clock is stored.
+            self.queue.push_front(waiter);
+            return;
+        }
         self.heard = prio;
-        sh.advance(cx, prio.seq());
         sh.ctr += 1;
         let ttl = waiter.policy.ttl.unwrap_or(sh.config.ttl);
         let deadline = match waiter.wait {

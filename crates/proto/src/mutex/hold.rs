@@ -55,11 +55,14 @@ impl Lock {
         let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
         if !shared && own.stamp <= self.floor && !free {
             // The claim: a majority records a greater token before it is used (A11).
-            sh.stats.claims += 1;
             let seq = self.floor.seq() + 1;
+            if !sh.advance(cx, seq) {
+                // It is checked again when the clock is stored.
+                return;
+            }
+            sh.stats.claims += 1;
             own.stamp = Fence::new(seq, own.prio.place(), sh.me);
             own.attempt += 1;
-            sh.advance(cx, seq);
             let all: Vec<NodeId> = own.asked.keys().copied().collect();
             self.send(cx, sh, &all);
             if self.own.as_ref().is_some_and(|own| own.asked.is_empty()) {

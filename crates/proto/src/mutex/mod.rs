@@ -118,6 +118,10 @@ pub enum Input {
     Life(Life),
     /// This node is about to leave its group.
     Leave,
+    /// The clock is stored up to here.
+    Stored(u64),
+    /// Whether facts can be stored.
+    Storage(bool),
 }
 
 /// A deadline.
@@ -194,6 +198,11 @@ impl Mutex {
             clock_asked: BTreeMap::new(),
             breaks: Vec::new(),
         }
+    }
+
+    /// Has facts count as stored only when [`Input::Stored`] says so.
+    pub(crate) fn await_storage(&mut self) {
+        self.shared.awaits_storage = true;
     }
 
     /// What rides on pings and acks: the clock, once locks are in use.
@@ -343,6 +352,19 @@ impl Protocol for Mutex {
             Input::Leave => {
                 self.shared.leaving = true;
                 self.each_lock(cx, peers, |lock, cx, sh, peers| lock.leave(cx, sh, peers));
+            }
+            Input::Stored(seq) => {
+                self.shared.note_stored(seq);
+                self.each_lock(cx, peers, |lock, cx, sh, peers| {
+                    lock.next(cx, sh, peers);
+                    lock.check(cx, sh, peers);
+                });
+            }
+            Input::Storage(works) => {
+                self.shared.storage_failed = !works;
+                if !works {
+                    self.each_lock(cx, peers, |lock, cx, _, _| lock.refuse_tries(cx));
+                }
             }
         }
     }

@@ -27,8 +27,14 @@ pub(super) struct Shared {
     pub(super) started: Instant,
     /// Logical clock (L): at or past every stamp that was seen.
     pub(super) clock: u64,
-    /// Up to where the clock is stored.
+    /// Up to where the clock was asked to be stored.
     reserved: u64,
+    /// Up to where the clock is stored: only places and tokens below are used.
+    stored: u64,
+    /// Whether a fact counts as stored only when that is confirmed. Otherwise it does at the end of the step.
+    pub(super) awaits_storage: bool,
+    /// Whether facts cannot be stored at present.
+    pub(super) storage_failed: bool,
     /// Floor of locks of which nothing is known.
     pub(super) floor: Fence,
     /// The last place in a queue that was heard of, of locks of which nothing else is known.
@@ -73,6 +79,9 @@ impl Shared {
             // A life starts with the wall clock, so tokens grow even when everybody forgot.
             clock: wall_start(life),
             reserved: 0,
+            stored: 0,
+            awaits_storage: false,
+            storage_failed: false,
             floor: Fence::ZERO,
             heard: Fence::ZERO,
             synced: false,
@@ -102,13 +111,23 @@ impl Shared {
         true
     }
 
-    /// Moves the clock to at least `seq`, and has it stored before it is used.
-    pub(super) fn advance(&mut self, cx: &mut MutexCx<'_>, seq: u64) {
+    /// Moves the clock to at least `seq`, and has it stored. Whether a place or token of `seq` may be used: not
+    /// before it is stored.
+    pub(super) fn advance(&mut self, cx: &mut MutexCx<'_>, seq: u64) -> bool {
         self.clock = self.clock.max(seq);
         if self.clock >= self.reserved {
             self.reserved = self.clock + RESERVE;
             cx.persist(Fact::Fence(self.reserved));
+            if !self.awaits_storage {
+                self.stored = self.reserved;
+            }
         }
+        seq < self.stored
+    }
+
+    /// The clock is stored up to `seq`.
+    pub(super) fn note_stored(&mut self, seq: u64) {
+        self.stored = self.stored.max(seq);
     }
 
     /// The wall clock as far as this node knows it, in milliseconds: that of its start, and what passed since.

@@ -6,7 +6,7 @@ use crate::election;
 use crate::membership::{self, Coordinate};
 use crate::mutex;
 use crate::omega;
-use crate::protocol::{Protocol, Sender};
+use crate::protocol::{Fact, Protocol, Sender};
 use crate::reliability::Evidence;
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame, Header};
@@ -124,6 +124,42 @@ impl Node {
             }
         }
         self.flush(now);
+    }
+
+    /// The fact that [`Node::poll_fact`] returned last could not be stored. Until facts can be stored again, no
+    /// election is held and no place in a lock's queue or token is taken; all else goes on. The driver tries again
+    /// and says with [`Node::handle_stored`] that it succeeded.
+    pub fn handle_storage_failure(&mut self, now: Instant) {
+        self.io.storing = None;
+        self.tell_storage(now, false);
+        self.flush(now);
+    }
+
+    /// A fact is stored that could not be stored before.
+    pub fn handle_stored(&mut self, now: Instant, fact: Fact) {
+        if self.io.storage_failed {
+            self.tell_storage(now, true);
+        }
+        match fact {
+            Fact::Life(life) => self.io.life_unstored &= life != self.membership.state.life(),
+            Fact::Term(election, term) => {
+                let input = election::Input::Stored(election, term);
+                self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+            }
+            Fact::Fence(seq) => {
+                let input = mutex::Input::Stored(seq);
+                self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
+            }
+        }
+        self.flush(now);
+    }
+
+    fn tell_storage(&mut self, now: Instant, works: bool) {
+        self.io.storage_failed = !works;
+        let input = election::Input::Storage(works);
+        self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
+        let input = mutex::Input::Storage(works);
+        self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
     }
 
     /// Carries out an order.

@@ -8,6 +8,8 @@ mod check;
 mod input;
 mod output;
 mod step;
+#[cfg(test)]
+mod tests;
 
 #[cfg(test)]
 pub(crate) use output::is_ping;
@@ -90,6 +92,14 @@ struct Io {
     /// This node leaves as soon as those that held its locks have stopped.
     leaves: bool,
     facts: VecDeque<Fact>,
+    /// The fact that the driver is storing.
+    storing: Option<Fact>,
+    /// Facts cannot be stored at present.
+    storage_failed: bool,
+    /// The life that is not stored yet: until then nothing is sent.
+    life_unstored: bool,
+    /// The time of the last step.
+    now: Instant,
     inbox: Datagram,
     stats: Stats,
 }
@@ -167,10 +177,16 @@ impl Node {
                 outlived: None,
                 leaves: false,
                 facts: VecDeque::new(),
+                storing: None,
+                storage_failed: false,
+                life_unstored: false,
+                now,
                 inbox: Datagram::default(),
                 stats: Stats::default(),
             },
         };
+        node.election.state.await_storage();
+        node.mutex.state.await_storage();
         node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
         if node.omega.state.config().enabled {
             node.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Start));

@@ -14,9 +14,15 @@ impl Node {
         self.io.timers.next()
     }
 
-    /// The next fact to store. Drain these before [`Node::poll_transmit`].
+    /// The next fact to store. Drain these before [`Node::poll_event`] and [`Node::poll_transmit`]: asking for the
+    /// next one, or for none, says that the last one is stored, and what waited for it is issued. If it could
+    /// not be stored, call [`Node::handle_storage_failure`] before.
     pub fn poll_fact(&mut self) -> Option<Fact> {
-        self.io.facts.pop_front()
+        if let Some(fact) = self.io.storing.take() {
+            self.handle_stored(self.io.now, fact);
+        }
+        self.io.storing = self.io.facts.pop_front();
+        self.io.storing
     }
 
     /// The next event for the application.
@@ -29,7 +35,12 @@ impl Node {
     }
 
     /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
+    ///
+    /// Nothing is sent in a life that is not stored.
     pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
+        if self.io.life_unstored {
+            self.io.outbox.clear();
+        }
         let mut outgoing = self.io.outbox.pop_front()?;
         let membership = &self.membership.state;
         out.header = Header {

@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::membership::{self, Membership};
 use crate::mutex::{self, Mutex, Peers};
 use crate::omega::{self, Omega};
-use crate::protocol::{Cx, Effect, Protocol};
+use crate::protocol::{Cx, Effect, Fact, Protocol};
 use crate::reliability::{Counted, Evidence};
 use crate::time::Instant;
 use crate::wire::Frame;
@@ -204,6 +204,7 @@ impl<P: Protocol> Layer<P> {
         handler: impl FnOnce(&mut P, &mut Cx<'_, P>),
         mut on_event: impl FnMut(&mut Io, P::Event),
     ) {
+        io.now = now;
         let mut cx = Cx {
             me: io.me,
             now,
@@ -220,7 +221,10 @@ impl<P: Protocol> Layer<P> {
                 Effect::SetTimer(timer, at) => io.timers.set(key(timer), at),
                 Effect::CancelTimer(timer) => io.timers.cancel(key(timer)),
                 Effect::Emit(event) => on_event(io, event),
-                Effect::Persist(fact) => io.facts.push_back(fact),
+                Effect::Persist(fact) => {
+                    io.life_unstored |= matches!(fact, Fact::Life(_));
+                    io.facts.push_back(fact);
+                }
             }
         }
     }

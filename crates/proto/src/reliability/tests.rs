@@ -435,6 +435,7 @@ mod node {
                 hear(&mut node, from, at(t), Vec::new());
             }
             node.handle_timeout(at(t));
+            while node.poll_fact().is_some() {}
             while node.poll_transmit(&mut out).is_some() {
                 let pings = out
                     .frames

@@ -1,0 +1,238 @@
+//! What cannot be stored is not used: a node alone whose disk fails and works again.
+
+use super::*;
+use crate::command::Command;
+use crate::election::{Candidacy, Policy};
+use crate::id::{Incarnation, Term};
+use crate::mutex::{Acquire, Bound, Mode, Refusal, Ticket, Wait};
+use crate::wire::Header;
+use alloc::sync::Arc;
+use core::time::Duration;
+
+const E: ElectionId = ElectionId(7);
+const LIFE: Life = Life(500 << 16);
+
+/// A node alone, and its disk.
+struct Alone {
+    node: Node,
+    now: Instant,
+    /// The disk fails.
+    broken: bool,
+    /// What could not be stored.
+    unstored: Vec<Fact>,
+    stored: Vec<Fact>,
+    events: Vec<Event>,
+    sent: usize,
+}
+
+impl Alone {
+    fn new() -> Alone {
+        let mut config = Config::default();
+        config.mutex.bound = Bound::Floor(1);
+        config.mutex.bootstrap = true;
+        let identity = Identity {
+            id: NodeId(1),
+            life: LIFE,
+            addr: SocketAddr::from(([10, 0, 0, 1], 7000)),
+            meta: Meta::default(),
+        };
+        let mut alone = Alone {
+            node: Node::new(config, identity, 1, Instant::ZERO).unwrap(),
+            now: Instant::ZERO,
+            broken: false,
+            unstored: Vec::new(),
+            stored: Vec::new(),
+            events: Vec::new(),
+            sent: 0,
+        };
+        alone.drain();
+        alone
+    }
+
+    fn drain(&mut self) {
+        while let Some(fact) = self.node.poll_fact() {
+            if self.broken {
+                self.unstored.push(fact);
+                self.node.handle_storage_failure(self.now);
+            } else {
+                self.stored.push(fact);
+            }
+        }
+        while let Some(event) = self.node.poll_event() {
+            self.events.push(event);
+        }
+        let mut out = Datagram::default();
+        while self.node.poll_transmit(&mut out).is_some() {
+            self.sent += 1;
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        self.node.handle_command(self.now, command);
+        self.drain();
+    }
+
+    /// Time passes.
+    fn pass(&mut self, span: Duration) {
+        let end = self.now + span;
+        while let Some(at) = self.node.poll_timeout().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.node.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = end;
+    }
+
+    /// The disk works again, and what is missing on it is stored.
+    fn repair(&mut self) {
+        self.broken = false;
+        for fact in core::mem::take(&mut self.unstored) {
+            self.stored.push(fact);
+            self.node.handle_stored(self.now, fact);
+            self.drain();
+        }
+    }
+
+    fn stand(&mut self) {
+        let (policy, how) = (Policy::default(), Candidacy::default());
+        self.command(Command::Election(election::Order::Open(E, policy)));
+        self.command(Command::Election(election::Order::Campaign(E, how)));
+    }
+
+    fn acting(&self) -> Option<Term> {
+        let standing = self.node.standing(self.now, E)?;
+        standing.acting.map(|token| token.term)
+    }
+
+    fn acquire(&mut self, ticket: u64, wait: Wait) {
+        let acquire = Acquire {
+            name: Arc::from("l"),
+            ticket: Ticket(ticket),
+            mode: Mode::Exclusive,
+            wait,
+            policy: Arc::default(),
+        };
+        self.command(Command::Lock(mutex::Order::Acquire(acquire)));
+    }
+
+    fn is_granted(&self, ticket: u64) -> bool {
+        let granted = |e: &Event| matches!(e, Event::Lock(mutex::Event::Granted { ticket: t, .. }) if *t == Ticket(ticket));
+        self.events.iter().any(granted)
+    }
+
+    /// What is stored of `token` covers it.
+    fn covers_fence(&self) -> bool {
+        let stored = self.stored.iter().filter_map(|fact| match fact {
+            Fact::Fence(seq) => Some(*seq),
+            _ => None,
+        });
+        let stored = stored.max().unwrap_or(0);
+        let tokens = self.events.iter().filter_map(|e| match e {
+            Event::Lock(mutex::Event::Granted { token, .. }) => Some(token.seq()),
+            _ => None,
+        });
+        tokens.max().is_some_and(|seq| seq < stored)
+    }
+}
+
+#[test]
+fn no_term_is_issued_that_is_not_stored_and_the_election_is_held_when_it_can_be() {
+    let mut alone = Alone::new();
+    alone.broken = true;
+    alone.stand();
+    alone.pass(Duration::from_secs(120));
+    assert_eq!(alone.acting(), None);
+    let told = |e: &&Event| matches!(e, Event::Election(election::Event::Changed { .. }));
+    assert_eq!(alone.events.iter().find(told), None, "nothing was told");
+    let attempts = alone.node.stats().election.elections;
+    assert_eq!(attempts, 1, "it did not try again and again");
+
+    alone.repair();
+    alone.pass(Duration::from_secs(30));
+    let term = alone.acting().expect("it leads once terms can be stored");
+    assert!(alone.stored.contains(&Fact::Term(E, term)), "{term:?}");
+}
+
+#[test]
+fn a_leader_whose_disk_fails_goes_on_leading() {
+    let mut alone = Alone::new();
+    alone.stand();
+    alone.pass(Duration::from_secs(30));
+    let term = alone.acting().expect("it leads");
+    alone.broken = true;
+    alone.acquire(1, Wait::Forever);
+    alone.pass(Duration::from_secs(60));
+    assert_eq!(alone.acting(), Some(term));
+}
+
+#[test]
+fn no_token_of_a_lock_is_used_that_is_not_stored() {
+    let mut alone = Alone::new();
+    alone.pass(Duration::from_secs(1));
+    alone.broken = true;
+    alone.acquire(2, Wait::Try);
+    alone.acquire(1, Wait::Forever);
+    alone.pass(Duration::from_secs(60));
+    assert!(!alone.is_granted(1) && !alone.is_granted(2));
+    let refused = |e: &Event| {
+        let why = Refusal::NotReady;
+        matches!(e, Event::Lock(mutex::Event::Refused { ticket: Ticket(2), why: w, .. }) if *w == why)
+    };
+    assert!(alone.events.iter().any(refused), "it did not want to wait");
+
+    alone.repair();
+    assert!(alone.is_granted(1), "the one that waited has its turn");
+    assert!(alone.covers_fence());
+}
+
+#[test]
+fn what_is_held_is_kept_when_the_disk_fails() {
+    let mut alone = Alone::new();
+    alone.pass(Duration::from_secs(1));
+    alone.acquire(1, Wait::Forever);
+    alone.pass(Duration::from_secs(1));
+    assert!(alone.is_granted(1) && alone.covers_fence());
+    alone.broken = true;
+    alone.stand();
+    alone.pass(Duration::from_secs(60));
+    let lost = |e: &Event| matches!(e, Event::Lock(mutex::Event::Lost { .. }));
+    assert!(!alone.events.iter().any(lost));
+    // What was stored ahead covers more requests.
+    let release = mutex::Order::Release(crate::mutex::LockId::of("l"), Ticket(1));
+    alone.command(Command::Lock(release));
+    alone.acquire(2, Wait::Forever);
+    alone.pass(Duration::from_secs(1));
+    assert!(alone.is_granted(2) && alone.covers_fence());
+}
+
+#[test]
+fn nothing_is_sent_in_a_life_that_is_not_stored() {
+    let mut alone = Alone::new();
+    alone.broken = true;
+    let seed = SocketAddr::from(([10, 0, 0, 2], 7000));
+    alone.command(Command::Join(Vec::from([seed])));
+    assert!(alone.sent > 0, "an old life may speak");
+    // Somebody remembers a later life of this node.
+    let header = Header {
+        group: Config::default().group_tag(),
+        id: NodeId(1),
+        life: Life(600 << 16),
+        incarnation: Incarnation(0),
+        ..Header::default()
+    };
+    let mut datagram = Datagram {
+        header,
+        ..Datagram::default()
+    };
+    let own = alone.node.membership().addr();
+    alone.node.handle_datagram(alone.now, own, &mut datagram);
+    alone.sent = 0;
+    alone.drain();
+    assert!(alone.node.membership().life() > header.life);
+    alone.pass(Duration::from_secs(60));
+    assert_eq!(alone.sent, 0);
+
+    alone.repair();
+    alone.pass(Duration::from_secs(60));
+    assert!(alone.sent > 0);
+}
