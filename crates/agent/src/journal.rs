@@ -60,6 +60,9 @@ fn log(event: &Event) {
                 "another process uses this node's id; give one of them another with id"
             );
         }
+        Event::IdentityTaken => {
+            tracing::error!("a process that was started earlier uses this node's id");
+        }
         Event::OptionsDiffer { id } => {
             tracing::warn!("node {id} runs with another probe_period; set the same everywhere");
         }

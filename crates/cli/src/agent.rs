@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::output;
+use anyhow::bail;
 use clap::builder::ValueParser;
 use consort_agent::{
     Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawLocks, RawMembership,
@@ -173,8 +174,15 @@ async fn serve(config: Config) -> anyhow::Result<Answer> {
         }
         () = node.stopped() => agent.close().await,
     }
+    let taken = node.identity_taken();
     drop(node);
     let _ = tokio::time::timeout(Duration::from_millis(200), log).await;
+    if taken {
+        bail!(
+            "another process runs as node {id} and was started earlier, so this one has stopped; if the state directory \
+             was copied, start this node with an empty one, otherwise give one of them another id"
+        );
+    }
     Ok(Answer::Yes)
 }
 

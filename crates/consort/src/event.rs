@@ -64,6 +64,9 @@ pub enum Event {
     Departed,
     /// Another process uses this node's id. Give one of them another.
     IdentityConflict,
+    /// A process that was started earlier uses this node's id: this node has stopped. Give it a state directory or an id
+    /// of its own.
+    IdentityTaken,
     /// A member runs with another `probe_period`; it works, but not as well as it could.
     OptionsDiffer {
         /// Who.
@@ -207,6 +210,7 @@ impl Event {
             membership::Event::Joined => Event::Joined,
             membership::Event::Departed => Event::Departed,
             membership::Event::IdentityConflict => Event::IdentityConflict,
+            membership::Event::IdentityTaken => Event::IdentityTaken,
             membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
         }
     }

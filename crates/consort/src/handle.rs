@@ -15,7 +15,7 @@ use crate::topology::TopologyStatus;
 use consort_proto::membership::Meta;
 use consort_proto::{Command, NodeId, mutex};
 use core::net::SocketAddr;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Node {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
+    /// An earlier process has this node's identity.
+    pub(crate) taken: Arc<AtomicBool>,
     pub(crate) id: NodeId,
     pub(crate) bound: SocketAddr,
     pub(crate) advertised: SocketAddr,
@@ -274,6 +276,12 @@ impl Node {
     /// Waits until the node has stopped, for whatever reason.
     pub async fn stopped(&self) {
         self.inner.orders.closed().await;
+    }
+
+    /// Whether the node has stopped because a process that was started earlier uses its id, as when a state directory
+    /// was copied. It stopped without a goodbye; the other one goes on.
+    pub fn identity_taken(&self) -> bool {
+        self.inner.taken.load(Ordering::Relaxed)
     }
 
     /// Freezes the node: it reads nothing, sends nothing and fires no timer until

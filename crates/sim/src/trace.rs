@@ -125,6 +125,7 @@ fn words(event: &Event) -> (u64, u64, u64) {
         E::Departed => (10, 0, 0),
         E::IdentityConflict => (11, 0, 0),
         E::OptionsDiffer { id } => (12, id.0, 0),
+        E::IdentityTaken => (13, 0, 0),
     };
     (4, a ^ kind << 60, b)
 }

@@ -249,7 +249,7 @@ pub struct EventView {
     /// When this agent told it, in milliseconds since 1970.
     pub at_ms: u64,
     /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
-    /// `identity_conflict`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
+    /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
     /// node counts as one from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks`
     /// showed it, while somebody asks), `tokens_from_clock`, `link_up`, `link_down`, `lab` (something was done to
@@ -415,6 +415,7 @@ impl From<&Event> for EventView {
             Event::Joined => EventView::named("joined"),
             Event::Departed => EventView::named("departed"),
             Event::IdentityConflict => EventView::named("identity_conflict"),
+            Event::IdentityTaken => EventView::named("identity_taken"),
             Event::OptionsDiffer { id } => EventView {
                 by: by(id),
                 ..EventView::named("options_differ")

@@ -28,7 +28,7 @@ use crate::topology::Radio;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::SocketAddr;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
 use locks::Locks;
 use order::{Waiting, addresses};
@@ -103,7 +103,9 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
     let (faults, faults_in) = watch::channel(Arc::default());
+    let taken = Arc::new(AtomicBool::new(false));
     let inner = Inner {
+        taken: Arc::clone(&taken),
         id: start.node.id(),
         bound: start.bound,
         advertised: start.node.membership().addr(),
@@ -127,6 +129,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         events,
         waiting: Vec::new(),
         departed: false,
+        taken,
         stats: DriverStats::default(),
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
@@ -158,6 +161,8 @@ struct Driver {
     events: broadcast::Sender<Event>,
     waiting: Vec<Waiting>,
     departed: bool,
+    /// An earlier process has this node's identity.
+    taken: Arc<AtomicBool>,
     stats: DriverStats,
     out: Datagram,
     out_bytes: Vec<u8>,
@@ -260,7 +265,7 @@ impl Driver {
         let tend = self.radio.as_ref().map(Radio::look_at);
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
         let rest = rest.chain(tend).chain(self.weather.next_due());
-        let rest = rest.chain(tend).chain(self.storage.retry_at());
+        let rest = rest.chain(self.storage.retry_at());
         rest.fold(core, Ord::min)
     }
 

@@ -7,6 +7,7 @@ use crate::fault::Fate;
 use crate::topology::Radio;
 use consort_proto::Destination;
 use core::net::SocketAddr;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io;
 use tokio::time::timeout;
@@ -36,6 +37,11 @@ impl Driver {
             };
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
+            if event == Event::IdentityTaken {
+                // Without a goodbye, which would be the other's.
+                self.departed = true;
+                self.taken.store(true, Ordering::Relaxed);
+            }
             // Nobody may be listening.
             let _ = self.events.send(event);
         }

@@ -75,6 +75,9 @@ pub enum Event {
     Departed,
     /// Another process uses this node's id. Give one of them another.
     IdentityConflict,
+    /// A process that was started earlier uses this node's id, as when a state directory was copied: this one has to
+    /// stop, without a goodbye. The other one goes on.
+    IdentityTaken,
     /// A member runs with other protocol options; it works, but not as well as it could.
     OptionsDiffer {
         /// Who.

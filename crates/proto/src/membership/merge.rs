@@ -3,13 +3,17 @@
 use super::event::{Arrival, Departure, Event};
 use super::join::JoinState;
 use super::member::{Member, Phase};
+use super::msg::Msg;
 use super::record::{Accusation, Precedence, Record, SharedMeta, Status};
 use super::rumor::Urgency;
 use super::{Membership, MembershipCx};
 use crate::id::{Incarnation, Life, NodeId};
-use crate::protocol::{Fact, Sender};
+use crate::protocol::{Fact, Sender, To};
 use core::net::SocketAddr;
 use core::time::Duration;
+
+/// How often a process that may have this node's identity is shown that this one was there before.
+pub(super) const WARNINGS: u8 = 3;
 
 impl Membership {
     /// Every datagram, before its frames: its header is a claim of its sender.
@@ -82,8 +86,12 @@ impl Membership {
 
     /// A datagram that carries this node's own id: an echo, or another process.
     pub(crate) fn on_own_id(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
-        if from.life != self.life {
-            self.defend(cx, Precedence::alive(from.life, from.incarnation), from.id);
+        if from.life < self.born {
+            // This process never used that life, and the other one would have to be gone if this were its successor.
+            cx.emit(Event::IdentityTaken);
+        } else if from.life != self.life {
+            let said = Precedence::alive(from.life, from.incarnation);
+            self.defend(cx, said, from.id, Some(from.addr));
         }
     }
 
@@ -142,7 +150,7 @@ impl Membership {
         }
         let (id, precedence) = (record.id, record.precedence);
         if id == cx.me {
-            self.defend(cx, precedence, record.accuser);
+            self.defend(cx, precedence, record.accuser, Some(record.addr));
             return;
         }
         let nap = Duration::from_millis(u64::from(record.nap_ms));
@@ -217,7 +225,7 @@ impl Membership {
             accuser,
         } = accusation;
         if id == cx.me {
-            self.defend(cx, precedence, accuser);
+            self.defend(cx, precedence, accuser, None);
             return;
         }
         match precedence.status {
@@ -450,8 +458,14 @@ impl Membership {
         }
     }
 
-    /// Something is said of this node itself. What is above its own claim is outbid.
-    fn defend(&mut self, cx: &mut MembershipCx<'_>, said: Precedence, by: NodeId) {
+    /// Something is said of this node itself, as being at `addr`. What is above its own claim is outbid.
+    fn defend(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        said: Precedence,
+        by: NodeId,
+        addr: Option<SocketAddr>,
+    ) {
         if matches!(self.joining.state, JoinState::Leaving | JoinState::Left) {
             return;
         }
@@ -467,7 +481,9 @@ impl Membership {
         }
         if said.life > own.life || said.status == Status::Left {
             // A goodbye is final for its life.
-            self.repair_life(cx, said);
+            if !self.warn_rival(cx, said, addr) {
+                self.repair_life(cx, said);
+            }
             return;
         }
         self.incarnation = said.incarnation;
@@ -482,6 +498,31 @@ impl Membership {
             });
         }
         self.spread(cx.now, cx.me, cx.me, Urgency::Refutation);
+    }
+
+    /// Shows itself, in its present life, to a later life of this node at another address. If a process is there, it
+    /// was started later with the same identity, and learns from the earlier life that it has to stop. Whether it was
+    /// done: after a few times there is nobody, or it does not heed it.
+    fn warn_rival(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        said: Precedence,
+        addr: Option<SocketAddr>,
+    ) -> bool {
+        let elsewhere = addr.filter(|addr| *addr != self.addr && addr.port() != 0);
+        let Some(addr) = elsewhere.filter(|_| said.status == Status::Alive) else {
+            return false;
+        };
+        if self.warned.0 != said.life {
+            self.warned = (said.life, 0);
+        }
+        // Only a life before the other's first one tells it anything.
+        if self.life != self.born || self.warned.1 >= WARNINGS {
+            return false;
+        }
+        self.warned.1 += 1;
+        cx.send(To::Addr(addr), Msg::Ack { seq: 0 });
+        true
     }
 
     /// Takes a life above `said`: the clock went backwards, or another process has this id.

@@ -106,6 +106,10 @@ pub struct Membership {
     news: VecDeque<(Instant, NodeId)>,
     /// Times of recent life repairs, for telling a second process with this id.
     repairs: [Option<Instant>; 3],
+    /// The life in which this process began.
+    born: Life,
+    /// The later life that was last shown this one, and how often.
+    warned: (Life, u8),
     stats: Stats,
 }
 
@@ -153,6 +157,8 @@ impl Membership {
             isolated_since: None,
             news: VecDeque::new(),
             repairs: [None; 3],
+            born: life,
+            warned: (life, 0),
             stats: Stats::default(),
         }
     }
@@ -237,7 +243,8 @@ impl Membership {
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
         let silence = (self.missing_until, self.isolated_since);
-        write!(out, "{times:?}{silence:?}{:?}", self.repairs)
+        let rivals = (self.repairs, self.born, self.warned);
+        write!(out, "{times:?}{silence:?}{rivals:?}")
     }
 }
 

@@ -1,5 +1,6 @@
 //! What each claim about a member does.
 
+use super::super::merge::WARNINGS;
 use super::*;
 
 #[test]
@@ -200,6 +201,38 @@ fn a_rival_for_the_identity_is_reported_after_three_repairs() {
             assert_eq!(effects, [Effect::Emit(Event::IdentityConflict)]);
         }
     }
+}
+
+#[test]
+fn of_two_processes_with_one_identity_the_later_one_learns_that_it_has_to_stop() {
+    let mut first = Bench::new(3);
+    let mut later = Bench::new(3);
+    let elsewhere = addr(99);
+    later.m.life = first.m.life.next(0);
+    later.m.born = later.m.life;
+    later.m.addr = elsewhere;
+    let mut record = alive(1, 0);
+    record.precedence.life = later.m.life;
+    record.addr = elsewhere;
+    for n in 0..WARNINGS {
+        let effects = first.msg(sender(2, 0), Msg::Record(record.clone()));
+        let shown = Effect::Send(To::Addr(elsewhere), Msg::Ack { seq: 0 });
+        assert_eq!(effects, [shown], "warning {n}");
+        assert_eq!(first.m.life, first.m.born, "it has not given way yet");
+    }
+    // It shows itself in its own life.
+    let mut warning = sender(1, 0);
+    warning.life = first.m.life;
+    let effects = later.step(|m, cx| m.on_own_id(cx, warning));
+    assert_eq!(effects, [Effect::Emit(Event::IdentityTaken)]);
+    // The first goes on, above the life of the other.
+    let effects = first.msg(sender(2, 0), Msg::Record(record));
+    assert_eq!(effects, [Effect::Persist(Fact::Life(first.m.life))]);
+    assert!(first.m.life > later.m.life);
+    // What this process itself said in a former life of its own comes back: nothing.
+    let mut echo = sender(1, 0);
+    echo.life = first.m.born;
+    assert_eq!(first.step(|m, cx| m.on_own_id(cx, echo)), []);
 }
 
 #[test]
