@@ -51,7 +51,10 @@ fn fails_and_recovers(dir: &Path, state: &Path, broken: impl FnOnce(), repaired:
     let before = ["state", "terms", "fence"].map(stored);
     broken();
 
-    assert_eq!(try_lock(&failing), Some(75), "no token is issued");
+    until("it notices", || {
+        assert_eq!(try_lock(&failing), Some(75), "no token is issued");
+        health(&failing).0.contains("503").then_some(())
+    });
     let (status, body) = health(&failing);
     assert!(status.contains("503"), "{status}: {body}");
     assert!(

@@ -44,8 +44,10 @@ pub(crate) struct Joining {
     tries: usize,
     /// Periods until the next try.
     backoff: u32,
-    /// Members that must still hear the goodbye.
+    /// Members that have not confirmed the goodbye, of how many that were told, and how often they were told again.
     goodbyes: Vec<NodeId>,
+    told: usize,
+    repeats: u32,
     last_sync: Option<Instant>,
     ticks: u32,
 }
@@ -314,16 +316,28 @@ impl Membership {
         self.spread(cx.now, cx.me, cx.me, Urgency::Departure);
         let most = 2 * usize::from(self.config.probe_helpers).max(1);
         self.joining.goodbyes = self.selector.helpers(&self.table, cx.rng, cx.me, most);
-        let patience = 2 * log_periods(self.size());
-        cx.set_timer(Timer::Leave, cx.now + self.config.probe_period * patience);
+        self.joining.told = self.joining.goodbyes.len();
+        self.say_goodbye(cx);
+    }
+
+    /// Half a period has passed since the last goodbye. Once all were told twice, half of them are enough: they pass
+    /// it on, and the others may be gone themselves.
+    pub(super) fn repeat_goodbye(&mut self, cx: &mut MembershipCx<'_>) {
+        let joining = &mut self.joining;
+        joining.repeats += 1;
+        let heard = joining.repeats >= 2 && 2 * joining.goodbyes.len() <= joining.told;
+        if heard || self.joining.repeats >= 4 * log_periods(self.size()) {
+            return self.depart(cx);
+        }
         self.say_goodbye(cx);
     }
 
     /// Tells those who have not confirmed it; done when all have.
-    pub(super) fn say_goodbye(&mut self, cx: &mut MembershipCx<'_>) {
+    fn say_goodbye(&mut self, cx: &mut MembershipCx<'_>) {
         if self.joining.goodbyes.is_empty() {
-            self.depart(cx);
+            return self.depart(cx);
         }
+        cx.set_timer(Timer::Leave, cx.now + self.config.probe_period / 2);
         for at in 0..self.joining.goodbyes.len() {
             let target = self.joining.goodbyes[at];
             let seq = self.probes.next_seq();

@@ -516,8 +516,7 @@ impl Membership {
         if self.warned.0 != said.life {
             self.warned = (said.life, 0);
         }
-        // Only a life before the other's first one tells it anything.
-        if self.life != self.born || self.warned.1 >= WARNINGS {
+        if self.warned.1 >= WARNINGS {
             return false;
         }
         self.warned.1 += 1;

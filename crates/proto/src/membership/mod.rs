@@ -390,7 +390,7 @@ impl Protocol for Membership {
             Timer::Witness(id) => self.on_witness_due(cx, id),
             Timer::Sweep(id) => self.on_sweep_due(cx, id),
             Timer::Join => self.try_join(cx),
-            Timer::Leave => self.depart(cx),
+            Timer::Leave => self.repeat_goodbye(cx),
         }
     }
 }

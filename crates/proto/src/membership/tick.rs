@@ -11,8 +11,7 @@ impl Membership {
         self.keep_own_key(cx.me);
         self.table.expire(cx.now);
         match self.joining.state {
-            JoinState::Left => return,
-            JoinState::Leaving => return self.say_goodbye(cx),
+            JoinState::Leaving | JoinState::Left => return,
             JoinState::Joined if self.table.live() == 0 => {
                 // Alone again: look for the group as at the start.
                 self.join(cx, Vec::new());

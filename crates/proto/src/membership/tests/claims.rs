@@ -229,6 +229,13 @@ fn of_two_processes_with_one_identity_the_later_one_learns_that_it_has_to_stop()
     let effects = first.msg(sender(2, 0), Msg::Record(record));
     assert_eq!(effects, [Effect::Persist(Fact::Life(first.m.life))]);
     assert!(first.m.life > later.m.life);
+    // It tells the next one, too, though it is not in its first life any more.
+    let mut record = alive(1, 0);
+    record.precedence.life = first.m.life.next(0);
+    record.addr = addr(98);
+    let effects = first.msg(sender(2, 0), Msg::Record(record));
+    let shown = Effect::Send(To::Addr(addr(98)), Msg::Ack { seq: 0 });
+    assert_eq!(effects, [shown]);
     // What this process itself said in a former life of its own comes back: nothing.
     let mut echo = sender(1, 0);
     echo.life = first.m.born;

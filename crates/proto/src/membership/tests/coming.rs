@@ -61,9 +61,25 @@ fn leaving_ends_when_all_who_were_told_confirm() {
 }
 
 #[test]
+fn leaving_does_not_wait_for_the_silent_when_half_have_confirmed() {
+    let mut b = Bench::new(3);
+    b.input(Input::Leave);
+    assert_eq!(events(&b.msg(sender(2, 0), Msg::Ack { seq: 1 })), []);
+    assert_eq!(events(&b.timer(Timer::Leave)), [], "told twice first");
+    assert_eq!(events(&b.timer(Timer::Leave)), [Event::Departed]);
+}
+
+#[test]
 fn leaving_ends_in_any_case() {
     let mut b = Bench::new(3);
     b.input(Input::Leave);
+    let patience = 2 * crate::membership::suspicion::log_periods(3) * 2;
+    for _ in 1..patience {
+        let effects = b.timer(Timer::Leave);
+        assert_eq!(events(&effects), []);
+        let again = |e: &&EffectOf<Membership>| matches!(e, Effect::Send(_, Msg::Ping { .. }));
+        assert_eq!(effects.iter().filter(again).count(), 2);
+    }
     assert_eq!(events(&b.timer(Timer::Leave)), [Event::Departed]);
     let mut alone = Bench::new(1);
     assert_eq!(events(&alone.input(Input::Leave)), [Event::Departed]);
