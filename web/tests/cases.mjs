@@ -14,6 +14,18 @@ async function press(page, id, act) {
   await page.click(`.lab [data-act="${act}"]`)
 }
 
+const send = (base, body) =>
+  fetch(`${base}/lab`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+
+/** Mends what an earlier test may have left broken. */
+export async function tidy(base) {
+  await send(base, { do: 'heal' })
+  for (const n of (await lab(base)).nodes) {
+    if (n.state !== 'running') await send(base, { do: 'revive', node: n.number })
+    for (const [name] of n.locks) await send(base, { do: 'unlock', node: n.number, name })
+  }
+}
+
 /** The node that leads, and one that neither leads nor serves the page. */
 async function cast(base) {
   return until('a leader that all follow', async () => {
@@ -26,7 +38,16 @@ async function cast(base) {
   })
 }
 
-const row = (page, name) => page.locator('table.members tbody tr', { hasText: name })
+/** Waits until the overview says so, first or further down. */
+const says = (page, text) =>
+  until(`the overview says: ${text}`, async () => {
+    const said = await page.innerText('.health')
+    if (!said.includes(text)) throw new Error(said)
+    return true
+  })
+
+const row = (page, name) =>
+  page.locator('table.members tbody tr', { has: page.locator('a.plain', { hasText: new RegExp(`^${name}$`) }) })
 
 export async function failover(browser, group) {
   const { page, calm, go, close } = await open(browser, group.base)
@@ -48,7 +69,7 @@ export async function failover(browser, group) {
   })
   await until('the crown moves', async () => (await row(page, heir.name).innerText()).includes('leader'))
   await go('overview')
-  await until('the sentence says so', async () => (await page.innerText('.health h1')).includes(`${leader.name} failed`))
+  await says(page, `${leader.name} failed`)
   await go('elections')
   await until('the election shows the new leader', async () => (await page.innerText('.chief')).includes(heir.name))
   await until('the history has both', async () => (await page.locator('.terms svg').getAttribute('aria-label')).includes(leader.name))
@@ -98,7 +119,7 @@ export async function partition(browser, group) {
   await until('two islands', async () => (await islands()) === '2', 40)
   check((await page.innerText('.panel')).includes('Split'), 'the panel does not tell of the split')
   await go('overview')
-  await until('the sentence', async () => (await page.innerText('.health h1')).includes('split'))
+  await says(page, 'split')
   await go('map')
   await page.click('.lab [data-act="heal"]')
   await until('one island again', async () => (await islands()) === '1', 60)

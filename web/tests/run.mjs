@@ -23,6 +23,7 @@ try {
     const start = Date.now()
     const seconds = () => ((Date.now() - start) / 1000).toFixed(1)
     try {
+      if (SHARED.includes(name)) await cases.tidy(group.base)
       const note = await cases[name](browser, group)
       console.log(`ok    ${name} (${seconds()} s)${note ? `  ${note}` : ''}`)
     } catch (error) {

@@ -225,11 +225,12 @@ function Strip({ width, end, events }: { width: number; end: number; events: Ev[
             const gapTo = bar.until_ms === null ? to : Math.min(x(next?.from_ms ?? end), x(end))
             const w = Math.max(2, to - from - 1.5)
             const sign = lane.election && next ? troubleAt(lane.election, next) : null
-            const bad = sign === null || bar.ended !== 'failed' ? gapTo : Math.max(left, Math.min(x(sign), to))
+            const dead = lane.kind === 'lock' && bar.until_ms === null ? brokenSince(bar) : null
+            const bad = dead !== null ? Math.max(from, x(dead)) : sign === null || bar.ended !== 'failed' ? gapTo : Math.max(left, Math.min(x(sign), to))
             return (
               <g key={bar.token}>
                 <rect x={from} y={laneY(i) - 11} width={w} height={22} rx={5} class={`bar ${lane.kind} ${bar.until_ms === null ? 'open' : ''}`} />
-                {w > 40 && <text x={from + 9} y={laneY(i) + 4.5} class={`in ${lane.kind}`}>{cut(label(bar), Math.floor(w / 8))}</text>}
+                {w > 64 && <text x={from + 9} y={laneY(i) + 4.5} class={`in ${lane.kind}`}>{cut(label(bar), Math.floor((w - 16) / 7.5))}</text>}
                 {lane.kind === 'leader' && gapTo - to > 2 && <rect x={to} y={laneY(i) - 11} width={gapTo - to - 1.5} height={22} rx={4} class="gap" />}
                 {to - bad > 2 && <rect x={bad} y={laneY(i) - 11} width={to - bad - 1.5} height={22} rx={4} class="gap" />}
               </g>
@@ -260,6 +261,13 @@ function Strip({ width, end, events }: { width: number; end: number; events: Ev[
       </defs>
     </svg>
   )
+}
+
+/** When the holder of a lock that failed was broken, or first suspected: from then on nobody works under the lock. */
+function brokenSince(turn: { id: string; from_ms: number }): number | null {
+  if (!isDead(turn.id)) return null
+  const sign = state.events.find((e) => e.member?.id === turn.id && e.at_ms > turn.from_ms && (e.event === 'suspected' || /^(kill|pause|isolate)/.test((e.event === 'lab' && e.reason) || '')))
+  return sign?.at_ms ?? null
 }
 
 interface Mark {
