@@ -23,6 +23,7 @@ mod estimate;
 mod event;
 mod face;
 mod lead;
+pub mod lease;
 mod level;
 mod msg;
 mod order;

@@ -1,0 +1,124 @@
+//! Closing old lines: what a candidate asks of every member before it begins a new line of sets.
+
+use super::ablation::{Ablation, Rules};
+use super::set::Rank;
+use super::with_margin;
+use crate::election::Token;
+use crate::id::NodeId;
+use crate::time::Instant;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The greatest number of members asked in one step.
+const ASK_MAX: usize = 32;
+
+/// How far closing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// Answers are missing; look again at this time.
+    Asking(Instant),
+    /// All answered; old leases may run until then.
+    Waiting(Instant),
+    /// A new line may begin, by a fresh term.
+    Ready,
+}
+
+/// A candidate closes all lines below its token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Closing {
+    rules: Rules,
+    token: Token,
+    set: Option<Rank>,
+    /// As long as any lease that may still run; nothing where there was no lease before.
+    span: Duration,
+    answered: BTreeSet<NodeId>,
+    again_at: BTreeMap<NodeId, Instant>,
+    last_at: Instant,
+}
+
+impl Closing {
+    /// Closes lines below `token`. `set` is the greatest set known, `span` the longest lease known; both are missing
+    /// for the first claim of an election.
+    pub fn new(
+        rules: Rules,
+        token: Token,
+        set: Option<Rank>,
+        span: Option<Duration>,
+        now: Instant,
+    ) -> Closing {
+        Closing {
+            rules,
+            token,
+            set,
+            span: span.unwrap_or_default(),
+            answered: BTreeSet::new(),
+            again_at: BTreeMap::new(),
+            last_at: now,
+        }
+    }
+
+    /// The token it closes for.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The greatest set it knows.
+    pub fn set(&self) -> Option<Rank> {
+        self.set
+    }
+
+    /// How many members have closed.
+    pub fn answers(&self) -> usize {
+        self.answered.len()
+    }
+
+    /// A member has closed; `span` is the longest lease it knows. Repeated answers do not count.
+    pub fn on_closed(&mut self, now: Instant, from: NodeId, span: Duration) {
+        if self.answered.insert(from) {
+            self.last_at = now;
+            self.span = self.span.max(span);
+        }
+    }
+
+    /// Adds those to `ask` that have to be asked now. `members` are all that are listed and not down, this node
+    /// included; with `enough`, so many answers do.
+    pub fn on_timer(
+        &mut self,
+        now: Instant,
+        members: impl IntoIterator<Item = NodeId>,
+        enough: Option<usize>,
+        rto: Duration,
+        ask: &mut Vec<NodeId>,
+    ) -> Progress {
+        let mut complete = true;
+        let mut next = Instant::MAX;
+        for id in members {
+            if self.answered.contains(&id) {
+                continue;
+            }
+            complete = false;
+            let due = self.again_at.get(&id).copied().unwrap_or(now);
+            if due <= now && ask.len() < ASK_MAX {
+                ask.push(id);
+                self.again_at.insert(id, now + rto);
+                next = next.min(now + rto);
+            } else {
+                next = next.min(due.max(now + rto / 4));
+            }
+        }
+        if !complete && enough.is_none_or(|n| self.answered.len() < n) {
+            return Progress::Asking(next);
+        }
+        if enough.is_some_and(|n| self.answered.len() < n) {
+            return Progress::Asking(now + rto);
+        }
+        let waits = !self.rules.lack(Ablation::CloseWait);
+        let span = if waits { self.span } else { Duration::ZERO };
+        let ready_at = self.last_at + with_margin(&self.rules, span);
+        match ready_at <= now {
+            true => Progress::Ready,
+            false => Progress::Waiting(ready_at),
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! A holder: when its lease ends, whom it asks next, how it changes its watchers, and how it gives up.
+
+use super::ablation::{Ablation, Rules};
+use super::msg::{Ack, Refusal, Renew, Why};
+use super::peer::Peer;
+use super::set::{Holder, Rank, Set, Watcher, Watchers};
+use super::without_margin;
+use crate::election::Token;
+use crate::id::NodeId;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What a lease wants done or known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Send this renewal to a watcher, which may be this node itself.
+    Renew(NodeId, Renew),
+    /// Tell a watcher that the holder acts no longer by this token and smaller ones.
+    Release(NodeId, Token),
+    /// Work may go on, or start, by this token, and has to be over at `end`.
+    Granted {
+        /// Goes with all that is done.
+        token: Token,
+        /// The end of the lease.
+        end: Instant,
+    },
+    /// The set of watchers moved on: tell it with the claim.
+    Set,
+    /// A watcher knows a greater token.
+    Outranked(Token),
+    /// A watcher knows a set of a greater line, which another leader began.
+    OtherLine(Set),
+    /// The lease ended, or no watcher was heard: it was given up. Stand for nothing during this span.
+    Lapsed(Duration),
+}
+
+/// How far a lease has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Asking, or renewing.
+    Open,
+    /// The work was told to stop, and may go on until the end of the lease.
+    Stopping,
+    /// Given up.
+    Over,
+}
+
+/// The lease of one holder in one election, from the first question to the release.
+///
+/// After every input, call [`Lease::on_timer`]: only there anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    rules: Rules,
+    holder: Holder,
+    token: Token,
+    set: Set,
+    /// This holder began the change of watchers that is under way.
+    own_change: bool,
+    span: Duration,
+    seq: u64,
+    peers: Vec<Peer>,
+    /// The latest end that the work was told.
+    end: Option<Instant>,
+    /// The greatest token that a quorum acknowledged.
+    acting: Option<Token>,
+    phase: Phase,
+    heard_at: Instant,
+    round_began: Instant,
+    round_at: Instant,
+}
+
+impl Lease {
+    /// Asks for a lease by `token` at the watchers of `set`. `seq` is the last number used in this life of the holder:
+    /// [`Lease::seq`] of its lease before.
+    pub fn new(
+        rules: Rules,
+        holder: Holder,
+        token: Token,
+        set: Set,
+        span: Duration,
+        seq: u64,
+        now: Instant,
+    ) -> Lease {
+        let mut lease = Lease {
+            rules,
+            holder,
+            token,
+            set,
+            own_change: false,
+            span,
+            seq,
+            peers: Vec::new(),
+            end: None,
+            acting: None,
+            phase: Phase::Open,
+            heard_at: now,
+            round_began: now,
+            round_at: now,
+        };
+        lease.renew_peers();
+        lease
+    }
+
+    /// The token it asks for, or acts by.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Who watches.
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// For how long each renewal asks.
+    pub fn span(&self) -> Duration {
+        self.span
+    }
+
+    /// The last number used.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// By which token the holder may act, and until when. Work that stops holds no lease.
+    pub fn valid(&self, now: Instant) -> Option<(Token, Instant)> {
+        let end = self
+            .end
+            .filter(|end| now < *end && self.phase == Phase::Open)?;
+        self.acting.map(|token| (token, end))
+    }
+
+    /// The latest end that the work was told.
+    pub fn end(&self) -> Option<Instant> {
+        self.end
+    }
+
+    /// Whether it was given up.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Whether the work was told to stop and may still run.
+    pub fn is_stopping(&self) -> bool {
+        self.phase == Phase::Stopping
+    }
+
+    /// Whether no quorum can be had: too many watchers are down, or closed this line.
+    pub fn is_lost(&self, down: impl Fn(NodeId) -> bool) -> bool {
+        let closed = |w: &Watcher| self.peers.iter().any(|p| p.watcher == *w && p.closed);
+        self.set.lost(|w| down(w.node) || closed(w))
+    }
+
+    /// A watcher promises.
+    pub fn on_ack(&mut self, now: Instant, from: Watcher, ack: Ack, out: &mut Vec<Output>) {
+        if ack.life != self.holder.life {
+            return;
+        }
+        let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) else {
+            return;
+        };
+        if self.phase == Phase::Over {
+            out.push(Output::Release(from.node, self.token));
+            return;
+        }
+        let counted_from = match self.rules.lack(Ablation::FromSending) {
+            true => Some(now + without_margin(&self.rules, self.span)),
+            false => None,
+        };
+        if peer.acknowledge(ack.seq, counted_from, self.round_began) {
+            self.heard_at = now;
+            self.count(now, out);
+        }
+    }
+
+    /// A watcher refuses, and tells what it knows.
+    pub fn on_refusal(
+        &mut self,
+        now: Instant,
+        from: Watcher,
+        refusal: &Refusal,
+        out: &mut Vec<Output>,
+    ) {
+        if self.phase != Phase::Open {
+            return;
+        }
+        let closed = refusal.closed.is_some_and(|c| self.set.rank.line < c);
+        if let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) {
+            self.heard_at = now;
+            peer.closed = closed;
+            if refusal.why == Why::Promised {
+                // It is asked again when its promise is over.
+                let wait = refusal.left.clamp(self.span / 16, self.span / 3);
+                peer.again_at = Some(now + wait);
+            }
+        }
+        if let Some(set) = refusal.set {
+            self.on_set(now, set, out);
+        }
+        if let Some(token) = refusal.token.filter(|t| *t > self.token) {
+            out.push(Output::Outranked(token));
+        }
+    }
+
+    /// Somebody knows this set. A leader in office numbers its own set above an unfinished change; whoever holds no
+    /// lease goes on with the greater one.
+    pub fn on_set(&mut self, now: Instant, set: Set, out: &mut Vec<Output>) {
+        let by_token = self.rules.lack(Ablation::SetOrder);
+        let greater = match by_token {
+            true => set.rank.by > self.set.rank.by,
+            false => set.rank > self.set.rank,
+        };
+        if self.phase != Phase::Open || !greater {
+            return;
+        }
+        let in_office = self.valid(now).is_some();
+        if in_office && set.rank.line > self.set.rank.line {
+            out.push(Output::OtherLine(set));
+        } else if in_office && set.is_changing() {
+            self.number_above(set.rank.number, now, out);
+        } else {
+            self.own_change = false;
+            self.set = set;
+            self.replaced(now, out);
+            self.count(now, out);
+        }
+    }
+
+    fn number_above(&mut self, number: u32, now: Instant, out: &mut Vec<Output>) -> bool {
+        let Some(number) = number.checked_add(1) else {
+            return false;
+        };
+        self.set.rank = Rank {
+            number,
+            by: self.token,
+            ..self.set.rank
+        };
+        self.replaced(now, out);
+        true
+    }
+
+    /// The set is another one: everybody in it is asked at once.
+    fn replaced(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.renew_peers();
+        self.round_at = now;
+        out.push(Output::Set);
+    }
+
+    fn renew_peers(&mut self) {
+        let Lease { peers, set, .. } = self;
+        peers.retain(|p| set.names(p.watcher));
+        for watcher in set.all() {
+            if peers.iter().all(|p| p.watcher != watcher) {
+                peers.push(Peer::new(watcher));
+            }
+        }
+        peers.sort_unstable_by_key(|p| p.watcher);
+    }
+
+    /// Changes who watches, and for how long renewals ask. Only a leader with a valid lease that is not changing its
+    /// set can; returns whether it does.
+    pub fn change(
+        &mut self,
+        now: Instant,
+        watchers: Watchers,
+        span: Duration,
+        out: &mut Vec<Output>,
+    ) -> bool {
+        let same = watchers == self.set.watchers && span == self.span;
+        if self.valid(now).is_none() || self.set.is_changing() || watchers.is_empty() || same {
+            return false;
+        }
+        if watchers != self.set.watchers {
+            if self.set.rank.number == u32::MAX {
+                return false;
+            }
+            self.set.former = self.set.watchers;
+            self.set.watchers = watchers;
+            self.own_change = true;
+        }
+        self.span = span;
+        self.number_above(self.set.rank.number, now, out)
+    }
+
+    /// The same holder claims again, by a greater token. Work goes on by the former token; new work takes the new one
+    /// when a quorum acknowledged it.
+    pub fn claim_again(&mut self, now: Instant, token: Token) {
+        if token > self.token && self.phase == Phase::Open {
+            self.token = token;
+            self.round_at = now;
+            if self.rules.lack(Ablation::TokenQuorum) {
+                self.acting = self.acting.map(|_| token);
+            }
+        }
+    }
+
+    /// The latest instant until which a majority of `watchers` promised, counting those that recorded at least `token`.
+    fn end_by(&self, watchers: &Watchers, token: Option<Token>) -> Option<Instant> {
+        let mut ends: Vec<Instant> = Vec::with_capacity(watchers.len());
+        for peer in &self.peers {
+            if watchers.contains(&peer.watcher) && peer.token >= token {
+                ends.extend(peer.until);
+            }
+        }
+        ends.sort_unstable();
+        let needed = match self.rules.lack(Ablation::Majority) {
+            true => 1,
+            false => watchers.majority(),
+        };
+        let at = ends.len().checked_sub(needed)?;
+        Some(ends[at])
+    }
+
+    fn quorum_end(&self, token: Option<Token>) -> Option<Instant> {
+        let Set {
+            watchers, former, ..
+        } = &self.set;
+        if !self.set.is_changing() {
+            self.end_by(watchers, token)
+        } else if self.own_change {
+            match self.rules.lack(Ablation::FormerCounts) {
+                true => self.end_by(watchers, token),
+                false => self.end_by(former, token),
+            }
+        } else if self.rules.lack(Ablation::BothMajorities) {
+            self.end_by(watchers, token)
+        } else {
+            self.end_by(watchers, token).min(self.end_by(former, token))
+        }
+    }
+
+    /// Counts the acknowledgements.
+    fn count(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.phase != Phase::Open {
+            return;
+        }
+        let before = (self.acting, self.end);
+        // A promise is to the holder, whatever token it was made for.
+        self.end = self.end.max(self.quorum_end(None));
+        if self.quorum_end(Some(self.token)) > Some(now) {
+            self.acting = Some(self.token);
+        }
+        if before != (self.acting, self.end)
+            && let Some((token, end)) = self.valid(now)
+        {
+            out.push(Output::Granted { token, end });
+        }
+        self.finish_change(now, out);
+    }
+
+    /// The former watchers are asked no longer, once both quorums recorded the change and the new watchers alone
+    /// promised for as long as the work was told.
+    fn finish_change(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if !self.set.is_changing() || self.valid(now).is_none() {
+            return;
+        }
+        let rank = Some(self.set.rank);
+        let recorded = |w: &Watcher| self.peers.iter().any(|p| p.watcher == *w && p.rank >= rank);
+        let covered = self.end_by(&self.set.watchers, None) >= self.end
+            || self.rules.lack(Ablation::DropLate);
+        if self.set.has_quorum(recorded) && covered && self.set.rank.number < u32::MAX {
+            self.set.former = Watchers::NONE;
+            self.own_change = false;
+            self.number_above(self.set.rank.number, now, out);
+        }
+    }
+
+    /// The leader gives up. The work was told to stop; the lease is released by [`Lease::on_stopped`], or when it ends.
+    pub fn stop(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.phase == Phase::Open {
+            let works = self.valid(now).is_some() && !self.rules.lack(Ablation::StopFirst);
+            self.phase = Phase::Stopping;
+            if !works {
+                self.release(out);
+            }
+        }
+    }
+
+    /// The work has ended.
+    pub fn on_stopped(&mut self, out: &mut Vec<Output>) {
+        if self.phase == Phase::Stopping {
+            self.release(out);
+        }
+    }
+
+    fn release(&mut self, out: &mut Vec<Output>) {
+        self.phase = Phase::Over;
+        let release = |p: &Peer| Output::Release(p.watcher.node, self.token);
+        out.extend(self.peers.iter().map(release));
+    }
+
+    /// When [`Lease::on_timer`] has something to do.
+    pub fn next_at(&self) -> Option<Instant> {
+        let again = self.peers.iter().filter_map(|p| p.again_at).min();
+        let limit = match self.acting {
+            Some(_) if self.rules.lack(Ablation::Lapse) => None,
+            None if self.rules.lack(Ablation::DeafCandidate) => None,
+            Some(_) => self.end,
+            None => Some(self.heard_at + self.span),
+        };
+        match self.phase {
+            Phase::Open => [Some(self.round_at), again, limit]
+                .into_iter()
+                .flatten()
+                .min(),
+            Phase::Stopping => self.end,
+            Phase::Over => None,
+        }
+    }
+
+    /// Sends what is due. Renewals that are not acknowledged are sent again after `rto`.
+    pub fn on_timer(&mut self, now: Instant, rto: Duration, out: &mut Vec<Output>) {
+        match self.phase {
+            Phase::Stopping if self.end.is_none_or(|end| end <= now) => self.release(out),
+            Phase::Open if self.lapses(now) => {
+                let span = self.span * if self.acting.is_some() { 1 } else { 2 };
+                self.release(out);
+                out.push(Output::Lapsed(span));
+            }
+            Phase::Open => self.send_due(now, rto, out),
+            Phase::Stopping | Phase::Over => {}
+        }
+    }
+
+    /// Whether a leader's lease has ended, or a candidate has heard no watcher for a whole span.
+    fn lapses(&self, now: Instant) -> bool {
+        match self.acting {
+            Some(_) => self.end.is_none_or(|end| end <= now) && !self.rules.lack(Ablation::Lapse),
+            None => {
+                now.since(self.heard_at) >= self.span && !self.rules.lack(Ablation::DeafCandidate)
+            }
+        }
+    }
+
+    fn send_due(&mut self, now: Instant, rto: Duration, out: &mut Vec<Output>) {
+        let round = now >= self.round_at;
+        if round {
+            self.round_began = now;
+            self.round_at = now + self.span / 3;
+        }
+        let again = now + rto.max(self.span / 8);
+        for at in 0..self.peers.len() {
+            let peer = &mut self.peers[at];
+            let repeats = peer.again_at.is_some_and(|t| t <= now);
+            if !round && !repeats {
+                continue;
+            }
+            peer.again_at = Some(again);
+            if round || !self.rules.lack(Ablation::FreshSeq) {
+                self.seq += 1;
+                peer.seq = self.seq;
+            }
+            let until = now + without_margin(&self.rules, self.span);
+            peer.note_sent(now, until, self.token, self.set.rank);
+            let renew = Renew {
+                token: self.token,
+                holder: self.holder,
+                set: self.set,
+                span: self.span,
+                seq: peer.seq,
+            };
+            out.push(Output::Renew(peer.watcher.node, renew));
+        }
+    }
+}
