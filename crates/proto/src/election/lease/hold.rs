@@ -145,10 +145,10 @@ impl Lease {
         self.phase == Phase::Stopping
     }
 
-    /// Whether no quorum can be had: too many watchers are down, or closed this line.
+    /// Whether no quorum can be had: too many watchers are down, closed this line, or lost their memory.
     pub fn is_lost(&self, down: impl Fn(NodeId) -> bool) -> bool {
-        let closed = |w: &Watcher| self.peers.iter().any(|p| p.watcher == *w && p.closed);
-        self.set.lost(|w| down(w.node) || closed(w))
+        let unable = |w: &Watcher| self.peers.iter().any(|p| p.watcher == *w && p.is_unable);
+        self.set.lost(|w| down(w.node) || unable(w))
     }
 
     /// A watcher promises.
@@ -156,6 +156,7 @@ impl Lease {
         if ack.life != self.holder.life {
             return;
         }
+        self.note_memory(from);
         let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) else {
             return;
         };
@@ -173,6 +174,14 @@ impl Lease {
         }
     }
 
+    /// A node that lost its memory is another watcher: the one before never answers again.
+    fn note_memory(&mut self, from: Watcher) {
+        let peers = self.peers.iter_mut();
+        for peer in peers.filter(|p| p.watcher.node == from.node) {
+            peer.is_unable |= peer.watcher.memory < from.memory;
+        }
+    }
+
     /// A watcher refuses, and tells what it knows.
     pub fn on_refusal(
         &mut self,
@@ -185,9 +194,13 @@ impl Lease {
             return;
         }
         let closed = refusal.closed.is_some_and(|c| self.set.rank.line < c);
-        if let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) {
+        self.note_memory(from);
+        let asked = |p: &Peer| p.watcher.node == from.node;
+        if self.peers.iter().any(asked) {
             self.heard_at = now;
-            peer.closed = closed;
+        }
+        if let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) {
+            peer.is_unable = closed;
             if refusal.why == Why::Promised {
                 // It is asked again when its promise is over.
                 let wait = refusal.left.clamp(self.span / 16, self.span / 3);

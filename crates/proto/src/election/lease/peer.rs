@@ -33,8 +33,8 @@ pub(super) struct Peer {
     pub(super) rank: Option<Rank>,
     /// When the renewal of this round is repeated.
     pub(super) again_at: Option<Instant>,
-    /// It says that the line of this set is closed.
-    pub(super) closed: bool,
+    /// It can never grant in this set: its line is closed, or its node lost the memory that the set names.
+    pub(super) is_unable: bool,
 }
 
 impl Peer {
@@ -47,7 +47,7 @@ impl Peer {
             token: None,
             rank: None,
             again_at: None,
-            closed: false,
+            is_unable: false,
         }
     }
 
@@ -81,7 +81,7 @@ impl Peer {
         self.until = self.until.max(Some(counted.unwrap_or(sent.until)));
         self.token = self.token.max(Some(sent.token));
         self.rank = self.rank.max(Some(sent.rank));
-        self.closed = false;
+        self.is_unable = false;
         if sent.at >= round_began {
             self.again_at = None;
         }

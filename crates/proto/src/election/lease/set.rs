@@ -172,8 +172,10 @@ impl Set {
         self.watchers.has_majority(&has) && (!self.is_changing() || self.former.has_majority(&has))
     }
 
-    /// Whether enough of `down` are missing that no quorum can be had.
+    /// Whether so many are missing, which `down` accepts, that no quorum can be had. A watcher whose node is named with a
+    /// later memory too is missing: its node lost the earlier one.
     pub fn lost(&self, down: impl Fn(&Watcher) -> bool) -> bool {
-        !self.has_quorum(|w| !down(w))
+        let replaced = |w: &Watcher| self.all().any(|o| o.node == w.node && o.memory > w.memory);
+        !self.has_quorum(|w| !down(w) && !replaced(w))
     }
 }

@@ -389,3 +389,33 @@ fn a_quorum_is_lost_when_watchers_are_down_or_closed_the_line() {
     b.refuse(5, 3, closed);
     assert!(b.lease.is_lost(|n| n == NodeId(2)));
 }
+
+#[test]
+fn a_watcher_that_lost_its_memory_counts_as_lost() {
+    let mut b = Bench::new(first());
+    let wiped = Watcher {
+        memory: Life(7),
+        ..watcher(3)
+    };
+    let refusal = Refusal {
+        why: Why::Stranger,
+        left: Duration::ZERO,
+        token: None,
+        set: None,
+        closed: None,
+    };
+    b.lease.on_refusal(at(5), wiped, &refusal, &mut b.out);
+    assert!(!b.lease.is_lost(|_| false));
+    assert!(b.lease.is_lost(|n| n == NodeId(2)));
+
+    // In the middle of a change from its former to its present memory, the former one never answers again.
+    let set = Set {
+        watchers: [watcher(2), wiped, watcher(4)].into_iter().collect(),
+        ..changing(1)
+    };
+    assert!(!set.lost(|_| false));
+    assert!(
+        set.lost(|w| w.node == NodeId(2)),
+        "of the former, only 4 is left"
+    );
+}
