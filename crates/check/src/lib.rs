@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod bandit;
 mod draw;
 pub mod election;
+pub mod lease;
 pub mod membership;
 pub mod mutex;
 pub mod omega;

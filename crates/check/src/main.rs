@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use consort_check::bandit;
 use consort_check::mutex::{self, Walk, Watch, paper};
-use consort_check::{Searched, election, membership, omega, verdicts};
+use consort_check::{Searched, election, lease, membership, omega, verdicts};
 use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
@@ -47,6 +47,8 @@ struct Args {
 enum What {
     /// Elections
     Elections,
+    /// The leader's lease: random walks that must be safe, and walks without one rule each that must find something
+    Leases,
     /// Member lists: schedules and random walks that must be safe, and flaws that must be found
     Membership,
     /// The lock that ships: schedules that must be safe, and flaws that must be found
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let all = [
         What::Elections,
+        What::Leases,
         What::Membership,
         What::Locks,
         What::Walks,
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
     for what in what {
         good &= match what {
             What::Elections => elections(&args),
+            What::Leases => leases(&args),
             What::Membership => members(&args),
             What::Locks => locks(&args),
             What::Walks => walks(&args),
@@ -105,6 +109,39 @@ fn elections(args: &Args) -> bool {
                 println!("{}", path.unwrap_or_default());
             }
             good &= holds;
+        }
+    }
+    good
+}
+
+fn leases(args: &Args) -> bool {
+    let mut good = true;
+    for case in lease::cases().into_iter().filter(|c| wanted(args, c.name)) {
+        let walked = lease::walk(&lease::Walk {
+            setup: case.setup,
+            seed: args.seed,
+            walks: args.walks,
+            steps: 400,
+        });
+        let meets = walked.broken.is_some() == case.is_flawed;
+        good &= meets;
+        let mark = if meets { "   " } else { "NO " };
+        let found = walked.broken.as_ref().map_or("nothing found", |b| b.0);
+        println!(
+            "{mark} {:<15} {} walks, {} works, {} changes, {} new lines, {} overlaps in partitions, {} ms until one acts: {found}",
+            case.name,
+            walked.walks,
+            walked.works,
+            walked.changes,
+            walked.lines,
+            walked.overlaps,
+            walked.longest_us / 1000,
+        );
+        if let Some((_, seed, steps)) = &walked.broken {
+            println!("          seed {seed}, {} steps", steps.len());
+            if !meets || args.steps {
+                steps.iter().for_each(|step| println!("        {step}"));
+            }
         }
     }
     good
