@@ -5,9 +5,9 @@
 //! heard of that line.
 
 use super::node::SPAN;
+use alloc::collections::BTreeMap;
 use consort_proto::Instant;
 use consort_proto::election::Token;
-use std::collections::BTreeMap;
 
 /// A command that a leader runs. It goes on when its agent crashes, until its guard ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,9 +61,8 @@ struct Packet {
     from: usize,
     to: usize,
     msg: Msg,
-    /// What the sender knew: it rides on every message.
-    claim: Known,
-    closed: Option<Token>,
+    /// What the sender knew: it rides on every message, or in some walks only where that is all a message says.
+    known: Option<(Known, Option<Token>)>,
 }
 
 pub(super) struct World {
@@ -86,6 +85,8 @@ pub(super) struct World {
     pub(super) log: Option<Vec<String>>,
     /// How often each kind of step is drawn in this walk.
     weights: Vec<(Kind, u32)>,
+    /// What a node knows rides on all it sends.
+    rides: bool,
 }
 
 /// What may happen.
@@ -172,6 +173,7 @@ impl World {
             calm: false,
             log: None,
             weights: draw_weights(rng),
+            rides: rng.below(2) == 0,
         }
     }
 
@@ -211,15 +213,17 @@ impl World {
 
     fn send(&mut self, from: usize, to: usize, msg: Msg) {
         let node = &self.nodes[from];
+        let tells = matches!(msg, Msg::Claim | Msg::Exchange(_) | Msg::Exchanged(_));
+        let claim = Known {
+            token: node.disk.known.token,
+            set: node.set(),
+        };
+        let rides = tells || self.rides || self.calm;
         let packet = Packet {
             from,
             to,
             msg,
-            claim: Known {
-                token: node.disk.known.token,
-                set: node.set(),
-            },
-            closed: node.watch.record().closed,
+            known: rides.then_some((claim, node.watch.record().closed)),
         };
         if from == to {
             self.receive(packet);
@@ -233,14 +237,15 @@ impl World {
             from,
             to,
             msg,
-            claim,
-            closed,
+            known,
         } = packet;
         if !self.nodes[to].up {
             return;
         }
         if from != to {
             self.nodes[to].down[from] = false;
+        }
+        if let Some((claim, closed)) = known.filter(|_| from != to) {
             // What is asked of a node is judged by what it knew before.
             let asks = matches!(msg, Msg::Renew(_) | Msg::Close(..));
             let token = (!asks).then_some(claim.token);
