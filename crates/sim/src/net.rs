@@ -458,7 +458,7 @@ mod tests {
         net.set_mute(1, true);
         assert!(passes(&mut net, 0, 1) && !passes(&mut net, 1, 0));
         assert!(net.is_split());
-        assert_eq!(net.counts().unroutable, 4);
+        assert_eq!(net.counts().unroutable, 5);
     }
 
     #[test]
