@@ -1,6 +1,6 @@
 // Buttons to break the group and mend it. They are here only where the agent says that it is there for that.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { cut } from '../format'
 import { order, state, useStore } from '../store'
 import { Icon } from './icons'
@@ -25,7 +25,8 @@ export function Lab({ open, close, chosen }: { open: boolean; close: () => void;
     if (open) close()
   }
   const buttons = actions(node, nodes, act, () => setChoosing(!choosing))
-  useEffect(() => {
+  // Before the next key can be pressed: keys do what the buttons that are shown do.
+  useLayoutEffect(() => {
     const pressed = (e: KeyboardEvent) => {
       if (e.key === 'Escape') setChoosing(false)
       const target = e.target as HTMLElement
