@@ -164,7 +164,8 @@ impl Supervised {
             }
         };
         let log = dir.join("work.log");
-        let work = work::args(&log.to_string_lossy(), id, run_ms, on_term);
+        let kin = rng.below(6) == 0;
+        let work = work::args(&log.to_string_lossy(), id, run_ms, on_term, kin);
         let said = OpenOptions::new()
             .create(true)
             .append(true)

@@ -80,7 +80,7 @@ pub struct Work {
     pub id: WorkId,
     /// What it said when it began.
     pub entry: Entry,
-    /// When it was last seen at work. It may have worked a little longer.
+    /// When it was last seen at work, itself or what it started. It may have worked a little longer.
     pub last: Ns,
     /// When it was told to stop, if it was.
     pub term: Option<Ns>,
@@ -172,6 +172,9 @@ pub struct History {
 
 impl History {
     /// Takes the works from the lines of the log, which may be out of order by a little.
+    ///
+    /// What a command started counts as the command, unless a fault killed its client together with the processes
+    /// that look after it: then the command is promised to end, and what it started is not.
     pub fn add_works(&mut self, records: &[Record]) {
         let mut works: BTreeMap<WorkId, Work> = BTreeMap::new();
         for record in records {
@@ -192,12 +195,18 @@ impl History {
                 );
             }
         }
+        let killed = self.runs.iter().filter_map(|r| Some((r.id, r.killed?)));
+        let with_guards = killed.filter(|(_, k)| k.with_guards);
+        let with_guards: BTreeMap<RunId, Ns> = with_guards.map(|(id, k)| (id, k.at)).collect();
+        let unguarded =
+            |run: RunId, at: Ns| with_guards.get(&run).is_some_and(|since| *since <= at);
         for record in records {
             if let Some(work) = works.get_mut(&record.work) {
                 match record.verb {
                     Verb::Term => work.term = work.term.or(Some(record.at)),
                     Verb::Exit => work.exited = true,
-                    Verb::Enter(_) | Verb::Tick => {}
+                    Verb::Kin if unguarded(work.entry.run, record.at) => continue,
+                    Verb::Enter(_) | Verb::Tick | Verb::Kin => {}
                 }
                 work.last = work.last.max(record.at);
             }

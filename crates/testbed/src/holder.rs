@@ -145,7 +145,7 @@ impl Loop {
             false => 20 + u64::from(self.rng.below(250)),
         };
         // The rest of the notice is for this thread to be scheduled.
-        let stops_in = self.rng.below64(notice * 6 / 10);
+        let mut stops_in = self.rng.below64(notice * 6 / 10);
         let (planned, mut asked) = (enter + span * MS, enter);
         let (mut lost, mut told, mut open) = (None, false, true);
         let say = |log: &mut Writer, at, verb| log.write(&Record { at, work, verb }).is_ok();
@@ -168,6 +168,10 @@ impl Loop {
                         if event["event"] == "lost" || event["event"] == "released" =>
                     {
                         lost = lost.or(Some(now()));
+                        // It may have less time than the notice.
+                        if let Some(ms) = event["stop_within_ms"].as_u64() {
+                            stops_in = stops_in.min(ms * MS * 6 / 10);
+                        }
                     }
                     Next::Event(_) | Next::Silence => {}
                     Next::End => open = false,

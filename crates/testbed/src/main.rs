@@ -68,12 +68,16 @@ enum Work {
     /// Be the guarded command; of no use to people
     #[command(hide = true)]
     Work(work::Args),
+    /// Be a process that the guarded command starts; of no use to people
+    #[command(hide = true)]
+    Kin(work::KinArgs),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match &cli.work {
         Some(Work::Work(args)) => work::run(args).map(|()| true),
+        Some(Work::Kin(args)) => work::run_kin(args).map(|()| true),
         None => test(cli),
     };
     match ended {

@@ -15,8 +15,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether it is a guarded command.
+    /// Whether it is a guarded command, or was started by one.
     pub fn is_work(&self) -> bool {
+        self.is_command() || self.command.get(1).is_some_and(|word| word == "kin")
+    }
+
+    /// Whether it is a guarded command.
+    pub fn is_command(&self) -> bool {
         self.command.get(1).is_some_and(|word| word == "work")
     }
 }
@@ -103,6 +108,7 @@ mod tests {
             process(10, 1, "lock"),
             process(11, 10, "__watchdog"),
             process(12, 11, "work"),
+            process(14, 11, "kin"),
             process(13, 11, "__guard"),
             process(20, 1, "lock"),
         ];

@@ -71,6 +71,8 @@ pub enum Verb {
     Term,
     /// It ended by itself.
     Exit,
+    /// A process that it started, in a session of its own, was at work.
+    Kin,
 }
 
 /// One line.
@@ -92,6 +94,7 @@ impl fmt::Display for Record {
             Verb::Tick => "tick",
             Verb::Term => "term",
             Verb::Exit => "exit",
+            Verb::Kin => "kin",
         };
         write!(f, "{} {pid} {enter} {word}", self.at)?;
         if let Verb::Enter(entry) = &self.verb {
@@ -126,6 +129,7 @@ pub fn parse(line: &str) -> Option<Record> {
         "tick" => Verb::Tick,
         "term" => Verb::Term,
         "exit" => Verb::Exit,
+        "kin" => Verb::Kin,
         _ => return None,
     };
     let work = WorkId { pid, enter };
@@ -172,6 +176,7 @@ mod tests {
             Verb::Tick,
             Verb::Term,
             Verb::Exit,
+            Verb::Kin,
         ] {
             let record = Record { at: 9, work, verb };
             assert_eq!(parse(&record.to_string()), Some(record));

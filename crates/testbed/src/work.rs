@@ -1,6 +1,7 @@
-//! The guarded command: says in the work log when it begins, that it is at work, and when it ends.
+//! The guarded command: says in the work log when it begins, that it is at work, and when it ends. It may start
+//! another process that leaves its session and does not heed SIGTERM.
 
-use crate::clock::{MS, Ns, now};
+use crate::clock::{MS, Ns, SEC, now};
 use crate::record::{Entry, Record, RunId, Verb, WorkId, Writer};
 use anyhow::Context;
 use core::time::Duration;
@@ -34,10 +35,52 @@ pub struct Args {
     /// End so many milliseconds after SIGTERM [default: never]
     #[arg(long)]
     term_ms: Option<u64>,
+    /// Start another process in a session of its own
+    #[arg(long)]
+    kin: bool,
+}
+
+/// Arguments of the process that a guarded command starts.
+#[derive(Debug, clap::Args)]
+pub struct KinArgs {
+    /// The work log
+    #[arg(long)]
+    log: PathBuf,
+    /// Process of the command
+    #[arg(long)]
+    pid: u32,
+    /// When the command began
+    #[arg(long)]
+    enter: Ns,
+}
+
+/// How long it works unless it is stopped.
+const KIN_LIFE: Ns = 15 * SEC;
+
+/// Works beside a guarded command, in a session of its own.
+pub fn run_kin(args: &KinArgs) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        // Not heeded.
+        let _told = signal(SignalKind::terminate())?;
+        rustix::process::setsid()?;
+        let mut log = Writer::open(&args.log)?;
+        let (pid, enter) = (args.pid, args.enter);
+        let (work, verb) = (WorkId { pid, enter }, Verb::Kin);
+        let end = now() + KIN_LIFE;
+        while now() < end {
+            let (at, verb) = (now(), verb.clone());
+            log.write(&Record { at, work, verb })?;
+            tokio::time::sleep(TICK).await;
+        }
+        Ok(())
+    })
 }
 
 /// The arguments that make a command of client `run` write to `log`.
-pub fn args(log: &str, run: RunId, run_ms: Option<u64>, on_term: OnTerm) -> Vec<String> {
+pub fn args(log: &str, run: RunId, run_ms: Option<u64>, on_term: OnTerm, kin: bool) -> Vec<String> {
     let mut args = vec!["work".to_owned(), "--log".to_owned(), log.to_owned()];
     args.extend(["--run".to_owned(), run.to_string()]);
     if let Some(ms) = run_ms {
@@ -45,6 +88,9 @@ pub fn args(log: &str, run: RunId, run_ms: Option<u64>, on_term: OnTerm) -> Vec<
     }
     if let OnTerm::Delay(ms) = on_term {
         args.extend(["--term-ms".to_owned(), ms.to_string()]);
+    }
+    if kin {
+        args.push("--kin".to_owned());
     }
     args
 }
@@ -73,6 +119,15 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let work = WorkId { pid, enter };
     let mut say = |at, verb| log.write(&Record { at, work, verb });
     say(enter, Verb::Enter(entry))?;
+    if args.kin {
+        // It is waited for by whoever looks after this command.
+        std::process::Command::new(std::env::current_exe()?)
+            .arg("kin")
+            .arg("--log")
+            .arg(&args.log)
+            .args(["--pid", &pid.to_string(), "--enter", &enter.to_string()])
+            .spawn()?;
+    }
     let mut end: Option<Ns> = args.run_ms.map(|ms| enter + ms * MS);
     loop {
         let at = now();

@@ -296,7 +296,7 @@ impl World {
         loop {
             self.step(true)?;
             let left = process::of_run(&self.dir);
-            let works = left.iter().filter(|p| p.is_work()).map(|p| p.pid);
+            let works = left.iter().filter(|p| p.is_command()).map(|p| p.pid);
             let works: Vec<u32> = works.collect();
             let clients = self.clients.iter().any(|c| c.pid().is_some());
             if now() > until || works.is_empty() && !clients || self.is_over() {

@@ -3,6 +3,8 @@
 use super::{Rule, Violation};
 use crate::clock::{MS, Ns, SEC};
 use crate::history::{History, Limit, Run, Work};
+use crate::record::RunId;
+use std::collections::BTreeMap;
 
 /// How much longer than `--timeout` a client may take: it has to start, to ask, and to give up.
 const TIMEOUT_SLACK: Ns = 1500 * MS;
@@ -18,6 +20,7 @@ const KILL_SLACK: Ns = SEC;
 
 /// Requests for a lock end in time: the lock is granted, or the client says that it is not.
 pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
+    let works = works_by_run(history);
     for run in &history.runs {
         let allowed = match run.limit {
             Limit::None => continue,
@@ -27,7 +30,7 @@ pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
         // What was seen last of a run that is cut short says only that it lasted so long.
         let cut_short = [run.killed.map(|k| k.at), run.told];
         let seen = cut_short.into_iter().flatten().chain(run.end).min();
-        let granted = works_of(history, run).map(Work::enter).min();
+        let granted = of(&works, run).iter().map(|w| w.enter()).min();
         let (end, how) = match (granted, seen) {
             (Some(at), _) => (at, "was granted the lock"),
             (None, Some(end)) if run.end == Some(end) => (end, "returned"),
@@ -60,6 +63,7 @@ pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
 
 /// A command ends before its client does. Should the client be killed, it ends with its lease at the latest.
 pub(super) fn leftovers(history: &History, found: &mut Vec<Violation>) {
+    let works = works_by_run(history);
     for run in &history.runs {
         let (since, slack, how) = match (run.killed, run.end) {
             (Some(killed), _) => {
@@ -72,7 +76,7 @@ pub(super) fn leftovers(history: &History, found: &mut Vec<Violation>) {
             (None, Some(end)) => (end, END_SLACK, "had ended"),
             (None, None) => continue,
         };
-        for work in works_of(history, run) {
+        for work in of(&works, run) {
             let ran_on = work.last.saturating_sub(since);
             let late = history.delays.longest(since, work.last);
             if ran_on > slack + late {
@@ -102,6 +106,16 @@ pub(super) fn leftovers(history: &History, found: &mut Vec<Violation>) {
     }
 }
 
-fn works_of<'a>(history: &'a History, run: &'a Run) -> impl Iterator<Item = &'a Work> {
-    history.works.iter().filter(move |w| w.entry.run == run.id)
+type WorksByRun<'a> = BTreeMap<RunId, Vec<&'a Work>>;
+
+fn works_by_run(history: &History) -> WorksByRun<'_> {
+    let mut works = WorksByRun::new();
+    for work in &history.works {
+        works.entry(work.entry.run).or_default().push(work);
+    }
+    works
+}
+
+fn of<'a>(works: &'a WorksByRun<'_>, run: &Run) -> &'a [&'a Work] {
+    works.get(&run.id).map_or(&[], |works| works)
 }

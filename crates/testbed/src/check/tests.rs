@@ -325,3 +325,28 @@ fn works_are_read_from_the_log_in_any_order() {
     assert_eq!(seen, (SEC, 3 * SEC, Some(2 * SEC), false));
     assert_eq!((work.agent, work.usage), (0, Use::Exclusive));
 }
+
+#[test]
+fn what_a_command_started_counts_unless_all_guards_were_killed() {
+    let mut kit = Kit::new();
+    kit.work(LOCKS, SEC, 2 * SEC, "0100");
+    let run = kit.run().id;
+    let work = WorkId { pid: 7, enter: SEC };
+    let entry = kit.0.works.last().unwrap().entry.clone();
+    let record = |at, verb| Record { at, work, verb };
+    let records = [
+        record(SEC, Verb::Enter(entry)),
+        record(2 * SEC, Verb::Exit),
+        record(3 * SEC, Verb::Kin),
+        record(5 * SEC, Verb::Kin),
+    ];
+    kit.0.add_works(&records);
+    assert_eq!(kit.0.works[0].last, 5 * SEC);
+    for (with_guards, last) in [(false, 5 * SEC), (true, 3 * SEC)] {
+        let at = 4 * SEC;
+        assert_eq!(kit.run().id, run);
+        kit.run().killed = Some(Killed { at, with_guards });
+        kit.0.add_works(&records);
+        assert_eq!(kit.0.works[0].last, last);
+    }
+}
