@@ -62,11 +62,12 @@ impl World {
             .collect();
         let random = rng.choose(&up).copied();
         let preferred = match rng.below(10) {
-            0..=4 => self.active(ELECTION),
-            5..=7 => self.active(LOCK),
+            0..=4 => self.last_entry(ELECTION),
+            5..=7 => self.last_entry(LOCK),
             _ => None,
         };
-        let agent = preferred.map(|client| self.clients[client].client().agent);
+        let clients = self.settings.clients();
+        let agent = preferred.map(|(_, entry)| clients[entry.run.client].agent);
         agent.filter(|no| up.contains(no)).or(random)
     }
 

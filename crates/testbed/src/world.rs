@@ -299,7 +299,10 @@ impl World {
             let works = left.iter().filter(|p| p.is_command()).map(|p| p.pid);
             let works: Vec<u32> = works.collect();
             let clients = self.clients.iter().any(|c| c.pid().is_some());
-            if now() > until || works.is_empty() && !clients || self.is_over() {
+            if self.is_over() {
+                return Ok(Vec::new());
+            }
+            if now() > until || works.is_empty() && !clients {
                 return Ok(works);
             }
             std::thread::sleep(20 * LOOK / 10);

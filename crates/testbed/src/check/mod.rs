@@ -25,7 +25,7 @@ pub enum Rule {
     LockTokenBack,
     /// A later leader has a smaller token than an earlier one.
     LeaderTokenBack,
-    /// Two works have the same token.
+    /// Two works have the same token, and not one after the other in one leadership.
     TokenTwice,
     /// After faults stopped, a lock was not granted, or no leader agreed upon and at work.
     Stall,

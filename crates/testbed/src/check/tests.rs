@@ -199,12 +199,22 @@ fn tokens_that_go_back_or_come_twice_are_found() {
     assert_eq!(kit.rules(), [Rule::LeaderTokenBack]);
     kit.fault(SEC / 2, 4 * SEC, 0b00101);
     assert_eq!(kit.rules(), [], "each side has its own");
-    kit.work(1, 30 * SEC, 31 * SEC, "0104");
+    kit.work(2, 30 * SEC, 31 * SEC, "0104");
     assert_eq!(
         kit.rules(),
         [Rule::LeaderTokenBack, Rule::TokenTwice],
         "long after"
     );
+    let mut kit = Kit::new();
+    kit.work(0, SEC, 2 * SEC, "0105");
+    kit.work(0, 2 * SEC, 4 * SEC, "0105");
+    assert_eq!(kit.rules(), [], "one leader's next command");
+    kit.work(0, 4 * SEC - 1, 5 * SEC, "0105");
+    assert_eq!(kit.rules(), [Rule::LeaderOverlap, Rule::TokenTwice]);
+    let mut kit = Kit::new();
+    kit.work(0, SEC, 2 * SEC, "0105");
+    kit.work(1, 3 * SEC, 4 * SEC, "0105");
+    assert_eq!(kit.rules(), [Rule::TokenTwice], "two leaders");
     let mut kit = Kit::new();
     kit.work(SHARED + 1, SEC, 2 * SEC, "0105");
     kit.work(SHARED, 3 * SEC, 4 * SEC, "0105");

@@ -1,4 +1,4 @@
-//! Tokens grow in the order in which works begin, and no two works have the same.
+//! Tokens grow in the order in which works begin, and no two works at a time have the same.
 
 use super::overlap::apart;
 use super::{Rule, Violation};
@@ -19,7 +19,7 @@ pub(super) fn check(history: &History, resource: &str, found: &mut Vec<Violation
 }
 
 fn in_order(history: &History, works: &[&Work], found: &mut Vec<Violation>) {
-    let mut first_with: BTreeMap<&str, &Work> = BTreeMap::new();
+    let mut last_with: BTreeMap<&str, &Work> = BTreeMap::new();
     let mut greatest: Option<&Work> = None;
     for work in works {
         let token = &*work.entry.token;
@@ -55,7 +55,9 @@ fn in_order(history: &History, works: &[&Work], found: &mut Vec<Violation>) {
         if work.usage == Use::Shared {
             continue;
         }
-        if let Some(earlier) = first_with.insert(token, work) {
+        if let Some(earlier) = last_with.insert(token, work)
+            && !resumes(earlier, work)
+        {
             let text = format!("{work} entered with the token of {earlier}");
             say(Rule::TokenTwice, text);
         }
@@ -63,4 +65,11 @@ fn in_order(history: &History, works: &[&Work], found: &mut Vec<Violation>) {
             greatest = Some(work);
         }
     }
+}
+
+/// Whether a leader's client goes on with the same leadership: its command had ended, nobody else has led by that
+/// token, and none ran beside it. Such a command may have the token of the one before. Locks have a new one each time.
+fn resumes(earlier: &Work, later: &Work) -> bool {
+    let same_client = earlier.entry.run.client == later.entry.run.client;
+    later.usage == Use::Lead && same_client && earlier.last <= later.enter()
 }
