@@ -104,7 +104,7 @@ fn gather(world: &World) -> anyhow::Result<()> {
 
 fn ask(world: &World, agent: usize, path: &str) -> Option<Value> {
     let socket = world.agents[agent].socket();
-    call(&socket, "GET", path, "", Duration::from_millis(400)).ok()
+    call(&socket, "GET", path, "", Duration::from_millis(250)).ok()
 }
 
 /// Waits until everything works again. In the last one every client has to get its lock.
@@ -116,7 +116,7 @@ fn calm(world: &mut World, last: bool) -> anyhow::Result<Calm> {
         world.run_until(now() + 200 * MS)?;
         let mut unmet = Vec::new();
         locks(world, start, last, &mut unmet);
-        unmet.extend(election(world));
+        unmet.extend(election(world)?);
         let at = now();
         if unmet.is_empty() || at > end || world.is_over() {
             if world.is_over() {
@@ -175,15 +175,24 @@ fn locks(world: &World, since: Ns, each: bool, unmet: &mut Vec<String>) {
 }
 
 /// Why there is no leader upon whom all agents agree and whose command is at work.
-fn election(world: &World) -> Option<String> {
+fn election(world: &mut World) -> anyhow::Result<Option<String>> {
     let path = format!("/v1/elections/{ELECTION}");
     let mut views = Vec::new();
     for agent in 0..world.agents.len() {
+        // Clients that end meanwhile are noticed in time.
+        world.step(true)?;
         let Some(view) = ask(world, agent, &path) else {
-            return Some(format!("agent {agent} does not answer about {ELECTION}"));
+            return Ok(Some(format!(
+                "agent {agent} does not answer about {ELECTION}"
+            )));
         };
         views.push(view);
     }
+    Ok(disagreement(world, &views))
+}
+
+/// What is wrong with what the agents say about the election.
+fn disagreement(world: &World, views: &[Value]) -> Option<String> {
     let token = views[0]["leader"]["token"].as_str().unwrap_or("");
     let leads = |view: &Value| view["acting"].as_str() == Some(token);
     let agree = views

@@ -318,6 +318,8 @@ impl World {
                 fault.until = fault.until.or(Some(now()));
             }
         }
+        // What would follow on that would be a fault in the calm.
+        self.due.clear();
         Ok(())
     }
 

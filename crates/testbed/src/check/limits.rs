@@ -47,7 +47,7 @@ pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
             let client = &history.clients[run.id.client];
             found.push(Violation {
                 rule: Rule::Overrun,
-                at: run.start,
+                at: run.start + allowed,
                 until: end,
                 resource: client.resource.clone(),
                 text: format!(
