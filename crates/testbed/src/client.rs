@@ -164,7 +164,7 @@ impl Supervised {
             }
         };
         let log = dir.join("work.log");
-        let kin = rng.below(6) == 0;
+        let kin = rng.below(6) == 0 && settings.kin;
         let work = work::args(&log.to_string_lossy(), id, run_ms, on_term, kin);
         let said = OpenOptions::new()
             .create(true)

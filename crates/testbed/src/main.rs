@@ -58,6 +58,9 @@ struct Cli {
     /// Keep the logs of agents, clients and works in this directory
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Commands start no processes that leave their session
+    #[arg(long)]
+    no_kin: bool,
     /// Print the end of each client too
     #[arg(long, short)]
     verbose: bool,
@@ -109,6 +112,7 @@ fn test(cli: Cli) -> anyhow::Result<bool> {
         epoch_secs: cli.epoch_secs,
         calm_secs: cli.calm_secs,
         only: cli.only,
+        kin: !cli.no_kin,
         verbose: cli.verbose,
     };
     let dir = tempfile::Builder::new()

@@ -30,6 +30,8 @@ pub struct Settings {
     pub calm_secs: u64,
     /// Kinds of faults; empty for all.
     pub only: Vec<Kind>,
+    /// Some commands start a process that leaves their session.
+    pub kin: bool,
     /// Print each client's end too.
     pub verbose: bool,
 }
