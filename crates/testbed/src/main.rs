@@ -26,31 +26,31 @@ struct Cli {
     #[command(subcommand)]
     work: Option<Work>,
     /// Decides faults and clients
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = Settings::default().seed)]
     seed: u64,
     /// How long faults are injected, with the calm times between
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = Settings::default().secs)]
     secs: u64,
     /// How many agents
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=16))]
+    #[arg(long, default_value_t = Settings::default().agents as u8, value_parser = clap::value_parser!(u8).range(5..=16))]
     agents: u8,
     /// Kinds of faults, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_parser = Kind::parse)]
     only: Vec<Kind>,
     /// Mean time between two faults, in milliseconds
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = Settings::default().gap_ms)]
     gap_ms: u64,
     /// How often agents probe each other, in milliseconds
-    #[arg(long, default_value_t = 250)]
+    #[arg(long, default_value_t = Settings::default().period_ms)]
     period_ms: u64,
     /// Lease of locks, in milliseconds
-    #[arg(long, default_value_t = 3000)]
+    #[arg(long, default_value_t = Settings::default().ttl_ms)]
     ttl_ms: u64,
     /// How long faults strike before a calm time, in seconds
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = Settings::default().epoch_secs)]
     epoch_secs: u64,
     /// How long after faults everything may take to work again, in seconds
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = Settings::default().calm_secs)]
     calm_secs: u64,
     /// The program to test [default: the `consort` beside this program, built first under cargo]
     #[arg(long)]

@@ -58,6 +58,22 @@ fn command(settings: &Settings) -> String {
         "cargo run --release -p consort-testbed -- --seed {} --secs {}",
         settings.seed, settings.secs
     );
+    let usual = Settings::default();
+    for (flag, value, usual) in [
+        ("agents", settings.agents as u64, usual.agents as u64),
+        ("gap-ms", settings.gap_ms, usual.gap_ms),
+        ("period-ms", settings.period_ms, usual.period_ms),
+        ("ttl-ms", settings.ttl_ms, usual.ttl_ms),
+        ("epoch-secs", settings.epoch_secs, usual.epoch_secs),
+        ("calm-secs", settings.calm_secs, usual.calm_secs),
+    ] {
+        if value != usual {
+            let _ = write!(command, " --{flag} {value}");
+        }
+    }
+    if !settings.kin {
+        command.push_str(" --no-kin");
+    }
     if !settings.only.is_empty() {
         let names: Vec<&str> = settings.only.iter().map(|k| k.name()).collect();
         let _ = write!(command, " --only {}", names.join(","));

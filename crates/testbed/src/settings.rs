@@ -45,6 +45,26 @@ pub const POOL: &str = "pool";
 /// The lock that is also shared.
 pub const SHARED: &str = "rw";
 
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            seed: 1,
+            secs: 60,
+            agents: 7,
+            consort: PathBuf::new(),
+            work: PathBuf::new(),
+            period_ms: 250,
+            ttl_ms: 3000,
+            gap_ms: 1000,
+            epoch_secs: 20,
+            calm_secs: 30,
+            only: Vec::new(),
+            kin: true,
+            verbose: false,
+        }
+    }
+}
+
 impl Settings {
     /// Lease of locks.
     pub fn ttl(&self) -> Ns {
