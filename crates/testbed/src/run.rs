@@ -193,20 +193,27 @@ fn election(world: &mut World) -> anyhow::Result<Option<String>> {
 
 /// What is wrong with what the agents say about the election.
 fn disagreement(world: &World, views: &[Value]) -> Option<String> {
-    let token = views[0]["leader"]["token"].as_str().unwrap_or("");
-    let leads = |view: &Value| view["acting"].as_str() == Some(token);
-    let agree = views
-        .iter()
-        .all(|v| v["leader"]["token"].as_str() == Some(token));
-    let tokens: Vec<(usize, &str)> = world
+    let token = &views[0]["leader"]["token"];
+    let agree = token.is_string() && views.iter().all(|v| v["leader"]["token"] == *token);
+    let acting: Vec<usize> = (0..views.len())
+        .filter(|no| views[*no]["acting"].is_string())
+        .collect();
+    let fresh = world
         .records
         .iter()
         .rev()
-        .take_while(|r| r.at + FRESH > now())
-        .filter_map(|tick| entry_of(world, tick))
-        .collect();
-    let at_work = tokens.iter().any(|(_, t)| *t == token);
-    if agree && views.iter().any(leads) && at_work {
+        .take_while(|r| r.at + FRESH > now());
+    let works: Vec<(usize, &str)> = fresh.filter_map(|r| entry_of(world, r)).collect();
+    // A leader that claims anew above a greater term need not stop its command, which keeps its token.
+    let at_work = |agent: usize| {
+        works
+            .iter()
+            .any(|(client, _)| world.agent_of(*client) == agent)
+    };
+    if let [leader] = acting[..]
+        && agree
+        && at_work(leader)
+    {
         return None;
     }
     let views = views.iter().enumerate().map(|(no, view)| {
@@ -223,7 +230,7 @@ fn disagreement(world: &World, views: &[Value]) -> Option<String> {
         )
     });
     let views: Vec<String> = views.collect();
-    let work = match tokens.first() {
+    let work = match works.first() {
         Some((client, token)) => format!("client {client} works by {token}"),
         None => "nobody is at work".to_owned(),
     };

@@ -323,6 +323,11 @@ impl World {
         Ok(())
     }
 
+    /// The agent that a client talks to.
+    pub(crate) fn agent_of(&self, client: usize) -> AgentNo {
+        self.settings.clients()[client].agent
+    }
+
     /// Whether a client waits for a lock alone or leads, by its number.
     pub(crate) fn usage(&self, client: usize) -> Use {
         self.clients[client].client().usage
