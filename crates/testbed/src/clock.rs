@@ -1,0 +1,108 @@
+//! The one clock of a run, and how late this machine schedules its processes.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of this machine share.
+pub type Ns = u64;
+
+/// One millisecond.
+pub const MS: Ns = 1_000_000;
+
+/// One second.
+pub const SEC: Ns = 1_000 * MS;
+
+/// The time now.
+pub fn now() -> Ns {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * SEC + now.tv_nsec as u64
+}
+
+/// How often the monitor wants to wake up.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// Delays up to this are not kept.
+const NOISE: Ns = 5 * MS;
+
+/// How late this machine woke a sleeping thread, by the time of waking.
+///
+/// Checks of durations allow for it. Checks of overlap and of tokens never do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays(Vec<(Ns, Ns)>);
+
+impl Delays {
+    /// Remembers that a thread that wanted to run at `at - late` ran at `at`.
+    pub fn push(&mut self, at: Ns, late: Ns) {
+        self.0.push((at, late));
+    }
+
+    /// The longest delay that lies in `from..=to`, at least in part.
+    pub fn longest(&self, from: Ns, to: Ns) -> Ns {
+        let within = self
+            .0
+            .iter()
+            .filter(|(at, late)| *at >= from && at.saturating_sub(*late) <= to);
+        within.map(|(_, late)| *late).max().unwrap_or(0)
+    }
+}
+
+/// Measures [`Delays`] in a thread of its own until it is dropped.
+#[derive(Debug)]
+pub struct Monitor {
+    seen: Arc<Mutex<Delays>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Monitor {
+    /// Starts to measure.
+    pub fn start() -> Monitor {
+        let monitor = Monitor {
+            seen: Arc::default(),
+            over: Arc::default(),
+        };
+        let (seen, over) = (Arc::clone(&monitor.seen), Arc::clone(&monitor.over));
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                let due = now() + PERIOD.as_nanos() as u64;
+                std::thread::sleep(PERIOD);
+                let at = now();
+                let late = at.saturating_sub(due);
+                if late > NOISE {
+                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    seen.push(at, late);
+                }
+            }
+        });
+        monitor
+    }
+
+    /// What was measured so far.
+    pub fn delays(&self) -> Delays {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clone()
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_counts_for_the_time_it_spans() {
+        let mut delays = Delays::default();
+        delays.push(100 * MS, 40 * MS);
+        delays.push(500 * MS, 7 * MS);
+        assert_eq!(delays.longest(70 * MS, 90 * MS), 40 * MS);
+        assert_eq!(delays.longest(0, SEC), 40 * MS);
+        assert_eq!(delays.longest(101 * MS, 600 * MS), 7 * MS);
+        assert_eq!(delays.longest(200 * MS, 300 * MS), 0);
+    }
+}
