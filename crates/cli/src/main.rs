@@ -8,6 +8,7 @@ mod agent;
 mod churn;
 mod client;
 mod elect;
+mod election;
 mod events;
 mod guarded;
 mod info;
@@ -69,6 +70,7 @@ enum Command {
     Info(info::Args),
     Leader(leader::Args),
     Elect(elect::Args),
+    Election(election::Args),
     Resign(resign::Args),
     Lock(lock::Args),
     Locks(locks::Args),
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Leader(args) => leader::run(&args),
         Command::Elect(args) => elect::run(args),
+        Command::Election(args) => election::run(&args),
         Command::Resign(args) => resign::run(&args),
         Command::Lock(args) => lock::run(&args),
         Command::Locks(args) => locks::run(&args),

@@ -1,7 +1,9 @@
 //! Requests about elections.
 
 use super::{Served, answer};
-use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, preempt, way};
+use crate::api::{
+    CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest, preempt, way,
+};
 use crate::error::ApiError;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
@@ -17,6 +19,9 @@ use tokio::time::{Instant, sleep_until};
 /// Longest lease.
 const LEASE_MAX: Duration = Duration::from_secs(86_400);
 
+/// Longest grace.
+const GRACE_MAX: Duration = Duration::from_secs(900);
+
 type Name = Result<Path<String>, PathRejection>;
 /// A body that may be missing or `null`.
 type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
@@ -28,6 +33,8 @@ pub(super) fn router() -> Router<Served> {
         .route("/v1/elections/{name}", get(election))
         .route("/v1/elections/{name}/campaign", post(campaign))
         .route("/v1/elections/{name}/withdraw", post(withdraw))
+        .route("/v1/elections/{name}/ended", post(ended))
+        .route("/v1/elections/{name}/forget", post(forget))
         .route("/v1/elections/{name}/resign", post(resign))
         .route("/v1/churn", get(churn))
 }
@@ -96,8 +103,13 @@ async fn campaign(
         .stream(request.stream)
         .health(request.health)
         .replace_unhealthy(request.replace_unhealthy)
+        .grace(Duration::from_millis(request.grace_ms.unwrap_or(0)).min(GRACE_MAX))
         .preempt(preempt);
     let election = handle(&served.node, &name).await?;
+    if served.clients.is_another(&name, request.client.as_deref()) && election.is_leader() {
+        // The work of the one before may still run. The node stands anew, by another token, when its lease is over.
+        answer(election.withdraw()).await?;
+    }
     let lease = request
         .lease_ms
         .map(|ms| Duration::from_millis(ms).min(LEASE_MAX));
@@ -107,6 +119,29 @@ async fn campaign(
         Err(_) => return Err(super::no_answer()),
     }
     view(&served, &name).await
+}
+
+async fn ended(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<EndedRequest>,
+) -> Result<Json<Done>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let token = request
+        .token
+        .parse()
+        .map_err(|e: consort::ParseTokenError| {
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.to_string())
+        })?;
+    let election = handle(&served.node, &name).await?;
+    answer(election.work_ended(token)).await?;
+    Ok(Json(Done { done: true }))
+}
+
+async fn forget(State(served): State<Served>, name: Name) -> Result<Json<Done>, ApiError> {
+    let election = handle(&served.node, &name?.0).await?;
+    answer(election.forget()).await?;
+    Ok(Json(Done { done: true }))
 }
 
 async fn withdraw(
@@ -174,6 +209,20 @@ pub(super) async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> 
 
 fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
     Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
+}
+
+/// The program that stood last in each election.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Clients {
+    /// Notes who stands in an election; whether somebody else did before.
+    fn is_another(&self, election: &str, client: Option<&str>) -> bool {
+        let Some(client) = client else { return false };
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = clients.insert(election.to_owned(), client.to_owned());
+        before.is_some_and(|before| before != client)
+    }
 }
 
 /// Candidacies that end unless they are renewed.

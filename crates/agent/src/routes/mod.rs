@@ -44,6 +44,7 @@ struct Served {
     history: History,
     lab: Option<mpsc::Sender<LabOrder>>,
     leases: election::Leases,
+    clients: election::Clients,
     holders: lock::Holders,
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn router(
             history,
             lab,
             leases: election::Leases::default(),
+            clients: election::Clients::default(),
             holders: lock::Holders::default(),
         })
 }

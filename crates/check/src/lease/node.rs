@@ -2,7 +2,7 @@
 
 use consort_proto::election::Token;
 use consort_proto::election::lease::{
-    Closing, Holder, Lease, Output, Record, Rules, Set, Watch, Watcher,
+    Closing, Holder, Lease, Output, Record, Rules, Set, Told, Watch, Watcher,
 };
 use consort_proto::{Instant, Life, NodeId, Term};
 use core::time::Duration;
@@ -60,7 +60,7 @@ impl Node {
             memory,
         };
         let mut watch = Watch::new(rules, watcher);
-        watch.on_told(None, known.set, None);
+        watch.on_told(&told(known.set, None));
         Node {
             id,
             up: true,
@@ -163,7 +163,7 @@ impl Node {
         if set.map(|s| s.rank) > known.set.map(|s| s.rank) {
             known.set = set;
         }
-        if closed.is_some() && self.watch.on_told(None, None, closed) {
+        if closed.is_some() && self.watch.on_told(&told(None, closed)) {
             self.store();
         }
     }
@@ -195,6 +195,15 @@ impl Node {
             f(lease, self.clock, &mut out);
         }
         out
+    }
+}
+
+fn told(set: Option<Set>, closed: Option<Token>) -> Told {
+    Told {
+        token: None,
+        set,
+        closed,
+        span: SPAN,
     }
 }
 

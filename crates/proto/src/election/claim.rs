@@ -113,6 +113,8 @@ impl Remarks {
     pub const UNCERTIFIED: Remarks = Remarks(4);
     /// The former leader chose its successor.
     pub const HANDED_OVER: Remarks = Remarks(8);
+    /// Nobody leads: the node that is named says so itself.
+    pub const VACANT: Remarks = Remarks(16);
 
     /// Both.
     #[must_use]
@@ -153,9 +155,14 @@ impl Claim {
         self.key.token.term
     }
 
-    /// Whether it names that process.
+    /// Whether it names that process as the leader.
     pub fn names(&self, id: NodeId, life: Life) -> bool {
-        self.leader == id && self.leader_life == life
+        self.leader == id && self.leader_life == life && !self.is_vacant()
+    }
+
+    /// Whether it says that nobody leads.
+    pub fn is_vacant(&self) -> bool {
+        self.remarks.has(Remarks::VACANT)
     }
 
     /// Whether fewer lists were read than the quorum asks for.

@@ -35,6 +35,8 @@ pub struct Closing {
     answered: BTreeSet<NodeId>,
     again_at: BTreeMap<NodeId, Instant>,
     last_at: Instant,
+    /// When [`Closing::on_timer`] asked to be called again.
+    due_at: Option<Instant>,
 }
 
 impl Closing {
@@ -55,6 +57,7 @@ impl Closing {
             answered: BTreeSet::new(),
             again_at: BTreeMap::new(),
             last_at: now,
+            due_at: None,
         }
     }
 
@@ -68,9 +71,9 @@ impl Closing {
         self.set
     }
 
-    /// How many members have closed.
-    pub fn answers(&self) -> usize {
-        self.answered.len()
+    /// Whether that member has closed.
+    pub fn has(&self, node: NodeId) -> bool {
+        self.answered.contains(&node)
     }
 
     /// A member has closed; `span` is the longest lease it knows. Repeated answers do not count.
@@ -82,8 +85,31 @@ impl Closing {
     }
 
     /// Adds those to `ask` that have to be asked now. `members` are all that are listed and not down, this node
-    /// included; with `enough`, so many answers do.
+    /// included; with `enough`, so many answers do. A process that was stopped for a while begins again: others may have
+    /// come back meanwhile.
     pub fn on_timer(
+        &mut self,
+        now: Instant,
+        members: impl IntoIterator<Item = NodeId>,
+        enough: Option<usize>,
+        rto: Duration,
+        ask: &mut Vec<NodeId>,
+    ) -> Progress {
+        let slack = self.span.max(rto * 4);
+        if self.due_at.is_some_and(|due| now.since(due) > slack) {
+            self.answered.clear();
+            self.again_at.clear();
+            self.last_at = now;
+        }
+        let progress = self.step(now, members, enough, rto, ask);
+        self.due_at = match progress {
+            Progress::Asking(at) | Progress::Waiting(at) => Some(at),
+            Progress::Ready => None,
+        };
+        progress
+    }
+
+    fn step(
         &mut self,
         now: Instant,
         members: impl IntoIterator<Item = NodeId>,

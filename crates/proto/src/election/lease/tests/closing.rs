@@ -40,6 +40,20 @@ fn every_member_has_to_answer_and_old_leases_have_to_end() {
 }
 
 #[test]
+fn a_process_that_was_stopped_meanwhile_asks_again() {
+    let known = Some(first().rank);
+    let mut c = Closing::new(Rules::default(), token(2), known, Some(SPAN), at(0));
+    c.on_closed(at(10), NodeId(1), ms(0));
+    assert_eq!(step(&mut c, 10, &[1], None).0, Progress::Waiting(at(1110)));
+    // A little late is in time; much later it knows nothing any more.
+    let mut late = c.clone();
+    assert_eq!(step(&mut late, 2000, &[1], None).0, Progress::Ready);
+    let (progress, ask) = step(&mut c, 2111, &[1], None);
+    assert!(matches!(progress, Progress::Asking(_)));
+    assert_eq!(ask, [1]);
+}
+
+#[test]
 fn a_first_claim_does_not_wait_and_a_floor_takes_its_majority() {
     let mut c = Closing::new(Rules::default(), token(2), None, None, at(0));
     c.on_closed(at(10), NodeId(1), ms(0));
