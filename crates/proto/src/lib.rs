@@ -19,6 +19,8 @@ mod encoded;
 mod event;
 mod hash;
 mod id;
+#[cfg(any(test, feature = "_kit"))]
+pub mod kit;
 pub mod membership;
 pub mod mutex;
 mod node;

@@ -33,6 +33,7 @@ pub mod queue;
 pub mod radio;
 pub mod report;
 pub mod routes;
+pub mod runs;
 pub mod tenure;
 pub mod topology;
 pub mod trace;

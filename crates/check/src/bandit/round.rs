@@ -7,6 +7,7 @@ use consort_papers::bandit::paper::{
     CLIENT, Config, Event, Input, Leader, Msg, PaperNode, Penalty, Round,
 };
 use consort_papers::bandit::{Choice, Estimator};
+use consort_proto::kit::effects;
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, To};
 use core::time::Duration;
 use stateright::{Model, Property};
@@ -92,15 +93,8 @@ impl Rounds {
 }
 
 fn step(state: &mut State, n: usize, f: impl FnOnce(&mut PaperNode, &mut Cx<'_, PaperNode>)) {
-    let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-    let mut cx = Cx {
-        me: NodeId(n as u64),
-        now: Instant::from_micros(state.steps),
-        rng: &mut rng,
-        effects: &mut effects,
-    };
-    f(&mut state.nodes[n], &mut cx);
-    for effect in effects {
+    let (me, now) = (NodeId(n as u64), Instant::from_micros(state.steps));
+    for effect in effects(&mut state.nodes[n], me, now, &mut Rng::seed(0, 0), f) {
         match effect {
             Effect::Send(To::Node(to), msg) if to != CLIENT => {
                 state.wire.insert((n, to.0 as usize, msg));

@@ -4,6 +4,7 @@ use super::sender;
 use crate::search::{REACHED, SAFE, Searched, search};
 use alloc::collections::{BTreeMap, BTreeSet};
 use consort_papers::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
+use consort_proto::kit::effects;
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};
 use core::time::Duration;
 use stateright::{Model, Property};
@@ -81,16 +82,8 @@ impl Terms {
         n: usize,
         f: impl FnOnce(&mut TermNode, &mut Cx<'_, TermNode>),
     ) {
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-        let host = &mut state.hosts[n];
-        let mut cx = Cx {
-            me: NodeId(n as u64),
-            now: Instant::ZERO,
-            rng: &mut rng,
-            effects: &mut effects,
-        };
-        f(&mut host.node, &mut cx);
-        for effect in effects {
+        let (node, me) = (&mut state.hosts[n].node, NodeId(n as u64));
+        for effect in effects(node, me, Instant::ZERO, &mut Rng::seed(0, 0), f) {
             match effect {
                 // What only ends promises changes nothing here.
                 Effect::Send(_, Msg::Release(_)) => {}

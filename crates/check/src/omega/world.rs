@@ -2,7 +2,7 @@
 
 use super::scene::{MAX, Scene, Set, members};
 use alloc::collections::{BTreeMap, BTreeSet};
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
+use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -252,17 +252,11 @@ impl<C: Core> World<C> {
             msg,
             ..
         } = flight;
-        let sender = Sender {
-            id: id(from),
+        let sender = Sender::new(
+            id(from),
             life,
-            incarnation: Incarnation(0),
-            addr: SocketAddr::from(([10, 0, 0, 1], from as u16 + 1)),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        };
+            SocketAddr::from(([10, 0, 0, 1], from as u16 + 1)),
+        );
         self.step(to, |core, cx| core.on_msg(cx, (), sender, msg));
     }
 

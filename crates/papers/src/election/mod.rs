@@ -20,6 +20,7 @@
 
 mod bully;
 mod config;
+pub mod desk;
 mod msg;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@
 //! messages are the transport's matter where [`Config::retry`] is `None` (B8).
 
 mod config;
+pub mod desk;
 mod fast;
 mod msg;
 #[cfg(test)]

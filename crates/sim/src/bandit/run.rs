@@ -3,20 +3,19 @@
 use super::environment::Environment;
 use super::params::Params;
 use super::report::{Observer, Report, RoundEnd};
-use crate::membership::{ExperimentError, run_seed};
-use crate::queue::{Due, EventQueue};
+use crate::membership::ExperimentError;
+use crate::runs::repeat;
 use crate::stream;
 use crate::world::addr_of;
 use alloc::collections::BTreeMap;
 use consort_papers::bandit::paper::{
     CLIENT, Client, ClientEvent, Event, Input, Msg, PaperNode, Round,
 };
+use consort_proto::kit::{Agenda, Host};
 use consort_proto::{
-    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, TimerQueue,
-    To, hash_pair, mix,
+    Cx, Effect, EffectOf, Instant, Life, NodeId, Protocol, Rng, Sender, To, hash_pair, mix,
 };
 use core::time::Duration;
-use rayon::prelude::*;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
@@ -26,49 +25,79 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
-    (0..runs as u64).into_par_iter().map(one).collect()
+    repeat(seed, runs, |seed, _| run(params, seed))
 }
 
-/// A core with its timers.
-struct Host<P: Protocol> {
-    core: P,
-    rng: Rng,
-    timers: TimerQueue<P::Timer>,
-    /// The earliest entry of this host in the queue.
+/// What is due.
+enum Item {
+    /// The environment changes.
+    Change,
+    /// A message arrives.
+    Deliver {
+        from: usize,
+        life: Life,
+        to: usize,
+        msg: Msg,
+    },
+    /// A host asked to be woken.
+    Wake(usize),
+}
+
+/// A host, and the earliest time at which it is woken.
+struct Seat<P: Protocol> {
+    host: Host<P>,
     wake_at: Instant,
 }
 
-impl<P: Protocol> Host<P> {
-    fn new(core: P, rng: Rng) -> Host<P> {
-        Host {
-            core,
-            rng,
-            timers: TimerQueue::default(),
+impl<P: Protocol> Seat<P> {
+    fn new(me: NodeId, core: P, rng: Rng) -> Seat<P> {
+        Seat {
+            host: Host::new(me, core, rng),
             wake_at: Instant::MAX,
+        }
+    }
+
+    /// Runs one handler; what is not about deadlines is appended to `rest`.
+    fn step(
+        &mut self,
+        now: Instant,
+        rest: &mut Vec<EffectOf<P>>,
+        f: impl FnOnce(&mut P, &mut Cx<'_, P>),
+    ) {
+        self.host.now = now;
+        self.host.step(rest, f);
+    }
+
+    /// Whether the host is to be woken now.
+    fn woken(&mut self, now: Instant) -> bool {
+        // Otherwise an earlier one took its place.
+        let woken = self.wake_at == now;
+        if woken {
+            self.wake_at = Instant::MAX;
+        }
+        woken
+    }
+
+    /// Sees to it that the host, which has this number, is woken for its next deadline, or before.
+    fn schedule(&mut self, agenda: &mut Agenda<Item>, n: usize) {
+        if let Some(due) = self.host.timers.next()
+            && due < self.wake_at
+        {
+            self.wake_at = due;
+            agenda.push(due, Item::Wake(n));
         }
     }
 }
 
-/// A message on its way.
-struct Packet {
-    from: usize,
-    life: Life,
-    to: usize,
-    msg: Option<Msg>,
-}
-
 struct Run<'a> {
     params: &'a Params,
-    nodes: Vec<Host<PaperNode>>,
+    nodes: Vec<Seat<PaperNode>>,
     /// The number of the client is that of nodes.
-    client: Host<Client>,
+    client: Seat<Client>,
     lives: Vec<Life>,
     down: Vec<bool>,
     environment: Environment,
-    queue: EventQueue,
-    packets: Vec<Packet>,
-    free: Vec<usize>,
+    agenda: Agenda<Item>,
     now: Instant,
     done: bool,
     net: Rng,
@@ -91,18 +120,20 @@ impl<'a> Run<'a> {
         let node = |n: usize| {
             let mut prior = Rng::seed(priors, of(n));
             let core = PaperNode::new(params.config, NodeId(n as u64), &mut prior);
-            Host::new(core, Rng::seed(draws, of(n)))
+            Seat::new(NodeId(n as u64), core, Rng::seed(draws, of(n)))
         };
         Run {
             params,
             nodes: (0..count).map(node).collect(),
-            client: Host::new(Client::new(params.client), Rng::seed(draws, count as u64)),
+            client: Seat::new(
+                CLIENT,
+                Client::new(params.client),
+                Rng::seed(draws, count as u64),
+            ),
             lives: vec![Life(1); count + 1],
             down: vec![false; count],
             environment: Environment::new(params.failures, params.rates, count, seed),
-            queue: EventQueue::default(),
-            packets: Vec::new(),
-            free: Vec::new(),
+            agenda: Agenda::default(),
             now: Instant::ZERO,
             done: false,
             net: Rng::seed(seed, stream::BANDIT_NET),
@@ -122,19 +153,30 @@ impl<'a> Run<'a> {
         }
         self.tell_truth();
         self.step_client(|client, cx| client.on_input(cx, (), ()));
-        self.queue.push(self.environment.next(), Due::Sample);
+        self.agenda.push(self.environment.next(), Item::Change);
         // A group that never finds a leader would keep its client waiting for ever.
         let client = &self.params.client;
         let longest = client.reply_wait + client.elect_wait;
         let end = Instant::ZERO + longest * (client.requests as u32).saturating_mul(10);
-        while let Some((at, due)) = self.queue.pop(end) {
+        while let Some((at, item)) = self.agenda.pop(end) {
             self.now = at;
-            match due {
-                Due::Sample => self.change(),
-                Due::Deliver(slot) => self.deliver(slot),
-                Due::Wake(n) if n == self.nodes.len() => self.wake_client(),
-                Due::Wake(n) => self.wake(n),
-                Due::Fault(_) => {}
+            match item {
+                Item::Change => self.change(),
+                Item::Deliver {
+                    from,
+                    life,
+                    to,
+                    msg,
+                } => {
+                    let from = sender(from, self.nodes.len(), life);
+                    if to == self.nodes.len() {
+                        self.step_client(|client, cx| client.on_msg(cx, (), from, msg));
+                    } else {
+                        self.step(to, |node, cx| node.on_msg(cx, (), from, msg));
+                    }
+                }
+                Item::Wake(n) if n == self.nodes.len() => self.wake_client(),
+                Item::Wake(n) => self.wake(n),
             }
             if self.done {
                 break;
@@ -166,7 +208,7 @@ impl<'a> Run<'a> {
         if changed {
             self.tell_truth();
         }
-        self.queue.push(self.environment.next(), Due::Sample);
+        self.agenda.push(self.environment.next(), Item::Change);
     }
 
     fn tell_truth(&mut self) {
@@ -184,94 +226,52 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn deliver(&mut self, slot: usize) {
-        let packet = &mut self.packets[slot];
-        let (from, life, to) = (packet.from, packet.life, packet.to);
-        let Some(msg) = packet.msg.take() else {
-            return;
-        };
-        self.free.push(slot);
-        let from = sender(from, self.nodes.len(), life);
-        if to == self.nodes.len() {
-            self.step_client(|client, cx| client.on_msg(cx, (), from, msg));
-        } else {
-            self.step(to, |node, cx| node.on_msg(cx, (), from, msg));
-        }
-    }
-
     fn wake(&mut self, n: usize) {
-        // An earlier one took its place.
-        if self.nodes[n].wake_at != self.now {
-            return;
+        if self.nodes[n].woken(self.now) {
+            while let Some((_, timer)) = self.nodes[n].host.timers.pop_due(self.now) {
+                self.step(n, |node, cx| node.on_timer(cx, (), timer));
+            }
+            self.nodes[n].schedule(&mut self.agenda, n);
         }
-        self.nodes[n].wake_at = Instant::MAX;
-        while let Some((_, timer)) = self.nodes[n].timers.pop_due(self.now) {
-            self.step(n, |node, cx| node.on_timer(cx, (), timer));
-        }
-        schedule(&mut self.nodes[n], &mut self.queue, n);
     }
 
     fn wake_client(&mut self) {
-        if self.client.wake_at != self.now {
-            return;
+        if self.client.woken(self.now) {
+            while let Some((_, timer)) = self.client.host.timers.pop_due(self.now) {
+                self.step_client(|client, cx| client.on_timer(cx, (), timer));
+            }
+            self.client.schedule(&mut self.agenda, self.nodes.len());
         }
-        self.client.wake_at = Instant::MAX;
-        while let Some((_, timer)) = self.client.timers.pop_due(self.now) {
-            self.step_client(|client, cx| client.on_timer(cx, (), timer));
-        }
-        let n = self.nodes.len();
-        schedule(&mut self.client, &mut self.queue, n);
     }
 
     /// Runs one handler of a node and carries out its effects.
     fn step(&mut self, n: usize, f: impl FnOnce(&mut PaperNode, &mut Cx<'_, PaperNode>)) {
         let mut effects = core::mem::take(&mut self.node_effects);
-        let host = &mut self.nodes[n];
-        f(
-            &mut host.core,
-            &mut Cx {
-                me: NodeId(n as u64),
-                now: self.now,
-                rng: &mut host.rng,
-                effects: &mut effects,
-            },
-        );
+        self.nodes[n].step(self.now, &mut effects, f);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send(to, msg) => self.send(n, to, msg),
-                Effect::SetTimer(timer, at) => self.nodes[n].timers.set(timer, at),
-                Effect::CancelTimer(timer) => self.nodes[n].timers.cancel(timer),
                 Effect::Emit(event) => self.note(n, event),
-                Effect::Persist(_) => {}
+                _ => {}
             }
         }
         self.node_effects = effects;
-        schedule::<PaperNode>(&mut self.nodes[n], &mut self.queue, n);
+        self.nodes[n].schedule(&mut self.agenda, n);
     }
 
     fn step_client(&mut self, f: impl FnOnce(&mut Client, &mut Cx<'_, Client>)) {
         let mut effects = core::mem::take(&mut self.client_effects);
         let n = self.nodes.len();
-        f(
-            &mut self.client.core,
-            &mut Cx {
-                me: CLIENT,
-                now: self.now,
-                rng: &mut self.client.rng,
-                effects: &mut effects,
-            },
-        );
+        self.client.step(self.now, &mut effects, f);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send(to, msg) => self.send(n, to, msg),
-                Effect::SetTimer(timer, at) => self.client.timers.set(timer, at),
-                Effect::CancelTimer(timer) => self.client.timers.cancel(timer),
                 Effect::Emit(event) => self.note_client(event),
-                Effect::Persist(_) => {}
+                _ => {}
             }
         }
         self.client_effects = effects;
-        schedule::<Client>(&mut self.client, &mut self.queue, n);
+        self.client.schedule(&mut self.agenda, n);
     }
 
     fn send(&mut self, from: usize, to: To, msg: Msg) {
@@ -296,23 +296,14 @@ impl<'a> Run<'a> {
         let (least, most) = links.delay;
         let spread = (most - least).as_micros() as u64;
         let delay = least + Duration::from_micros(self.net.below64(spread));
-        let packet = Packet {
+        let life = self.lives[from];
+        let item = Item::Deliver {
             from,
-            life: self.lives[from],
+            life,
             to,
-            msg: Some(msg),
+            msg,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.packets[slot] = packet;
-                slot
-            }
-            None => {
-                self.packets.push(packet);
-                self.packets.len() - 1
-            }
-        };
-        self.queue.push(self.now + delay, Due::Deliver(slot));
+        self.agenda.push(self.now + delay, item);
     }
 
     fn trace(&mut self, who: usize, what: u64) {
@@ -381,8 +372,8 @@ impl<'a> Run<'a> {
         let dual = self.elected.values().filter(|winners| winners.len() > 1);
         report.dual = dual.count() as u32;
         report.out_of_bounds = self.environment.out_of_bounds;
-        let observer = |host: &Host<PaperNode>| {
-            let book = host.core.book();
+        let observer = |seat: &Seat<PaperNode>| {
+            let book = seat.host.core.book();
             Observer {
                 estimates: (0..book.len()).map(|n| book.estimate(n, now)).collect(),
                 updates: book.total(),
@@ -397,31 +388,11 @@ fn seconds(at: Instant) -> f64 {
     at.since(Instant::ZERO).as_secs_f64()
 }
 
-/// Sees to it that a host is woken for its next deadline, or before.
-fn schedule<P: Protocol>(host: &mut Host<P>, queue: &mut EventQueue, n: usize) {
-    if let Some(due) = host.timers.next()
-        && due < host.wake_at
-    {
-        host.wake_at = due;
-        queue.push(due, Due::Wake(n));
-    }
-}
-
 /// How a node, or the client, appears to others.
 fn sender(from: usize, nodes: usize, life: Life) -> Sender {
-    Sender {
-        id: if from == nodes {
-            CLIENT
-        } else {
-            NodeId(from as u64)
-        },
-        life,
-        incarnation: Incarnation(0),
-        addr: addr_of(from),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    let id = match from == nodes {
+        true => CLIENT,
+        false => NodeId(from as u64),
+    };
+    Sender::new(id, life, addr_of(from))
 }

@@ -7,18 +7,19 @@ use super::group::{group, index};
 use super::params::{Loss, Params};
 use super::views::{Player, Views};
 use crate::lists::Trace;
-use crate::membership::{ExperimentError, run_seed};
+use crate::membership::ExperimentError;
 use crate::net::survive;
 use crate::routes::Routes;
+use crate::runs::repeat;
 use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::units::{at_tu, in_tu};
 use crate::world::{addr_of, id_of};
 use alloc::collections::BTreeMap;
 use consort_papers::election::{Config, Event, Input, Listed, Msg, PaperElection, Timer, View};
-use consort_proto::{Cx, Effect, EffectOf, Incarnation, Instant, Life, Protocol, Rng, Sender, To};
+use consort_proto::kit::Agenda;
+use consort_proto::{Cx, Effect, EffectOf, Instant, Life, Protocol, Rng, Sender, To};
 use core::time::Duration;
-use rayon::prelude::*;
 
 /// What became of one election.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,11 +107,10 @@ pub fn run_many(
     seed: u64,
     runs: usize,
 ) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| match trace {
-        None => run(params, run_seed(seed, n)),
-        Some(trace) => run_on_trace(params, trace, run_seed(seed, n), n),
-    };
-    (0..runs as u64).into_par_iter().map(one).collect()
+    repeat(seed, runs, |seed, n| match trace {
+        None => run(params, seed),
+        Some(trace) => run_on_trace(params, trace, seed, n),
+    })
 }
 
 /// What is due in a lane.
@@ -171,9 +171,7 @@ struct Race<'a> {
     frailty: Vec<f64>,
     initiator: usize,
     lanes: Vec<Lane>,
-    /// By time and order of scheduling.
-    queue: BTreeMap<(Instant, u64), (usize, Item)>,
-    scheduled: u64,
+    queue: Agenda<(usize, Item)>,
     now: Instant,
     listed: Vec<Listed>,
     effects: Vec<EffectOf<PaperElection>>,
@@ -189,8 +187,7 @@ impl<'a> Race<'a> {
             frailty: params.frailty(),
             initiator: Rng::seed(seed, stream::ELECTION).below(nodes as u32) as usize,
             lanes: lanes.map(|&c| Lane::new(c, nodes, seed)).collect(),
-            queue: BTreeMap::new(),
-            scheduled: 0,
+            queue: Agenda::default(),
             now: Instant::ZERO,
             listed: Vec::new(),
             effects: Vec::new(),
@@ -212,10 +209,7 @@ impl<'a> Race<'a> {
             });
         }
         let end = at_tu(self.params.limit);
-        while let Some(((at, _), (lane, item))) = self.queue.pop_first() {
-            if at > end {
-                break;
-            }
+        while let Some((at, (lane, item))) = self.queue.pop(end) {
             self.now = at;
             self.handle(&mut views, lane, item)?;
         }
@@ -228,9 +222,7 @@ impl<'a> Race<'a> {
     }
 
     fn push(&mut self, after: Duration, lane: usize, item: Item) {
-        self.scheduled += 1;
-        let key = (self.now + after, self.scheduled);
-        self.queue.insert(key, (lane, item));
+        self.queue.push(self.now + after, (lane, item));
     }
 
     fn handle(
@@ -402,15 +394,5 @@ fn finish(lane: &Lane, initiator: usize, unhealth: &[u64]) -> Outcome {
 }
 
 fn sender(host: usize) -> Sender {
-    Sender {
-        id: id_of(host),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: addr_of(host),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id_of(host), Life(1), addr_of(host))
 }

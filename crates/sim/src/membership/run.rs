@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::net::{Counts, Traffic};
 use crate::report::Summary;
 use crate::routes::Routes;
+use crate::runs::repeat;
 use crate::trace::Trace;
 use crate::units::{at_tu, in_tu};
 use crate::world::{Start, WorldConfig};
-use consort_proto::{Command, Instant, hash_pair, mix};
-use rayon::prelude::*;
+use consort_proto::{Command, Instant, mix};
 use serde::Serialize;
 
 /// What one run showed.
@@ -87,11 +87,6 @@ pub struct Aggregate {
 
 fn hex<S: serde::Serializer>(hash: &u64, s: S) -> Result<S::Ok, S::Error> {
     s.collect_str(&format_args!("{hash:016x}"))
-}
-
-/// The seed of run number `run`; the first is `seed` itself.
-pub fn run_seed(seed: u64, run: u64) -> u64 {
-    if run == 0 { seed } else { hash_pair(seed, run) }
 }
 
 /// One run.
@@ -203,10 +198,7 @@ pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Aggregate, Ex
     if runs == 0 {
         return Err(ExperimentError::Param("runs must be at least 1".into()));
     }
-    let reports: Vec<Result<Report, ExperimentError>> = (0..runs as u64)
-        .into_par_iter()
-        .map(|n| run(params, run_seed(seed, n)))
-        .collect();
+    let reports = repeat(seed, runs, |seed, _| run(params, seed))?;
     let mut all = Aggregate {
         nodes: params.nodes,
         runs,
@@ -223,7 +215,6 @@ pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Aggregate, Ex
     };
     let (mut first, mut dissemination, mut half) = (Vec::new(), Vec::new(), Vec::new());
     for report in reports {
-        let report = report?;
         first.extend_from_slice(&report.first_detection);
         dissemination.extend_from_slice(&report.dissemination);
         half.extend_from_slice(&report.dissemination_half);

@@ -6,16 +6,17 @@ use super::paths::Paths;
 use super::report::Report;
 use super::trouble::{Fault, Trouble};
 use crate::lists::Trace;
-use crate::membership::{ExperimentError, run_seed};
+use crate::membership::ExperimentError;
+use crate::runs::repeat;
 use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use consort_papers::mutex::PaperMutex;
+use consort_proto::kit::Agenda;
 use consort_proto::mutex::{self, Mutex};
-use consort_proto::{Cx, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender};
+use consort_proto::{Cx, EffectOf, Instant, Life, NodeId, Rng, Sender};
 use core::time::Duration;
-use rayon::prelude::*;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
@@ -42,8 +43,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
-    (0..runs as u64).into_par_iter().map(one).collect()
+    repeat(seed, runs, |seed, _| run(params, seed))
 }
 
 /// What is due.
@@ -107,8 +107,7 @@ pub(super) struct Run<'a, A: Actor, F> {
     pub(super) make: F,
     pub(super) paths: Paths,
     pub(super) hosts: Vec<Host<A>>,
-    items: BTreeMap<(Instant, u64), Item<A>>,
-    scheduled: u64,
+    items: Agenda<Item<A>>,
     pub(super) now: Instant,
     pub(super) net: Rng,
     pub(super) delay: Rng,
@@ -172,8 +171,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             hosts: lists.into_iter().enumerate().map(host).collect(),
             terms,
             make,
-            items: BTreeMap::new(),
-            scheduled: 0,
+            items: Agenda::default(),
             now: Instant::ZERO,
             net: Rng::seed(seed, stream::LOCK_NET),
             delay: Rng::seed(seed, stream::LOCK_DELAY),
@@ -219,8 +217,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
     }
 
     pub(super) fn push(&mut self, after: Duration, item: Item<A>) {
-        self.scheduled += 1;
-        self.items.insert((self.now + after, self.scheduled), item);
+        self.items.push(self.now + after, item);
     }
 
     /// Whether all requests that came are served.
@@ -231,10 +228,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
 
     fn run(mut self) -> Report {
         let end = Instant::ZERO + A::WARMUP + self.params.limit;
-        while let Some(((at, _), item)) = self.items.pop_first() {
-            if at > end {
-                break;
-            }
+        while let Some((at, item)) = self.items.pop(end) {
             self.now = at;
             let last = matches!(item, Item::Exit(..) | Item::Strike(_) | Item::Arrive(_));
             self.handle(item);
@@ -389,17 +383,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
 
 /// How a node appears to others.
 pub(crate) fn sender(id: NodeId, life: Life) -> Sender {
-    Sender {
-        id,
-        life,
-        incarnation: Incarnation(0),
-        addr: addr_of(index(id)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id, life, addr_of(index(id)))
 }
 
 /// The number of a simulated node.

@@ -6,20 +6,19 @@ use super::params::{Core, Params};
 use super::report::Report;
 use super::score::{LOOK_EVERY, Score};
 use super::truth::Truth;
-use crate::membership::{ExperimentError, run_seed};
+use crate::membership::ExperimentError;
 use crate::mobility::Follower;
 use crate::radio::{Energy, Frame, Medium, Reception};
+use crate::runs::repeat;
 use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::BinaryHeap;
 use consort_papers::omega::PaperOmega;
 use consort_proto::omega::Omega;
 use consort_proto::{
-    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender, TimerQueue, To,
-    hash_pair,
+    Cx, Effect, EffectOf, Instant, Life, NodeId, Rng, Sender, TimerQueue, To, hash_pair,
 };
 use core::cmp::Reverse;
-use rayon::prelude::*;
 
 /// What a datagram holds besides its header.
 const FRAMES_MAX: usize = 1100;
@@ -39,8 +38,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
-    (0..runs as u64).into_par_iter().map(one).collect()
+    repeat(seed, runs, |seed, _| run(params, seed))
 }
 
 /// One run of cores that are made anew whenever a node starts; the parameters make sense.
@@ -344,17 +342,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
 
 /// How a node appears to others.
 fn sender(node: usize, life: Life) -> Sender {
-    Sender {
-        id: id_of(node),
-        life,
-        incarnation: Incarnation(0),
-        addr: addr_of(node),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id_of(node), life, addr_of(node))
 }
 
 /// The number of a simulated node.

@@ -4,10 +4,10 @@ mod schedules;
 
 pub use schedules::{Schedule, schedules};
 
-use super::host::sender;
 use crate::search::{LIVE, REACHED, SAFE};
 use alloc::collections::BTreeMap;
 use consort_papers::mutex::{Config, Input, Msg, PaperMutex, State as Place, View};
+use consort_proto::kit::{effects, sender};
 use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
 use stateright::{Model, Property};
 
@@ -91,19 +91,13 @@ impl Thesis {
         if state.dead[n] {
             return;
         }
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-        let mut cx = Cx {
-            me: id(n),
-            now: Instant::ZERO,
-            rng: &mut rng,
-            effects: &mut effects,
-        };
         let view = View {
             list: &state.lists[n],
             n_upper: state.bound[n],
         };
-        f(&mut state.nodes[n], &mut cx, view);
-        for effect in effects {
+        let (node, mut rng) = (&mut state.nodes[n], Rng::seed(0, 0));
+        let run = |core: &mut PaperMutex, cx: &mut Cx<'_, PaperMutex>| f(core, cx, view);
+        for effect in effects(node, id(n), Instant::ZERO, &mut rng, run) {
             if let Effect::Send(To::Node(to), msg) = effect {
                 *state.wire.entry((n, to.0 as usize, msg)).or_default() += self.copies;
             }
@@ -197,8 +191,7 @@ impl Model for Thesis {
                     Some(copies) if *copies > 1 => *copies -= 1,
                     _ => drop(state.wire.remove(&flight)),
                 }
-                let mut who = sender(from, 1);
-                who.id = id(from);
+                let who = sender(id(from), Life(1));
                 self.step(&mut state, to, |m, cx, view| m.on_msg(cx, view, who, msg));
             }
             Action::Enter(n) => {

@@ -33,10 +33,15 @@ impl Schedule {
 
     /// Looks at every state of a mode, or at the first `most` that are generated.
     pub fn check(&self, mode: Mode, most: usize, threads: usize) -> Searched {
+        self.check_as(Config::new(mode), most, threads)
+    }
+
+    /// The same with settings of its own.
+    pub fn check_as(&self, config: Config, most: usize, threads: usize) -> Searched {
         let group = Thesis {
             config: Config {
                 retry: None,
-                ..Config::new(mode)
+                ..config
             },
             ..self.group.clone()
         };

@@ -6,10 +6,9 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
 use consort_papers::bandit::paper::{CLIENT, Config, Input, Msg, PaperNode, Round};
-use consort_proto::Rng;
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Sender, To};
+use consort_proto::kit::{effects, sender};
+use consort_proto::{Effect, Instant, Life, NodeId, Protocol, Rng, To};
 use consort_sim::bandit::{Policy, Pool};
-use core::net::{Ipv4Addr, SocketAddr};
 
 const ROUNDS: &str = "rounds: how often the client asked everybody, in vain or not; mean of runs, and the published single \
     run in standard deviations of a run";
@@ -169,17 +168,19 @@ pub(super) fn one_round(nodes: u16) -> Values {
             continue;
         };
         now += 1;
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(1, 2));
-        let mut cx = Cx {
-            me: to,
-            now: Instant::from_micros(now),
-            rng: &mut rng,
-            effects: &mut effects,
-        };
-        if now == 3 {
-            node.on_input(&mut cx, (), Input::Start);
-        }
-        node.on_msg(&mut cx, (), sender(from), msg);
+        let from = sender(from, Life(1));
+        let effects = effects(
+            node,
+            to,
+            Instant::from_micros(now),
+            &mut Rng::seed(1, 2),
+            |node, cx| {
+                if now == 3 {
+                    node.on_input(cx, (), Input::Start);
+                }
+                node.on_msg(cx, (), from, msg);
+            },
+        );
         for effect in effects {
             let Effect::Send(To::Node(dest), msg) = effect else {
                 continue;
@@ -204,20 +205,6 @@ pub(super) fn one_round(nodes: u16) -> Values {
     ]
     .map(|(name, x)| (name.into(), x))
     .into()
-}
-
-fn sender(id: NodeId) -> Sender {
-    Sender {
-        id,
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
 }
 
 fn shares() -> Cell {

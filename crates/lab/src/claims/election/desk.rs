@@ -1,133 +1,34 @@
-//! Elections at a desk: lists by hand, messages delivered at once, in the order in which they are sent.
+//! Elections at a desk: lists by hand, messages delivered in the order in which they are sent.
 
-use alloc::collections::VecDeque;
-use consort_papers::election::{Config, Event, Input, Listed, Msg, PaperElection, View};
-use consort_proto::{
-    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To,
-};
-use core::net::SocketAddr;
+use consort_papers::election::{Config, Listed, Msg, PaperElection, View, desk};
+use consort_proto::{NodeId, Rng};
 
 /// A group whose node n has the list `views[n]`, in order of id, itself included.
-pub(super) struct Desk<'a> {
+pub(super) type Desk<'a> = desk::Desk<&'a [Listed]>;
+
+/// Only an initiator's part of a new election, with draws from `rng`: whom it notifies in the end. Answers come from the
+/// lists.
+pub(super) fn choose(
+    desk: &mut Desk<'_>,
     config: Config,
-    views: Vec<&'a [Listed]>,
-    rng: Rng,
-    flights: VecDeque<(u64, u64, Msg)>,
-    nodes: Vec<PaperElection>,
-    pub(super) unicasts: usize,
-    pub(super) multicasts: usize,
-    /// Whom initiators notified, in order.
-    pub(super) notified: Vec<u64>,
-}
-
-impl<'a> Desk<'a> {
-    pub(super) fn new(config: Config, views: Vec<&'a [Listed]>, rng: Rng) -> Desk<'a> {
-        Desk {
-            nodes: vec![PaperElection::new(config); views.len()],
-            config,
-            views,
-            rng,
-            flights: VecDeque::new(),
-            unicasts: 0,
-            multicasts: 0,
-            notified: Vec::new(),
+    initiator: u64,
+    rng: &mut Rng,
+) -> Option<u64> {
+    let host = desk.hosts.get_mut(&initiator)?;
+    host.core = PaperElection::new(config);
+    core::mem::swap(&mut host.rng, rng);
+    desk.events.clear();
+    desk.start(initiator);
+    while !desk.flights.is_empty() {
+        let flight = desk.flights.remove(0);
+        if let Msg::Query(ask) = flight.msg {
+            let list = desk.scene.0[flight.to as usize];
+            let answer = View(list).answer(NodeId(flight.to), ask);
+            desk.say(flight.to, initiator, answer);
         }
     }
-
-    /// One whole election.
-    pub(super) fn elect(&mut self, initiator: u64) {
-        self.start(initiator);
-        while let Some((from, to, msg)) = self.flights.pop_front() {
-            self.step(to, |e, cx, view| e.on_msg(cx, view, sender(from), msg));
-        }
-    }
-
-    /// Only the initiator's part: whom it notifies in the end. Answers come from the lists.
-    pub(super) fn choose(&mut self, initiator: u64) -> Option<u64> {
-        self.nodes[initiator as usize] = PaperElection::new(self.config);
-        self.notified.clear();
-        self.start(initiator);
-        while let Some((_, to, msg)) = self.flights.pop_front() {
-            if let Msg::Query(ask) = msg {
-                let answer = View(self.views[to as usize]).answer(NodeId(to), ask);
-                self.step(initiator, |e, cx, view| {
-                    e.on_msg(cx, view, sender(to), answer);
-                });
-            }
-        }
-        self.notified.last().copied()
-    }
-
-    /// Whom nodes follow.
-    pub(super) fn leaders(&self) -> Vec<Option<u64>> {
-        let leader = |e: &PaperElection| e.leader().map(|id| id.0);
-        self.nodes.iter().map(leader).collect()
-    }
-
-    /// Starts an election and tells whom the first queries go to, in order of id.
-    pub(super) fn start(&mut self, initiator: u64) -> Vec<u64> {
-        self.step(initiator, |e, cx, view| e.on_input(cx, view, Input::Start));
-        let queries = self.flights.iter().filter(|f| matches!(f.2, Msg::Query(_)));
-        let mut asked: Vec<u64> = queries.map(|f| f.1).collect();
-        asked.sort_unstable();
-        asked
-    }
-
-    /// Whom the first query under way goes to.
-    pub(super) fn first_asked(&self) -> Option<u64> {
-        let mut queries = self.flights.iter().filter(|f| matches!(f.2, Msg::Query(_)));
-        queries.next().map(|f| f.1)
-    }
-
-    fn step(
-        &mut self,
-        at: u64,
-        handler: impl FnOnce(&mut PaperElection, &mut Cx<'_, PaperElection>, View<'_>),
-    ) {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: NodeId(at),
-            now: Instant::ZERO,
-            rng: &mut self.rng,
-            effects: &mut effects,
-        };
-        let view = View(self.views[at as usize]);
-        handler(&mut self.nodes[at as usize], &mut cx, view);
-        for effect in effects {
-            self.carry_out(at, effect);
-        }
-    }
-
-    fn carry_out(&mut self, at: u64, effect: EffectOf<PaperElection>) {
-        match effect {
-            Effect::Send(To::Node(to), msg) => {
-                self.unicasts += 1;
-                self.flights.push_back((at, to.0, msg));
-            }
-            Effect::Emit(Event::Multicast(msg)) => {
-                self.multicasts += 1;
-                for to in (0..self.views.len() as u64).filter(|&to| to != at) {
-                    self.flights.push_back((at, to, msg.clone()));
-                }
-            }
-            Effect::Emit(Event::Notified(id)) => self.notified.push(id.0),
-            _ => {}
-        }
-    }
-}
-
-fn sender(id: u64) -> Sender {
-    Sender {
-        id: NodeId(id),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([10, 0, 0, 1], 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    core::mem::swap(&mut desk.hosts.get_mut(&initiator)?.rng, rng);
+    desk.notified(initiator).last().copied()
 }
 
 /// A list: ids with their unhealth.

@@ -1,6 +1,6 @@
 //! Chapter 7.3.1: what an underestimated c does.
 
-use super::desk::{Desk, list};
+use super::desk::{Desk, choose, list};
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use crate::sample::Values;
@@ -78,10 +78,11 @@ fn rounds(args: &[f64], seed: u64) -> Values {
         }
         let mut starters: Vec<u64> = (0..NODES).collect();
         rng.shuffle(&mut starters);
-        let mut desk = Desk::new(config, views, Rng::seed(rng.bits64(), 2));
+        let mut draws = Rng::seed(rng.bits64(), 2);
+        let mut desk = Desk::new(config, views, &draws);
         let (mut wrong, mut lowest) = (false, u64::MAX);
         for (n, &initiator) in starters[..initiators].iter().enumerate() {
-            let elected = desk.choose(initiator).unwrap_or(NODES);
+            let elected = choose(&mut desk, config, initiator, &mut draws).unwrap_or(NODES);
             rank[n] += elected as f64;
             wrong |= elected != 0;
             lowest = lowest.min(elected);

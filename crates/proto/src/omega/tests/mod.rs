@@ -7,7 +7,7 @@ mod spreading;
 mod standing;
 
 use super::{Chosen, Config, Delta, Event, Input, Msg, Omega, Record, Timer, leader};
-use crate::id::{ElectionId, Incarnation, Life, NodeId};
+use crate::id::{ElectionId, Life, NodeId};
 use crate::protocol::{Cx, Effect, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -66,17 +66,11 @@ pub(super) fn id(index: usize) -> NodeId {
 }
 
 fn sender(index: usize, life: Life) -> Sender {
-    Sender {
-        id: id(index),
+    Sender::new(
+        id(index),
         life,
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+        SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
+    )
 }
 
 impl World {
