@@ -246,7 +246,7 @@ impl Book {
         self.events.get(at).filter(|e| e.seq == seq).cloned()
     }
 
-    /// Keeps no more of members than of events.
+    /// Bounds the histories of members by the number of events that are kept.
     fn forget(&mut self) {
         let oldest = self.events.front().map_or(0, |e| e.seq);
         self.causes.forget(oldest);

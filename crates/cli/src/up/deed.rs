@@ -104,7 +104,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Has it give the lock back, or ask for it no more.
+    /// Releases the lock, or withdraws the request for it.
     pub(crate) fn give_lock(
         &mut self,
         number: usize,

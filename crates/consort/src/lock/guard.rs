@@ -53,7 +53,7 @@ pub(crate) struct Hold {
     pub(crate) token: Token,
     pub(crate) until: Instant,
     pub(crate) grounds: mutex::Grounds,
-    /// Why it is held no more, and by when its work must have stopped.
+    /// Why the lock was lost, and by when its work must have stopped.
     pub(crate) lost: Option<(Loss, Instant)>,
 }
 
