@@ -3,7 +3,7 @@
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use consort::{CampaignError, JoinError, ResignError, Stopped};
+use consort::{CampaignError, JoinError, ResignError, SetTagsError, Stopped};
 
 /// An error without its request's id, which `guard` adds.
 #[derive(Clone, Debug)]
@@ -63,8 +63,22 @@ impl From<CampaignError> for ApiError {
             CampaignError::NoTopology => {
                 ApiError::new(StatusCode::CONFLICT, "no_topology", error.to_string())
             }
+            CampaignError::Tag(_) => {
+                ApiError::new(StatusCode::CONFLICT, "bad_tag", error.to_string())
+            }
             other => ApiError::new(StatusCode::CONFLICT, "not_candidate", other.to_string()),
         }
+    }
+}
+
+impl From<SetTagsError> for ApiError {
+    fn from(error: SetTagsError) -> ApiError {
+        let (status, code) = match error {
+            SetTagsError::Stopped(stopped) => return stopped.into(),
+            SetTagsError::Followed { .. } => (StatusCode::CONFLICT, "tag_followed"),
+            _ => (StatusCode::BAD_REQUEST, "bad_tags"),
+        };
+        ApiError::new(status, code, error.to_string())
     }
 }
 

@@ -3,18 +3,24 @@
 
 use crate::api::ErrorBody;
 use crate::error::ApiError;
+use crate::metrics::Meters;
 use axum::Json;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(1);
 
 /// Runs a request; sees to it that every error has the one body.
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
+pub(crate) async fn guard(
+    State(meters): State<Arc<Meters>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
     let request_id = format!("{:x}-{number:x}", std::process::id());
     let method = request.method().clone();
@@ -34,6 +40,7 @@ pub(crate) async fn guard(request: Request, next: Next) -> Response {
     } else {
         tracing::debug!(%request_id, %method, path, status = response.status().as_u16());
     }
+    meters.answered(response.status().as_u16());
     if let Ok(value) = HeaderValue::try_from(request_id) {
         response.headers_mut().insert("x-request-id", value);
     }

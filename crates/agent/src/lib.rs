@@ -21,11 +21,16 @@
 //! | `GET /v1/locks/NAME/REQUEST` | how a request that holds a lock stands: [`api::RequestView`] |
 //! | `DELETE /v1/locks/NAME/REQUEST` | releases; who closes the stream without it may still be at work, so the lease runs out |
 //! | `POST /v1/locks/NAME/break` | takes it from whoever holds it: safe only where tokens are checked |
+//! | `GET /v1/tags` | the tags of this node: an object of strings |
+//! | `PATCH /v1/tags` | sets the tags named and removes those that are `null`; the answer has all |
+//! | `PUT /v1/tags`, `DELETE /v1/tags` | replaces all tags; removes all |
+//! | `DELETE /v1/tags/KEY` | removes one |
 //! | `GET /v1/topology` | who hears whom, and who is in the middle: [`api::TopologyView`] |
 //! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
 //! | `GET /v1/stats` | counters |
 //! | `GET /v1/stats/history` | counters of the last half hour: [`api::SamplesView`] |
-//! | `GET /v1/health` | 200 while the node runs, 503 otherwise |
+//! | `GET /v1/health` | 200 while the node can do its job, else 503 with reasons: [`api::HealthView`] |
+//! | `GET /metrics` | all counters and the present state in OpenMetrics text: docs/MONITORING.md |
 //!
 //! Every error has a status and the body [`api::ErrorBody`]. There is no authentication: whoever can
 //! reach the address controls this node, so it is loopback by default. Web pages of other origins are
@@ -43,6 +48,7 @@ mod guard;
 mod history;
 mod journal;
 mod listen;
+mod metrics;
 mod routes;
 
 pub use agent::{Agent, AgentError};
@@ -53,3 +59,8 @@ pub use config::{
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};
 pub use routes::LabOrder;
+
+/// The reference of all metrics, as a table in Markdown.
+pub fn metrics_reference() -> String {
+    metrics::reference()
+}

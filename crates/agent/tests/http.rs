@@ -520,3 +520,71 @@ async fn what_is_held_against_a_member_is_told() {
     assert_eq!(get(&a, "/v1/members/a/why").await.0, 400);
     assert_eq!(get(&a, "/v1/members/zoe/why").await.0, 400);
 }
+
+#[tokio::test]
+async fn tags_are_shown_merged_replaced_and_removed() {
+    let mut raw = config("a");
+    raw.tags = [
+        ("role".into(), "camera".into()),
+        ("site".into(), "barn".into()),
+    ]
+    .into();
+    let a = start(raw).await;
+    let mut joins = config("b");
+    joins.join = vec![a.node().local_addr().to_string()];
+    let b = start(joins).await;
+    until_alive(&b, 2).await;
+    let json = "content-type: application/json\r\n";
+    let patch = async |body: &str| ask(&a, "PATCH", "/v1/tags", json, body).await;
+    let put = async |body: &str| ask(&a, "PUT", "/v1/tags", json, body).await;
+
+    let (status, tags) = get(&a, "/v1/tags").await;
+    assert_eq!(
+        (status, tags),
+        (200, serde_json::json!({"role": "camera", "site": "barn"}))
+    );
+    let (status, tags) = patch(r#"{"battery": "12", "site": null, "none": null}"#).await;
+    assert_eq!(
+        (status, &tags),
+        (200, &serde_json::json!({"role": "camera", "battery": "12"}))
+    );
+    let start = Instant::now();
+    loop {
+        let (_, members) = get(&b, "/v1/members").await;
+        let member = members
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|m| m["name"] == "a");
+        if member.is_some_and(|m| m["tags"] == tags) {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{members}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let long = format!(r#"{{"k": "{}"}}"#, "x".repeat(600));
+    for (got, code) in [
+        (patch(r#"{"k": 12}"#).await, "bad_request"),
+        (patch(r#"["k"]"#).await, "bad_request"),
+        (patch(r#"{"k": "\u001b[2J"}"#).await, "bad_tags"),
+        (patch(r#"{"": "v"}"#).await, "bad_tags"),
+        (patch(&long).await, "bad_tags"),
+        (put(r#"{"k": null}"#).await, "bad_request"),
+        (ask(&a, "DELETE", "/v1/tags/zebra", "", "").await, "no_tag"),
+    ] {
+        assert!((400..500).contains(&got.0), "{got:?}");
+        assert_eq!(got.1["code"], code, "{got:?}");
+    }
+    assert_eq!(get(&a, "/v1/tags").await.1, tags, "nothing has changed");
+
+    let (_, left) = ask(&a, "DELETE", "/v1/tags/role", "", "").await;
+    assert_eq!(left, serde_json::json!({"battery": "12"}));
+    assert_eq!(put(r#"{"x": "y"}"#).await.1, serde_json::json!({"x": "y"}));
+    assert_eq!(
+        ask(&a, "DELETE", "/v1/tags", "", "").await.1,
+        serde_json::json!({})
+    );
+    a.kill().await;
+    b.kill().await;
+}

@@ -1,6 +1,7 @@
 //! `consort agent`.
 
 use crate::Answer;
+use crate::notify::Notify;
 use crate::output;
 use anyhow::bail;
 use clap::builder::ValueParser;
@@ -16,7 +17,8 @@ use tracing_subscriber::EnvFilter;
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
 /// Flags win over the configuration file. CONSORT_LOG sets what is logged to standard error
-/// (`warn`, `info`, `debug`; default `info`).
+/// (`warn`, `info`, `debug`; default `info`). Under systemd it says when it is ready and answers the watchdog
+/// (Type=notify, WatchdogSec=).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -89,7 +91,8 @@ Examples:
   consort agent --name attic --join 192.168.1.20 --state /var/lib/consort
   consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
 
-fn tag(text: &str) -> Result<(String, String), String> {
+/// Reads `KEY=VALUE`.
+pub(crate) fn tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE, as in role=camera".to_owned()),
@@ -164,8 +167,15 @@ async fn serve(config: Config) -> anyhow::Result<Answer> {
     tracing::info!("{name} ({id}) is at {addr}, HTTP at {}", agent.http());
     tracing::info!("others join with: consort agent --join {addr}");
     let log = tokio::spawn(journal(node.clone(), agent.events(), seeds));
+    let notify = Notify::from_env();
+    notify.ready(&format!(
+        "{name} ({id}) is at {addr}, HTTP at {}",
+        agent.http()
+    ));
     tokio::select! {
+        () = notify.keep_alive(&node) => {}
         () = signals.next() => {
+            notify.stopping();
             tracing::info!("saying goodbye (once more to stop at once)");
             tokio::select! {
                 _ = agent.leave() => {}

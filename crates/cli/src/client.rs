@@ -74,6 +74,17 @@ impl AgentAddr {
         self.call(Method::POST, path, body.into(), patience).await
     }
 
+    /// Orders a change.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
+        let patience = Duration::from_secs(10);
+        self.call(Method::PATCH, path, body.into(), patience).await
+    }
+
     /// Orders something to be removed.
     pub(crate) async fn delete<T: DeserializeOwned>(
         &self,

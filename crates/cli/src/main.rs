@@ -17,10 +17,12 @@ mod leave;
 mod lock;
 mod locks;
 mod members;
+mod notify;
 mod output;
 mod reproduce;
 mod resign;
 mod sim;
+mod tags;
 mod topology;
 mod up;
 mod why_down;
@@ -72,6 +74,7 @@ enum Command {
     Resign(resign::Args),
     Lock(lock::Args),
     Locks(locks::Args),
+    Tags(tags::Args),
     Churn(churn::Args),
     Topology(topology::Args),
     Sim(sim::SimArgs),
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Resign(args) => resign::run(&args),
         Command::Lock(args) => lock::run(&args),
         Command::Locks(args) => locks::run(&args),
+        Command::Tags(args) => tags::run(&args),
         Command::Churn(args) => churn::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Sim(args) => sim::run(args),

@@ -338,6 +338,12 @@ impl Builder {
             if options.needs_topology() && self.topology.is_none() {
                 return Err(fault(CampaignError::NoTopology));
             }
+            let mut attribute = options.candidacy.attribute;
+            if let Some(tag) = &options.attribute_tag {
+                attribute = tag
+                    .attribute(&self.meta.tags)
+                    .map_err(|e| fault(e.into()))?;
+            }
             if options.policy.mode == ElectionMode::Component {
                 by_component += 1;
                 let max = u16::from(self.config.omega.elections_max);
@@ -349,7 +355,7 @@ impl Builder {
             meta.campaigns.push(Campaign {
                 election: ElectionId::of(name),
                 class: options.candidacy.class,
-                attribute: options.candidacy.attribute,
+                attribute,
                 centrality: 0,
                 settled: true,
             });

@@ -1,6 +1,6 @@
 //! One small error for each operation, each variant with its remedy.
 
-use crate::election::ElectionNameError;
+use crate::election::{ElectionNameError, TagValueError};
 use crate::lock::{LockNameError, Loss};
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
@@ -150,6 +150,14 @@ pub enum SetTagsError {
     /// Shorten them, or raise `meta_max`.
     #[error(transparent)]
     Meta(#[from] MetaError),
+    /// Set the tag to a number, or withdraw from the election that follows it.
+    #[error("election `{election}`: {source}")]
+    Followed {
+        /// The election in which this node's candidacy follows the tag.
+        election: String,
+        /// What is wrong with the tag.
+        source: TagValueError,
+    },
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -174,7 +182,7 @@ pub enum ElectionError {
 }
 
 /// Why a node does not stand in an election. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CampaignError {
     /// Choose another name.
@@ -183,6 +191,9 @@ pub enum CampaignError {
     /// Start the node without `observer`.
     #[error("this node is an observer: it watches elections and stands in none")]
     Observer,
+    /// Set the tag to a number first.
+    #[error(transparent)]
+    Tag(#[from] TagValueError),
     /// Take part in fewer elections, or raise `elections_max`.
     #[error("this node already knows of {max} elections, the most that elections_max allows")]
     TooMany {

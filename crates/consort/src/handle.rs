@@ -3,7 +3,7 @@
 use crate::address;
 use crate::builder::Builder;
 use crate::case::Case;
-use crate::driver::{LockOrder, Mode, Order};
+use crate::driver::{LockOrder, Mode, Order, TagChange};
 use crate::election::{self, Election, ElectionStatus};
 use crate::error::{AcquireError, ElectionError, JoinError, SetTagsError, Stopped};
 use crate::event::{Event, Events};
@@ -12,7 +12,6 @@ use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
 use crate::stats::Stats;
 use crate::topology::TopologyStatus;
-use consort_proto::membership::Meta;
 use consort_proto::{Command, NodeId, mutex};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,8 +37,6 @@ pub(crate) struct Inner {
     pub(crate) bound: SocketAddr,
     pub(crate) advertised: SocketAddr,
     pub(crate) name: String,
-    pub(crate) meta_max: usize,
-    pub(crate) observer: bool,
     pub(crate) orders: mpsc::Sender<Order>,
     /// Requests for locks that are over: sent where nobody can wait.
     pub(crate) ends: mpsc::UnboundedSender<End>,
@@ -176,17 +173,27 @@ impl Node {
             .await
     }
 
-    /// Announces other tags in place of the present ones.
+    /// The tags that this node announces.
+    pub async fn tags(&self) -> Result<BTreeMap<String, String>, Stopped> {
+        Ok(self.this().await?.tags().clone())
+    }
+
+    /// Announces other tags in place of the present ones. Candidacies that follow a tag
+    /// ([`ElectionOptions::attribute_tag`](crate::ElectionOptions::attribute_tag)) change with it.
     pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
-        let name = self.inner.name.clone();
-        let meta = Meta {
-            name,
-            tags,
-            observer: self.inner.observer,
-            ..Meta::default()
-        };
-        meta.check(self.inner.meta_max)?;
-        Ok(self.carry(Command::SetMeta(meta)).await?)
+        let change = TagChange::Replace(tags);
+        self.ask(|reply| Order::Tags(change, reply)).await??;
+        Ok(())
+    }
+
+    /// Sets each tag named to its value, or removes it where there is none, and leaves the others as they are: all of
+    /// it or, on an error, nothing. Returns the tags that the node has then.
+    pub async fn merge_tags(
+        &self,
+        changes: BTreeMap<String, Option<String>>,
+    ) -> Result<BTreeMap<String, String>, SetTagsError> {
+        let change = TagChange::Merge(changes);
+        self.ask(|reply| Order::Tags(change, reply)).await?
     }
 
     /// Announces another address under the same identity, as after a change of networks. The socket
@@ -254,6 +261,12 @@ impl Node {
     /// election and asks for no lock. It tries again by itself.
     pub async fn storage_error(&self) -> Result<Option<String>, Stopped> {
         self.ask(Order::StorageError).await
+    }
+
+    /// Whether this node knows at least two others that should be there and hears none of them. It then keeps its
+    /// verdicts to itself, as its own link is the likelier cause.
+    pub async fn is_isolated(&self) -> Result<bool, Stopped> {
+        self.ask(Order::IsIsolated).await
     }
 
     /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few

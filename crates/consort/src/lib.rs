@@ -68,8 +68,8 @@ pub use consort_proto::{
     membership, mutex, omega,
 };
 pub use election::{
-    Candidate, Churn, Comparison, Election, ElectionName, ElectionNameError, ElectionOptions,
-    ElectionStatus, Leader, Leaders, Leadership,
+    AttributeTag, Candidate, Churn, Comparison, Election, ElectionName, ElectionNameError,
+    ElectionOptions, ElectionStatus, Leader, Leaders, Leadership, TagRangeError, TagValueError,
 };
 pub use error::{
     AcquireError, CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError,

@@ -4,10 +4,11 @@ mod common;
 
 use common::{all_see, eventually, local};
 use consort::{
-    CampaignError, Election, ElectionOptions, Event, Leader, Node, ResignError, StartError, Status,
-    Token,
+    AttributeTag, CampaignError, Election, ElectionOptions, Event, Leader, Node, Preempt,
+    ResignError, SetTagsError, StartError, Status, Token,
 };
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -256,4 +257,73 @@ async fn the_preferred_class_leads_and_mistakes_are_named() {
     }
     let error = crowded.start().await.unwrap_err();
     assert!(error.to_string().contains("meta_max"), "{error}");
+}
+
+#[tokio::test]
+async fn a_candidacy_follows_its_tag_and_tags_change_wholly_or_not_at_all() {
+    let options = || {
+        let preempt = Preempt::Strict {
+            hold: Duration::from_millis(200),
+        };
+        let tag = AttributeTag::highest("battery");
+        ElectionOptions::new().attribute_tag(tag).preempt(preempt)
+    };
+    let unset = local("unset").election("x", options()).start().await;
+    assert!(matches!(unset, Err(StartError::Election { .. })));
+
+    let first = local("first").tag("battery", "90");
+    let first = first.election("x", options()).start().await.unwrap();
+    let second = local("second").tag("battery", "50");
+    let second = second.election("x", options()).join([first.local_addr()]);
+    let second = second.start().await.unwrap();
+    let elections = handles(&[first.clone(), second.clone()], "x").await;
+    eventually(PATIENCE, "the fuller one leads", async || {
+        elections
+            .iter()
+            .all(|e| e.leader().is_some_and(|l| l.id == first.id()))
+    })
+    .await;
+
+    let tag = |value: &str| [("battery".to_string(), Some(value.to_string()))].into();
+    let with = |value: &str| [("battery".to_string(), value.to_string())].into();
+    let before = first.tags().await.unwrap();
+    for bad in ["empty", ""] {
+        let refused = first.merge_tags(tag(bad)).await;
+        assert!(
+            matches!(refused, Err(SetTagsError::Followed { .. })),
+            "{refused:?}"
+        );
+    }
+    let refused = first.set_tags([].into()).await;
+    assert!(
+        matches!(refused, Err(SetTagsError::Followed { .. })),
+        "{refused:?}"
+    );
+    // Name, tags and candidacies have to fit together.
+    let long = BTreeMap::from([("note".to_string(), Some("x".repeat(470)))]);
+    let refused = first.merge_tags(long).await;
+    assert!(matches!(refused, Err(SetTagsError::Meta(_))), "{refused:?}");
+    assert_eq!(first.tags().await.unwrap(), before, "nothing has changed");
+
+    let role = [("role".to_string(), Some("gateway".to_string()))].into();
+    first.merge_tags(role).await.unwrap();
+    let after = first.merge_tags(tag("12")).await.unwrap();
+    assert_eq!(
+        (after["battery"].as_str(), after["role"].as_str()),
+        ("12", "gateway")
+    );
+    eventually(PATIENCE, "the other one takes over", async || {
+        elections
+            .iter()
+            .all(|e| e.leader().is_some_and(|l| l.id == second.id()))
+    })
+    .await;
+
+    // Who withdraws may set the tag as it likes, and who stands otherwise follows it no more.
+    elections[0].withdraw().await.unwrap();
+    first.set_tags(with("unknown")).await.unwrap();
+    elections[0].campaign(ElectionOptions::new()).await.unwrap();
+    first.set_tags([].into()).await.unwrap();
+    let refused = elections[0].campaign(options()).await;
+    assert!(matches!(refused, Err(CampaignError::Tag(_))), "{refused:?}");
 }

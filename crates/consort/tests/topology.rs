@@ -44,7 +44,7 @@ async fn row(n: usize, election: &str, options: ElectionOptions) -> Vec<Node> {
     let addrs = free(n);
     let mut nodes = Vec::new();
     for at in 0..n {
-        let node = in_a_row(&addrs, at).election(election, options);
+        let node = in_a_row(&addrs, at).election(election, options.clone());
         nodes.push(node.start().await.unwrap());
     }
     nodes

@@ -2,8 +2,8 @@
 
 use super::{ScopeView, TermView, is_false};
 use consort::{
-    Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader, Preempt, Ranking,
-    Stage,
+    AttributeTag, Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader,
+    Preempt, Ranking, Stage,
 };
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -251,13 +251,25 @@ impl ChurnView {
 }
 
 /// Asks to stand in an election. All is optional; see [`consort::ElectionOptions`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CampaignRequest {
     /// The smallest wins, 255 never leads.
     pub class: u8,
     /// The smallest wins among equals in class.
     pub attribute: u32,
+    /// A tag of this node with a number, in place of `attribute`. The candidacy follows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribute_tag: Option<String>,
+    /// Whether the `highest` or the `lowest` value of the tag wins. Default `highest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribute_order: Option<String>,
+    /// Smallest value of the tag that makes a difference. Default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribute_min: Option<f64>,
+    /// Largest value of the tag that makes a difference. Default 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribute_max: Option<f64>,
     /// Avoid unhealthy candidates.
     pub health: bool,
     /// Name the best candidate so far at once.
@@ -282,6 +294,38 @@ pub struct CampaignRequest {
     /// Withdraw after so long unless asked again, as when the asking program is killed. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
+}
+
+/// The tag that a candidacy follows, if any. `given` tells that an attribute was given as a number too.
+pub(crate) fn attribute_tag(
+    tag: Option<&str>,
+    given: bool,
+    order: Option<&str>,
+    min: Option<f64>,
+    max: Option<f64>,
+) -> Result<Option<AttributeTag>, String> {
+    let Some(tag) = tag else {
+        return match order.is_some() || min.or(max).is_some() {
+            true => Err("attribute_order, _min and _max need attribute_tag".to_owned()),
+            false => Ok(None),
+        };
+    };
+    if given {
+        return Err("attribute and attribute_tag exclude each other".to_owned());
+    }
+    let tag = match order {
+        None | Some("highest") => AttributeTag::highest(tag),
+        Some("lowest") => AttributeTag::lowest(tag),
+        Some(other) => {
+            return Err(format!(
+                "attribute_order = `{other}`: write highest or lowest"
+            ));
+        }
+    };
+    let tag = tag.between(min.unwrap_or(0.0), max.unwrap_or(100.0));
+    Ok(Some(tag.map_err(|e| {
+        format!("attribute_min, attribute_max: {e}")
+    })?))
 }
 
 /// Asks a leader to stop leading.

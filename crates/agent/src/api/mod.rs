@@ -2,6 +2,7 @@
 
 mod case;
 mod election;
+mod health;
 mod history;
 mod lock;
 mod topology;
@@ -12,6 +13,8 @@ pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest, Words,
 };
 
+pub use health::{HealthView, ReasonView};
+
 pub use history::{MemberHistoryView, SampleView, SamplesView, TermView, TurnView};
 
 pub use lock::{
@@ -21,7 +24,7 @@ pub use lock::{
 
 pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
 
-pub(crate) use election::{preempt, way};
+pub(crate) use election::{attribute_tag, preempt, way};
 
 use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness, Status, Token};
 use serde::{Deserialize, Serialize};

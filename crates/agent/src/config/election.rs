@@ -1,17 +1,14 @@
 //! Settings of elections.
 
 use super::{ConfigError, set};
-use crate::api::{Words, preempt, way};
+use crate::api::{Words, attribute_tag, preempt, way};
 use consort::{Criterion, ElectionMode, ElectionOptions, Quorum};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Levels into which a tag's value is sorted: finer differences do not move leaders.
-const LEVELS: f64 = 16.0;
-
 /// An election that the agent takes part in from the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ElectionConfig {
     /// Its name.
     pub name: String,
@@ -31,7 +28,7 @@ pub struct RawElection {
     pub class: Option<u8>,
     /// The smallest wins among equals in class.
     pub attribute: Option<u32>,
-    /// A tag of this node with a number, in place of `attribute`.
+    /// A tag of this node with a number, in place of `attribute`. The candidacy follows it when it changes.
     pub attribute_tag: Option<String>,
     /// `highest` or `lowest` value of the tag wins. Default `highest`.
     pub attribute_order: Option<String>,
@@ -89,7 +86,13 @@ impl RawElection {
     }
 
     fn options(self, tags: &BTreeMap<String, String>) -> Result<Option<ElectionOptions>, String> {
-        let attribute = self.attribute(tags)?;
+        let tag = attribute_tag(
+            self.attribute_tag.as_deref(),
+            self.attribute.is_some(),
+            self.attribute_order.as_deref(),
+            self.attribute_min,
+            self.attribute_max,
+        )?;
         let (mode, ranking) = way(self.mode.as_deref(), self.score.as_ref())?;
         let given = self.attribute.is_some() || self.attribute_tag.is_some();
         if given && !ranking.has(Criterion::Attribute) {
@@ -106,54 +109,21 @@ impl RawElection {
             );
         }
         let preempt = preempt(self.preempt.as_deref(), self.delta, self.hold)?;
-        let options = ElectionOptions::new()
+        let mut options = ElectionOptions::new()
             .class(self.class.unwrap_or_default())
-            .attribute(attribute)
+            .attribute(self.attribute.unwrap_or_default())
             .stream(self.stream.unwrap_or_default())
             .health(self.health.unwrap_or_default())
             .replace_unhealthy(self.replace_unhealthy.unwrap_or_default())
             .preempt(preempt)
             .mode(mode)
             .ranking(ranking);
+        if let Some(tag) = tag {
+            // Wrong tags are an error of the settings, before anything is started.
+            tag.attribute(tags).map_err(|e| e.to_string())?;
+            options = options.attribute_tag(tag);
+        }
         Ok(self.campaign.unwrap_or(true).then_some(options))
-    }
-
-    fn attribute(&self, tags: &BTreeMap<String, String>) -> Result<u32, String> {
-        let Some(tag) = &self.attribute_tag else {
-            let bounds = self.attribute_min.or(self.attribute_max);
-            return match bounds.is_some() || self.attribute_order.is_some() {
-                true => Err("attribute_order, _min and _max need attribute_tag".to_owned()),
-                false => Ok(self.attribute.unwrap_or_default()),
-            };
-        };
-        if self.attribute.is_some() {
-            return Err("attribute and attribute_tag exclude each other".to_owned());
-        }
-        let text = tags
-            .get(tag)
-            .ok_or(format!("this node has no tag `{tag}`"))?;
-        let value: f64 = text
-            .parse()
-            .ok()
-            .filter(|v: &f64| v.is_finite())
-            .ok_or(format!("tag {tag} = `{text}` is no number"))?;
-        let (min, max) = (
-            self.attribute_min.unwrap_or(0.0),
-            self.attribute_max.unwrap_or(100.0),
-        );
-        if !(min < max && (max - min).is_finite()) {
-            return Err(format!(
-                "attribute_min = {min} must be below attribute_max = {max}"
-            ));
-        }
-        let level = ((value - min) / (max - min) * LEVELS).clamp(0.0, LEVELS - 1.0) as u32;
-        match self.attribute_order.as_deref() {
-            None | Some("highest") => Ok(LEVELS as u32 - 1 - level),
-            Some("lowest") => Ok(level),
-            Some(other) => Err(format!(
-                "attribute_order = `{other}`: write highest or lowest"
-            )),
-        }
     }
 }
 

@@ -60,17 +60,13 @@ fn a_full_file_is_read() {
     let preempt = consort::Preempt::Margin { delta: 2, hold };
     let options = consort::ElectionOptions::new()
         .class(1)
-        .attribute(3)
+        .attribute_tag(consort::AttributeTag::highest("battery"))
         .preempt(preempt);
-    assert_eq!(
-        config.elections[0].options,
-        Some(options),
-        "80 % are level 12 of 15"
-    );
+    assert_eq!(config.elections[0].options, Some(options));
     assert_eq!(
         (
             config.elections[1].name.as_str(),
-            config.elections[1].options
+            config.elections[1].options.clone()
         ),
         ("clock", None)
     );

@@ -51,6 +51,10 @@ struct Book {
     terms: Terms,
     turns: Turns,
     traffic: Traffic,
+    /// How often each event was told.
+    counts: BTreeMap<String, u64>,
+    /// Events that this memory or a slow reader missed.
+    missed: u64,
 }
 
 /// What a stream of events starts with.
@@ -83,6 +87,8 @@ impl History {
             terms: Terms::default(),
             turns: Turns::default(),
             traffic: Traffic::default(),
+            counts: BTreeMap::new(),
+            missed: 0,
         };
         History {
             run: format!("{:x}", crate::api::now_ms()).into(),
@@ -204,6 +210,18 @@ impl History {
         self.book().turns.idle(listed)
     }
 
+    /// How often each event was told, how many were missed by readers, and how many readers there are.
+    pub(crate) fn counts(&self) -> (BTreeMap<String, u64>, u64, usize) {
+        let book = self.book();
+        let readers = book.readers.as_ref().map_or(0, |r| r.receiver_count());
+        (book.counts.clone(), book.missed, readers)
+    }
+
+    /// Counts events that a slow reader missed.
+    pub(crate) fn missed(&self, events: u64) {
+        self.book().missed += events;
+    }
+
     /// Counters over time.
     pub(crate) fn samples(&self) -> Vec<SampleView> {
         self.book().traffic.samples()
@@ -219,6 +237,8 @@ impl Book {
     fn take(&mut self, mut event: EventView) {
         self.last += 1;
         event.seq = self.last;
+        *self.counts.entry(event.event.clone()).or_default() += 1;
+        self.missed += event.missed.unwrap_or_default();
         let oldest = self.events.front().map_or(self.last, |e| e.seq);
         event.cause = self.causes.of(&event).filter(|&cause| cause >= oldest);
         let because = event.cause.and_then(|seq| self.find(seq));

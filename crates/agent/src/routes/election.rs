@@ -1,7 +1,9 @@
 //! Requests about elections.
 
 use super::{Served, answer};
-use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, preempt, way};
+use crate::api::{
+    CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, attribute_tag, preempt, way,
+};
 use crate::error::ApiError;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
@@ -88,7 +90,15 @@ async fn campaign(
     let way = way(request.mode.as_deref(), request.score.as_ref());
     let (mode, ranking) =
         way.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
-    let options = ElectionOptions::new()
+    let tag = attribute_tag(
+        request.attribute_tag.as_deref(),
+        request.attribute != 0,
+        request.attribute_order.as_deref(),
+        request.attribute_min,
+        request.attribute_max,
+    );
+    let tag = tag.map_err(|m| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", m))?;
+    let mut options = ElectionOptions::new()
         .mode(mode)
         .ranking(ranking)
         .class(request.class)
@@ -97,6 +107,9 @@ async fn campaign(
         .health(request.health)
         .replace_unhealthy(request.replace_unhealthy)
         .preempt(preempt);
+    if let Some(tag) = tag {
+        options = options.attribute_tag(tag);
+    }
     let election = handle(&served.node, &name).await?;
     let lease = request
         .lease_ms

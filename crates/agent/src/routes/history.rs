@@ -88,21 +88,28 @@ async fn events(
         past.push_back(Arc::new(EventView::lagged(missed)));
     }
     past.extend(kept);
-    let events = stream::unfold((past, next, run), async |(mut past, mut next, run)| {
+    let start = (past, next, run, served.history);
+    let events = stream::unfold(start, async |(mut past, mut next, run, history)| {
         let event = match past.pop_front() {
             Some(event) => event,
-            None => following(next.as_mut()?).await?,
+            None => following(next.as_mut()?, &history).await?,
         };
         let told = told(&event, &run);
-        Some((Ok(told), (past, next, run)))
+        Some((Ok(told), (past, next, run, history)))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-async fn following(next: &mut broadcast::Receiver<Arc<EventView>>) -> Option<Arc<EventView>> {
+async fn following(
+    next: &mut broadcast::Receiver<Arc<EventView>>,
+    history: &History,
+) -> Option<Arc<EventView>> {
     match next.recv().await {
         Ok(event) => Some(event),
-        Err(RecvError::Lagged(missed)) => Some(Arc::new(EventView::lagged(Some(missed)))),
+        Err(RecvError::Lagged(missed)) => {
+            history.missed(missed);
+            Some(Arc::new(EventView::lagged(Some(missed))))
+        }
         Err(RecvError::Closed) => None,
     }
 }

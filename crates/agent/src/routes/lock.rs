@@ -365,6 +365,11 @@ impl Holders {
         ended
     }
 
+    /// How many requests hold a lock.
+    pub(super) fn count(&self) -> usize {
+        self.with(|n| n.held.len())
+    }
+
     fn remove(&self, request: &str) {
         self.with(|n| n.held.remove(request));
     }

@@ -4,6 +4,8 @@ mod election;
 mod history;
 mod lab;
 mod lock;
+mod monitor;
+mod tags;
 mod topology;
 mod web;
 
@@ -13,15 +15,15 @@ use crate::api::{CaseView, Done, JoinRequest, LockDefaultsView, MemberView, Self
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::history::History;
+use crate::metrics::Meters;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use consort::{Member, Node, Stats, Stopped};
+use consort::{Member, Node, Stopped};
 use core::time::Duration;
-use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -45,6 +47,7 @@ struct Served {
     lab: Option<mpsc::Sender<LabOrder>>,
     leases: election::Leases,
     holders: lock::Holders,
+    meters: Arc<Meters>,
 }
 
 /// What an agent says of itself that does not change.
@@ -64,6 +67,7 @@ pub(crate) fn router(
     history: History,
     lab: Option<mpsc::Sender<LabOrder>>,
 ) -> Router {
+    let meters = Arc::new(Meters::default());
     let mut routes = Router::new();
     if lab.is_some() {
         routes = routes.merge(lab::router());
@@ -74,17 +78,17 @@ pub(crate) fn router(
         .route("/v1/members/{member}/why", get(why))
         .route("/v1/join", post(join))
         .route("/v1/leave", post(leave))
-        .route("/v1/stats", get(stats))
-        .route("/v1/health", get(health))
+        .merge(monitor::router())
         .merge(web::router())
         .merge(history::router())
         .merge(election::router())
         .merge(lock::router())
+        .merge(tags::router())
         .merge(topology::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(from_fn(guard))
+        .layer(from_fn_with_state(Arc::clone(&meters), guard))
         .with_state(Served {
             node,
             about: Arc::new(about),
@@ -92,6 +96,7 @@ pub(crate) fn router(
             lab,
             leases: election::Leases::default(),
             holders: lock::Holders::default(),
+            meters,
         })
 }
 
@@ -158,35 +163,16 @@ async fn leave(State(served): State<Served>) -> Result<Json<Done>, ApiError> {
     Ok(Json(Done { done: true }))
 }
 
-async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
-    Ok(Json(answer(served.node.stats()).await?))
-}
-
-#[derive(Serialize)]
-struct Health {
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-async fn health(State(served): State<Served>) -> Result<(StatusCode, Json<Health>), ApiError> {
-    let reason = answer(served.node.storage_error()).await?;
-    let (code, status) = match reason {
-        None => (StatusCode::OK, "ok"),
-        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "storage_failed"),
-    };
-    Ok((code, Json(Health { status, reason })))
-}
-
 async fn not_found() -> ApiError {
     let message = "no such path; see / for the dashboard, /v1/self, members, join, leave, events, elections, churn, \
-                   locks, topology, stats, health";
+                   locks, tags, topology, stats, health, and /metrics";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }
 
 async fn method_not_allowed() -> ApiError {
     let message = "another method is needed: POST for join, leave, campaign, withdraw, resign, for \
-                   taking a lock and for break, DELETE for releasing one, GET for the others";
+                   taking a lock and for break, DELETE for releasing one, PUT, PATCH or DELETE for tags, GET for the \
+                   others";
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(value_name = "NAME")]
     election: String,
     /// Only watch, do not stand
-    #[arg(long, conflicts_with_all = ["class", "attribute", "health", "stream", "mode", "score", "command"])]
+    #[arg(long, conflicts_with_all = ["class", "attribute", "attribute_tag", "health", "stream", "mode", "score", "command"])]
     listen: bool,
     /// Preference: the smallest leads, 255 never
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// Decides among equals in class: the smallest leads
     #[arg(long, value_name = "N", default_value_t = 0)]
     attribute: u32,
+    /// Take the attribute from a tag of the agent with a number and follow it: the highest leads
+    #[arg(long, value_name = "TAG", conflicts_with = "attribute")]
+    attribute_tag: Option<String>,
     /// Avoid candidates that members found unhealthy of late
     #[arg(long)]
     health: bool,
@@ -191,6 +194,7 @@ impl Elect {
         let request = (!self.args.listen).then(|| CampaignRequest {
             class: self.args.class,
             attribute: self.args.attribute,
+            attribute_tag: self.args.attribute_tag.clone(),
             health: self.args.health,
             stream: self.args.stream,
             mode: Some(self.args.mode.clone()),

@@ -57,13 +57,17 @@ impl Driver {
     pub(super) async fn campaign(
         &mut self,
         name: &Arc<str>,
-        options: ElectionOptions,
+        mut options: ElectionOptions,
     ) -> Result<(), CampaignError> {
         if self.node.membership().meta().observer {
             return Err(CampaignError::Observer);
         }
         if options.needs_topology() && self.radio.is_none() {
             return Err(CampaignError::NoTopology);
+        }
+        if let Some(tag) = &options.attribute_tag {
+            let tags = &self.node.membership().meta().tags;
+            options.candidacy.attribute = tag.attribute(tags)?;
         }
         let max = self.elections_max;
         let id = ElectionId::of(name);
@@ -78,6 +82,7 @@ impl Driver {
             }
             let campaign = Order::Campaign(id, options.candidacy);
             self.command(Command::Election(campaign)).await;
+            self.follow_tag(name, &options);
             return Ok(());
         }
         // Before it can hold an election: no term of an earlier life comes again.
@@ -93,10 +98,12 @@ impl Driver {
         self.command(Command::Election(campaign)).await;
         // What does not fit into a datagram is not announced.
         if self.node.membership().meta().campaign(id).is_none() {
+            self.unfollow_tag(name);
             self.command(Command::Election(Order::Withdraw(id))).await;
             let max = self.meta_max;
             return Err(CampaignError::NoRoom { max });
         }
+        self.follow_tag(name, &options);
         Ok(())
     }
 

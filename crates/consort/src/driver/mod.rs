@@ -10,9 +10,11 @@ mod locks;
 mod order;
 mod output;
 mod storage;
+mod tags;
 
 pub(crate) use locks::LockOrder;
 pub(crate) use order::Order;
+pub(crate) use tags::{TagChange, Tags};
 
 use crate::address::Seed;
 use crate::builder;
@@ -110,8 +112,6 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         bound: start.bound,
         advertised: start.node.membership().addr(),
         name: start.node.membership().meta().name.clone(),
-        meta_max: usize::from(start.meta_max),
-        observer: start.node.membership().meta().observer,
         orders,
         ends,
         tickets: AtomicU64::new(1),
@@ -137,6 +137,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         stored: (0, tokio::time::Instant::now()),
         evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
+        followers: Vec::new(),
         followed: (0, 0),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
@@ -173,6 +174,8 @@ struct Driver {
     evidence_stored: tokio::time::Instant,
     /// Elections whose names are known here.
     boards: Vec<Board>,
+    /// Candidacies that follow a tag.
+    followers: Vec<tags::Follower>,
     /// The component, and how many elections were watched, when it was last looked which of them it holds.
     followed: (u64, usize),
     meta_max: u16,

@@ -1,10 +1,10 @@
 //! What handles ask of the task, and joins that somebody waits for.
 
-use super::{Driver, LockOrder};
+use super::{Driver, LockOrder, TagChange, Tags};
 use crate::address::Seed;
 use crate::case::Case;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
-use crate::error::{CampaignError, ElectionError, ResignError};
+use crate::error::{CampaignError, ElectionError, ResignError, SetTagsError};
 use crate::member::{self, Member, Status};
 use crate::stats::{DriverStats, Stats};
 use crate::topology::TopologyStatus;
@@ -23,7 +23,9 @@ pub(crate) enum Order {
     Case(NodeId, oneshot::Sender<Option<Case>>),
     Stats(oneshot::Sender<Stats>),
     StorageError(oneshot::Sender<Option<String>>),
+    IsIsolated(oneshot::Sender<bool>),
     Carry(Command, oneshot::Sender<()>),
+    Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
     Leave(oneshot::Sender<()>),
@@ -82,9 +84,15 @@ impl Driver {
             Order::StorageError(reply) => {
                 let _ = reply.send(self.storage.error());
             }
+            Order::IsIsolated(reply) => {
+                let _ = reply.send(self.node.membership().is_isolated());
+            }
             Order::Carry(command, reply) => {
                 self.command(command).await;
                 let _ = reply.send(());
+            }
+            Order::Tags(change, reply) => {
+                let _ = reply.send(self.change_tags(change).await);
             }
             Order::Join(seeds, reply) => {
                 self.command(Command::Join(addresses(&seeds))).await;
@@ -118,6 +126,7 @@ impl Driver {
                 let _ = reply.send(done);
             }
             Order::Withdraw(name, reply) => {
+                self.unfollow_tag(&name);
                 let id = ElectionId::of(&name);
                 if self.node.standing(self.clock.now(), id).is_some() {
                     let order = election::Order::Withdraw(id);

@@ -4,11 +4,14 @@ mod name;
 mod options;
 mod seat;
 mod status;
+mod tag;
 
 pub use name::{ElectionName, ElectionNameError};
 pub use options::ElectionOptions;
 pub use seat::Leadership;
 pub use status::{Candidate, Churn, Comparison, ElectionStatus, Leader};
+
+pub use tag::{AttributeTag, TagRangeError, TagValueError};
 
 pub(crate) use name::check;
 pub(crate) use seat::{Board, Seat};

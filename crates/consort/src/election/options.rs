@@ -1,5 +1,6 @@
 //! How a node stands in an election, and how it holds one.
 
+use super::tag::AttributeTag;
 use consort_proto::election::{Candidacy, Criterion, Mode, Policy, Preempt, Ranking};
 
 /// How a node stands in an election. The defaults suit a group of equals.
@@ -12,11 +13,13 @@ use consort_proto::election::{Candidacy, Criterion, Mode, Policy, Preempt, Ranki
 /// let options = ElectionOptions::new().class(1).attribute(3).preempt(Preempt::Margin { delta: 2, hold });
 /// # let _ = options;
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[must_use = "options do nothing until they are given to an election"]
 pub struct ElectionOptions {
     pub(crate) policy: Policy,
     pub(crate) candidacy: Candidacy,
+    /// Sets the attribute, now and whenever the node's tags change.
+    pub(crate) attribute_tag: Option<AttributeTag>,
 }
 
 impl ElectionOptions {
@@ -35,6 +38,15 @@ impl ElectionOptions {
     /// from changing with every small drift. Default 0; equals are ordered by a hash of their ids.
     pub fn attribute(mut self, attribute: u32) -> Self {
         self.candidacy.attribute = attribute;
+        self.attribute_tag = None;
+        self
+    }
+
+    /// Takes the attribute from a tag of this node, and follows it: when the tag changes, so does the candidacy.
+    /// A tag that is followed can only be set to numbers, and cannot be removed. Replaces
+    /// [`attribute`](Self::attribute).
+    pub fn attribute_tag(mut self, tag: AttributeTag) -> Self {
+        self.attribute_tag = Some(tag);
         self
     }
 

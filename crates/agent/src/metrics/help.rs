@@ -1,0 +1,397 @@
+//! What each metric means.
+
+/// Names without the prefix `consort_` and without the suffix `_total` of counters, with what they mean. The first
+/// letter tells the kind: `c`ounter, `g`auge, `i`nfo, and `s` for a counter of load that was shed or input refused.
+const HELP: &[(char, &str, &str)] = &[
+    ('i', "build", "Version of the program."),
+    ('i', "node", "Id, name and group of this node."),
+    ('g', "uptime_seconds", "Seconds since the agent started."),
+    ('g', "healthy", "1 while the node can do its job, else 0."),
+    (
+        'g',
+        "unhealthy",
+        "1 for each reason why it cannot; by reason.",
+    ),
+    (
+        'g',
+        "members",
+        "Members in the list of this node, itself included; by status.",
+    ),
+    (
+        'g',
+        "rtt_seconds",
+        "Round-trip times to other members: median and max.",
+    ),
+    (
+        'g',
+        "incarnation",
+        "How often this node has refuted an accusation or changed what it announces.",
+    ),
+    (
+        'g',
+        "elections_known",
+        "Elections that this node takes part in or knows the outcome of.",
+    ),
+    (
+        'g',
+        "election_has_leader",
+        "1 while this node knows of a leader; by election, for the first 64.",
+    ),
+    (
+        'g',
+        "election_leading",
+        "1 while this node leads and may act; by election, for the first 64.",
+    ),
+    (
+        'g',
+        "election_term",
+        "Term of the leader, 0 without one; by election, for the first 64.",
+    ),
+    (
+        'g',
+        "election_candidates",
+        "Candidates in the list of this node; by election, for the first 64.",
+    ),
+    ('g', "lock_ready", "1 once this node may ask for locks."),
+    (
+        'g',
+        "lock_witness",
+        "1 once this node counts as a witness of locks.",
+    ),
+    (
+        'g',
+        "lock_http_holders",
+        "Locks that clients of the HTTP interface hold.",
+    ),
+    ('c', "events", "Events that the agent told; by event."),
+    (
+        's',
+        "events_missed",
+        "Events that were missed by the agent's own memory, or by slow readers of the event stream.",
+    ),
+    ('g', "event_readers", "Open event streams."),
+    (
+        'c',
+        "http_requests",
+        "Answers of the HTTP interface; by class of status.",
+    ),
+    ('c', "datagrams_in", "Datagrams accepted."),
+    ('c', "datagrams_out", "Datagrams handed to the socket."),
+    (
+        'c',
+        "bytes_out",
+        "Bytes of the datagrams handed to the socket.",
+    ),
+    (
+        's',
+        "datagrams_malformed",
+        "Datagrams dropped: too short, torn, or of another version.",
+    ),
+    (
+        's',
+        "datagrams_foreign",
+        "Datagrams dropped: of another group.",
+    ),
+    (
+        's',
+        "datagrams_own_id",
+        "Datagrams that carry this node's own id: its own broadcasts, or another process with its id.",
+    ),
+    (
+        's',
+        "frames_unreadable",
+        "Frames skipped because this version cannot read them.",
+    ),
+    (
+        's',
+        "messages_undeliverable",
+        "Messages to members whose address is not known, or too long for a datagram.",
+    ),
+    ('c', "membership_probes", "Regular probes sent."),
+    (
+        'c',
+        "membership_probes_indirect",
+        "Probes that needed helpers.",
+    ),
+    (
+        'c',
+        "membership_probes_failed",
+        "Probes that nobody answered.",
+    ),
+    (
+        'c',
+        "membership_accusations",
+        "Accusations that this node made.",
+    ),
+    (
+        'c',
+        "membership_refutations",
+        "Accusations that this node refuted.",
+    ),
+    (
+        'c',
+        "membership_pursuits",
+        "Pings to suspects and to nodes that do not know what is said of them.",
+    ),
+    (
+        'c',
+        "membership_pauses",
+        "Times this process did not run for two periods.",
+    ),
+    (
+        'c',
+        "membership_isolations",
+        "Times this node heard nobody for so long that it kept its verdicts to itself.",
+    ),
+    (
+        'c',
+        "membership_syncs",
+        "Comparisons of member lists started.",
+    ),
+    (
+        'c',
+        "membership_life_repairs",
+        "Lives taken because another claim to this node's id was ahead.",
+    ),
+    (
+        's',
+        "membership_members_dropped",
+        "Members ignored because the list is full (members_max).",
+    ),
+    (
+        's',
+        "membership_relays_dropped",
+        "Requests to probe for others refused because too many are under way.",
+    ),
+    (
+        's',
+        "membership_seeds_dropped",
+        "Seeds ignored because enough are known.",
+    ),
+    (
+        's',
+        "membership_naps_refused",
+        "Announced naps that were longer than allowed.",
+    ),
+    (
+        's',
+        "membership_meta_refused",
+        "Records or settings with a name or tags that are not allowed.",
+    ),
+    (
+        's',
+        "membership_accusations_unknown",
+        "Accusations of nodes that this one does not know.",
+    ),
+    ('c', "election_elections", "Elections started by this node."),
+    (
+        'c',
+        "election_degraded",
+        "Claims for which fewer lists were read than the quorum asks for.",
+    ),
+    (
+        'c',
+        "election_vetoes",
+        "Elections stopped because others see the leader.",
+    ),
+    (
+        'c',
+        "election_stale",
+        "Initiators told that their round is over.",
+    ),
+    (
+        'c',
+        "election_answers_stale",
+        "Answers to another attempt, or to none.",
+    ),
+    (
+        'c',
+        "election_passed_over",
+        "Chosen candidates that were silent or declined.",
+    ),
+    (
+        'c',
+        "election_objections",
+        "Objections of this node to a leader.",
+    ),
+    (
+        's',
+        "election_dropped",
+        "Messages with lists that are too long, and claims of more elections than are kept (elections_max).",
+    ),
+    ('c', "lock_grants", "Locks granted to this node."),
+    (
+        'c',
+        "lock_hand_overs",
+        "Locks passed on between requests of this node.",
+    ),
+    ('c', "lock_losses", "Locks lost before they were released."),
+    (
+        'c',
+        "lock_lapses",
+        "Answers of witnesses that were not renewed in time.",
+    ),
+    (
+        'c',
+        "lock_fresh_rounds",
+        "Times everybody was asked again because a contender disappeared.",
+    ),
+    (
+        'c',
+        "lock_claims",
+        "Times a greater token had to be recorded first.",
+    ),
+    (
+        'c',
+        "lock_expired",
+        "Requests of others that were not renewed.",
+    ),
+    (
+        'c',
+        "lock_replies_stale",
+        "Answers to attempts that no longer count.",
+    ),
+    (
+        's',
+        "lock_requests_refused",
+        "Requests of others that make no sense, or for which there is no room.",
+    ),
+    (
+        's',
+        "lock_clocks_refused",
+        "Clocks of others that cannot be believed.",
+    ),
+    ('c', "topology_hellos", "Hellos sent."),
+    (
+        'c',
+        "topology_deltas",
+        "Messages with records of links sent.",
+    ),
+    (
+        'c',
+        "topology_summaries",
+        "Comparisons of records of links started.",
+    ),
+    ('c', "topology_wants", "Requests for records of links sent."),
+    ('c', "topology_links_up", "Links that came up."),
+    ('c', "topology_links_down", "Links that came to an end."),
+    (
+        'c',
+        "topology_links_false_down",
+        "Links that came up again within two periods: they were not gone.",
+    ),
+    (
+        's',
+        "topology_hellos_dropped",
+        "Hellos ignored because too many neighbours are watched, or because they are old.",
+    ),
+    (
+        's',
+        "topology_neighbours_unnamed",
+        "Neighbours that this node does not name because its record is full.",
+    ),
+    (
+        's',
+        "topology_records_dropped",
+        "Records of more nodes than are kept.",
+    ),
+    (
+        's',
+        "topology_records_malformed",
+        "Records that no node writes.",
+    ),
+    (
+        'c',
+        "topology_refutations",
+        "Records of this node that it did not write.",
+    ),
+    (
+        'c',
+        "topology_leader_changes",
+        "Changes of leader in elections by component.",
+    ),
+    (
+        's',
+        "topology_ignored",
+        "Messages and orders that came while the topology is off.",
+    ),
+    (
+        'c',
+        "driver_datagrams_received",
+        "Datagrams read, good or bad.",
+    ),
+    ('c', "driver_bytes_received", "Bytes of the datagrams read."),
+    (
+        's',
+        "driver_receive_errors",
+        "Reads that failed, as when a peer's port is closed.",
+    ),
+    (
+        's',
+        "driver_send_errors",
+        "Datagrams that could not be sent.",
+    ),
+    (
+        'c',
+        "driver_broadcasts_sent",
+        "Datagrams sent to whoever hears them, one for every interface and peer.",
+    ),
+    (
+        's',
+        "driver_interface_errors",
+        "Times an interface could not be used to look for neighbours.",
+    ),
+    (
+        's',
+        "driver_lost_by_order",
+        "Datagrams lost by order, in demonstrations and tests.",
+    ),
+    (
+        's',
+        "driver_store_errors",
+        "Facts that could not be stored.",
+    ),
+    (
+        'c',
+        "process_cpu_seconds",
+        "Processor time of this process in seconds (Linux).",
+    ),
+    (
+        'g',
+        "process_resident_memory_bytes",
+        "Resident memory of this process (Linux).",
+    ),
+    (
+        'g',
+        "process_open_fds",
+        "Open files and sockets of this process (Linux).",
+    ),
+];
+
+/// What the metric `name` means.
+pub(super) fn of(name: &str) -> &'static str {
+    let found = HELP.iter().find(|(_, known, _)| *known == name);
+    found.map_or("A counter of this node", |(_, _, help)| {
+        help.trim_end_matches('.')
+    })
+}
+
+/// The reference of all metrics, as a table in Markdown.
+pub(crate) fn reference() -> String {
+    let mut text = "| metric | kind | meaning |\n|---|---|---|\n".to_owned();
+    for (kind, name, help) in HELP {
+        let prefix = if name.starts_with("process_") {
+            ""
+        } else {
+            "consort_"
+        };
+        let (suffix, kind) = match kind {
+            'g' => ("", "gauge"),
+            'i' => ("_info", "info"),
+            's' => ("_total", "counter, load shed or input refused"),
+            _ => ("_total", "counter"),
+        };
+        text.push_str(&format!("| `{prefix}{name}{suffix}` | {kind} | {help} |\n"));
+    }
+    text
+}

@@ -1,0 +1,259 @@
+//! `/metrics`: all counters and the present state, in OpenMetrics text.
+//!
+//! Counters of the node are taken from its [`Stats`] by their names, so one that is added there shows up here.
+//! `help.rs` has what each means; `docs/MONITORING.md` is generated from the same table.
+
+mod help;
+mod process;
+
+pub(crate) use help::reference;
+
+use crate::api::HealthView;
+use consort::{ElectionStatus, Member, Readiness, Stats, Status};
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The type of the answer.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Most elections with series of their own; the others are only counted.
+const ELECTIONS_MAX: usize = 64;
+
+/// What the agent itself counts.
+#[derive(Debug, Default)]
+pub(crate) struct Meters {
+    /// Answers by class of status: 1xx to 5xx.
+    answers: [AtomicU64; 5],
+}
+
+impl Meters {
+    /// Counts an answer.
+    pub(crate) fn answered(&self, status: u16) {
+        let class = usize::from(status / 100).clamp(1, 5) - 1;
+        self.answers[class].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// All that one scrape shows.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) stats: Stats,
+    pub(crate) members: Vec<Member>,
+    pub(crate) elections: Vec<ElectionStatus>,
+    pub(crate) locks: Readiness,
+    pub(crate) locks_held: usize,
+    pub(crate) health: HealthView,
+    pub(crate) uptime: Duration,
+    pub(crate) group: String,
+    /// Events told since the start, by name.
+    pub(crate) events: BTreeMap<String, u64>,
+    /// Events that slow readers missed.
+    pub(crate) events_missed: u64,
+    pub(crate) event_readers: usize,
+    pub(crate) meters: Arc<Meters>,
+}
+
+impl Snapshot {
+    /// As text.
+    pub(crate) fn text(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("consort");
+        registry.register_collector(Box::new(self));
+        let mut text = String::with_capacity(16 << 10);
+        let mut process = Registry::default();
+        process.register_collector(Box::new(process::Process));
+        prometheus_client::encoding::text::encode_registry(&mut text, &registry)?;
+        encode(&mut text, &process)?;
+        Ok(text)
+    }
+
+    fn members(&self, status: Status) -> u64 {
+        let with = self.members.iter().filter(|m| m.status == status);
+        with.count() as u64
+    }
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut out = Out(encoder);
+        for (name, value) in counters(&self.stats) {
+            out.counter(&name, value)?;
+        }
+        let statuses = [Status::Alive, Status::Suspect, Status::Failed, Status::Left];
+        let counts = statuses.map(|s| (s.to_string(), self.members(s)));
+        out.gauges("members", "status", &counts)?;
+        let mut rtts: Vec<f64> = self
+            .members
+            .iter()
+            .filter_map(|m| m.rtt)
+            .map(|d| d.as_secs_f64())
+            .collect();
+        rtts.sort_unstable_by(f64::total_cmp);
+        if let (Some(&max), Some(&median)) = (rtts.last(), rtts.get(rtts.len() / 2)) {
+            let rtts = [("median".to_owned(), median), ("max".to_owned(), max)];
+            out.gauges("rtt_seconds", "of", &rtts)?;
+        }
+        if let Some(own) = self.members.iter().find(|m| m.is_self) {
+            out.gauge("incarnation", u64::from(own.incarnation.0))?;
+            let id = own.id.to_string();
+            let labels = [
+                ("id", id.as_str()),
+                ("name", own.name()),
+                ("group", self.group.as_str()),
+            ];
+            out.info("node", &labels)?;
+        }
+        out.info("build", &[("version", env!("CARGO_PKG_VERSION"))])?;
+        out.gauge("uptime_seconds", self.uptime.as_secs_f64())?;
+        out.gauge("healthy", u64::from(self.health.reasons.is_empty()))?;
+        let why = HealthView::CODES.map(|code| {
+            let holds = self.health.reasons.iter().any(|r| r.code == code);
+            (code.to_owned(), u64::from(holds))
+        });
+        out.gauges("unhealthy", "reason", &why)?;
+        self.elections(&mut out)?;
+        out.gauge("lock_ready", u64::from(self.locks.synced))?;
+        out.gauge("lock_witness", u64::from(self.locks.mature))?;
+        out.gauge("lock_http_holders", self.locks_held as u64)?;
+        let events: Vec<(String, u64)> = self.events.clone().into_iter().collect();
+        out.counters("events", "event", &events)?;
+        out.counter("events_missed", self.events_missed)?;
+        out.gauge("event_readers", self.event_readers as u64)?;
+        let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+        let answers = classes.iter().zip(&self.meters.answers);
+        let answers: Vec<(String, u64)> = answers
+            .map(|(class, n)| ((*class).to_owned(), n.load(Ordering::Relaxed)))
+            .collect();
+        out.counters("http_requests", "status", &answers)
+    }
+}
+
+impl Snapshot {
+    fn elections(&self, out: &mut Out<'_>) -> Result<(), fmt::Error> {
+        let shown = &self.elections[..self.elections.len().min(ELECTIONS_MAX)];
+        let each = |value: &dyn Fn(&ElectionStatus) -> u64| -> Vec<(String, u64)> {
+            let values = shown.iter().map(|e| (e.election.to_string(), value(e)));
+            values.collect()
+        };
+        out.gauge("elections_known", self.elections.len() as u64)?;
+        out.gauges(
+            "election_has_leader",
+            "election",
+            &each(&|e| u64::from(e.leader.is_some())),
+        )?;
+        out.gauges(
+            "election_leading",
+            "election",
+            &each(&|e| u64::from(e.acting.is_some())),
+        )?;
+        let term = |e: &ElectionStatus| e.leader.as_ref().map_or(0, |l| l.token.term.0);
+        out.gauges("election_term", "election", &each(&term))?;
+        out.gauges(
+            "election_candidates",
+            "election",
+            &each(&|e| e.candidates.len() as u64),
+        )
+    }
+}
+
+/// The counters of a node, by the names of their fields: those of locks and of the topology by the words that
+/// users know.
+fn counters(stats: &Stats) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    // Plain data: it always serialises.
+    let value = serde_json::to_value(stats).unwrap_or_default();
+    walk("", &value, &mut found);
+    found
+}
+
+fn walk(prefix: &str, value: &serde_json::Value, found: &mut Vec<(String, u64)>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let word = match (prefix, key.as_str()) {
+            ("", "mutex") => "lock",
+            ("", "omega") => "topology",
+            (_, key) => key,
+        };
+        let name = match prefix {
+            "" => word.to_owned(),
+            prefix => format!("{prefix}_{word}"),
+        };
+        match value.as_u64() {
+            Some(count) => found.push((name, count)),
+            None => walk(&name, value, found),
+        }
+    }
+}
+
+/// Writes metrics with the help that is written for them.
+struct Out<'a>(DescriptorEncoder<'a>);
+
+impl Out<'_> {
+    fn counter(&mut self, name: &str, value: u64) -> Result<(), fmt::Error> {
+        let counter = ConstCounter::new(value);
+        let encoder =
+            self.0
+                .encode_descriptor(name, help::of(name), None, counter.metric_type())?;
+        counter.encode(encoder)
+    }
+
+    fn gauge<N>(&mut self, name: &str, value: N) -> Result<(), fmt::Error>
+    where
+        ConstGauge<N>: EncodeMetric,
+    {
+        let gauge = ConstGauge::new(value);
+        let encoder = self
+            .0
+            .encode_descriptor(name, help::of(name), None, gauge.metric_type())?;
+        gauge.encode(encoder)
+    }
+
+    fn gauges<N: Copy>(
+        &mut self,
+        name: &str,
+        label: &'static str,
+        values: &[(String, N)],
+    ) -> Result<(), fmt::Error>
+    where
+        ConstGauge<N>: EncodeMetric,
+    {
+        let mut family = self
+            .0
+            .encode_descriptor(name, help::of(name), None, MetricType::Gauge)?;
+        for (value, number) in values {
+            let labels = [(label, value.as_str())];
+            ConstGauge::new(*number).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn counters(
+        &mut self,
+        name: &str,
+        label: &'static str,
+        values: &[(String, u64)],
+    ) -> Result<(), fmt::Error> {
+        let kind = ConstCounter::<u64>::TYPE;
+        let mut family = self.0.encode_descriptor(name, help::of(name), None, kind)?;
+        for (value, number) in values {
+            let labels = [(label, value.as_str())];
+            ConstCounter::new(*number).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn info(&mut self, name: &str, labels: &[(&str, &str)]) -> Result<(), fmt::Error> {
+        let mut encoder = self
+            .0
+            .encode_descriptor(name, help::of(name), None, MetricType::Info)?;
+        encoder.encode_info(&labels)
+    }
+}
