@@ -1,4 +1,8 @@
 //! `/metrics` is OpenMetrics, shows what is documented, and moves.
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "tests need std; naming alloc would tell nothing"
+)]
 
 use consort_agent::{
     Agent, Config, HttpAddr, RawConfig, RawElection, RawMembership, metrics_reference,

@@ -8,7 +8,6 @@ use consort::{
     ResignError, SetTagsError, StartError, Status, Token,
 };
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -300,7 +299,7 @@ async fn a_candidacy_follows_its_tag_and_tags_change_wholly_or_not_at_all() {
         "{refused:?}"
     );
     // Name, tags and candidacies have to fit together.
-    let long = BTreeMap::from([("note".to_string(), Some("x".repeat(470)))]);
+    let long = [("note".to_string(), Some("x".repeat(470)))].into();
     let refused = first.merge_tags(long).await;
     assert!(matches!(refused, Err(SetTagsError::Meta(_))), "{refused:?}");
     assert_eq!(first.tags().await.unwrap(), before, "nothing has changed");
