@@ -1,6 +1,6 @@
 //! Errors on their way to the client.
 
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use consort::{CampaignError, JoinError, ResignError, SetTagsError, Stopped};
@@ -13,7 +13,99 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
 }
 
+/// What to do about each error. One whose message says more says it there.
+const REMEDIES: &[(&str, &str)] = &[
+    (
+        "bad_election",
+        "choose a name of 1 to 64 bytes without control characters, or follow fewer elections",
+    ),
+    (
+        "bad_lock",
+        "correct the request; docs/LOCKS.md has the limits",
+    ),
+    (
+        "bad_member",
+        "give a member's id, or a name that only one has: GET /v1/members",
+    ),
+    (
+        "bad_order",
+        "correct the order; GET /lab shows what can be done",
+    ),
+    (
+        "bad_request",
+        "correct the request; GET /v1/openapi.json describes all",
+    ),
+    ("bad_seed", "write host:port, and check the name"),
+    ("bad_tag", "set the tag to a number first: PATCH /v1/tags"),
+    (
+        "bad_tags",
+        "shorten the tags, and leave out control characters and empty keys",
+    ),
+    ("body_too_large", "send at most 64 KiB"),
+    ("busy", "wait for the lock, or come back later"),
+    ("by_component", "resign without naming a successor"),
+    (
+        "foreign_origin",
+        "ask by a numeric address or localhost, and not from a web page of another origin",
+    ),
+    (
+        "lost",
+        "stop the work at once, then release; ask for the lock again",
+    ),
+    (
+        "method_not_allowed",
+        "use a method that GET /v1/openapi.json names for this path",
+    ),
+    (
+        "no_answer",
+        "look at the load of the machine and at the agent's log, and try again",
+    ),
+    (
+        "no_candidate",
+        "choose a member that stands in the election, or none",
+    ),
+    ("no_request", "ask for the lock again"),
+    ("no_tag", "look at GET /v1/tags"),
+    ("no_topology", "start the agent with --topology or --peer"),
+    (
+        "not_candidate",
+        "withdraw from another election, drop tags, or start the agent otherwise",
+    ),
+    ("not_found", "look at GET /v1/openapi.json"),
+    (
+        "not_granted",
+        "wait for the lock: POST /v1/locks/NAME/acquire",
+    ),
+    ("not_leading", "ask the leader's own agent"),
+    (
+        "not_ready",
+        "wait: GET /v1/self says when the node is ready for locks",
+    ),
+    ("released", "ask for the lock again"),
+    ("request_in_use", "name the request otherwise"),
+    (
+        "seeds_silent",
+        "check the addresses, the group's name and firewalls (UDP); the node keeps trying",
+    ),
+    ("stopped", "start the agent again"),
+    (
+        "tag_followed",
+        "set the tag to a number, or withdraw from the election that follows it",
+    ),
+    (
+        "timeout",
+        "wait longer, or look who holds it: GET /v1/locks",
+    ),
+    ("too_many_requests", "wait until others have ended"),
+];
+
 impl ApiError {
+    /// What to do about it.
+    pub(crate) fn remedy(&self) -> &'static str {
+        let known = REMEDIES.iter().find(|(code, _)| *code == self.code);
+        known.map_or("look at the agent's log", |(_, remedy)| remedy)
+    }
+
     pub(crate) fn new(
         status: StatusCode,
         code: &'static str,
@@ -100,6 +192,12 @@ impl From<PathRejection> for ApiError {
     }
 }
 
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> ApiError {
+        ApiError::new(rejection.status(), "bad_request", rejection.body_text())
+    }
+}
+
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> ApiError {
         let status = rejection.status();
@@ -109,5 +207,46 @@ impl From<JsonRejection> for ApiError {
             "bad_request"
         };
         ApiError::new(status, code, rejection.body_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every code that is written anywhere in this crate has a remedy of its own.
+    #[test]
+    fn every_error_says_what_to_do() {
+        let mut files = vec![std::path::PathBuf::from(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src"
+        ))];
+        let mut codes = std::collections::BTreeSet::new();
+        while let Some(path) = files.pop() {
+            if path.is_dir() {
+                files.extend(std::fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for (at, _) in text.match_indices("StatusCode::") {
+                let rest = &text[at..text.len().min(at + 120)];
+                let Some(code) = rest.split('"').nth(1) else {
+                    continue;
+                };
+                let before = rest.split('"').next().unwrap();
+                if !before.contains([';', '}'])
+                    && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+                {
+                    codes.insert(code.to_owned());
+                }
+            }
+        }
+        assert!(codes.len() > 15, "{codes:?}");
+        for code in codes {
+            assert!(
+                REMEDIES.iter().any(|(known, _)| *known == code),
+                "{code} has no remedy"
+            );
+        }
     }
 }

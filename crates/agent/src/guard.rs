@@ -33,6 +33,7 @@ pub(crate) async fn guard(
         tracing::debug!(%request_id, %method, path, error.code, error.message, "refused");
         let body = ErrorBody {
             code: error.code.to_owned(),
+            remedy: error.remedy().to_owned(),
             message: error.message,
             request_id: request_id.clone(),
         };

@@ -18,6 +18,8 @@
 //! | `GET /v1/locks` | who holds and who waits, of all locks: [`api::LocksView`] |
 //! | `GET /v1/locks/NAME` | the same of one |
 //! | `POST /v1/locks/NAME` | takes a lock, as an [`api::LockRequest`] or nothing says, for as long as the answer is read: server-sent events, each an [`api::RequestView`] |
+//! | `POST /v1/locks/NAME/acquire` | takes a lock by plain calls: waits for a while, answers how the request stands |
+//! | `POST /v1/locks/NAME/REQUEST/renew` | tells that the holder is there |
 //! | `GET /v1/locks/NAME/REQUEST` | how a request that holds a lock stands: [`api::RequestView`] |
 //! | `DELETE /v1/locks/NAME/REQUEST` | releases; who closes the stream without it may still be at work, so the lease runs out |
 //! | `POST /v1/locks/NAME/break` | takes it from whoever holds it: safe only where tokens are checked |
@@ -27,6 +29,7 @@
 //! | `DELETE /v1/tags/KEY` | removes one |
 //! | `GET /v1/topology` | who hears whom, and who is in the middle: [`api::TopologyView`] |
 //! | `GET /v1/churn` | how well member lists agree: array of [`api::ChurnView`] |
+//! | `GET /v1/openapi.json` | this interface as an OpenAPI document |
 //! | `GET /v1/stats` | counters |
 //! | `GET /v1/stats/history` | counters of the last half hour: [`api::SamplesView`] |
 //! | `GET /v1/health` | 200 while the node can do its job, else 503 with reasons: [`api::HealthView`] |
@@ -59,6 +62,12 @@ pub use config::{
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};
 pub use routes::LabOrder;
+
+/// The HTTP interface as an OpenAPI document in JSON.
+pub fn openapi() -> String {
+    // Plain data: it always serialises.
+    routes::openapi().to_pretty_json().unwrap_or_default()
+}
 
 /// The reference of all metrics, as a table in Markdown.
 pub fn metrics_reference() -> String {

@@ -4,9 +4,10 @@ use super::MemberView;
 use consort::{Case, Departure, Member, NodeId};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Why a member is suspected or down, as far as the answering node has heard.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CaseView {
     /// The member, with the life and incarnation that are held.
     pub member: MemberView,
@@ -27,7 +28,7 @@ pub struct CaseView {
 }
 
 /// One accuser.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccuserView {
     /// 16 hexadecimal digits.
     pub id: String,

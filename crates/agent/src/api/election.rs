@@ -7,9 +7,10 @@ use consort::{
 };
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Who leads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaderView {
     /// Announced name; empty while its record is not known.
     pub name: String,
@@ -61,7 +62,7 @@ impl From<&Leader> for LeaderView {
 }
 
 /// How an election stands at the answering node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ElectionView {
     /// Its name, or `id` where the node was never told the name.
     pub name: String,
@@ -101,7 +102,7 @@ pub struct ElectionView {
 }
 
 /// A candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CandidateView {
     /// Announced name.
     pub name: String,
@@ -209,7 +210,7 @@ impl ElectionView {
 }
 
 /// How well member lists agree about the best candidates of an election, and what follows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChurnView {
     /// The election.
     pub election: String,
@@ -251,7 +252,7 @@ impl ChurnView {
 }
 
 /// Asks to stand in an election. All is optional; see [`consort::ElectionOptions`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CampaignRequest {
     /// The smallest wins, 255 never leads.
@@ -329,7 +330,7 @@ pub(crate) fn attribute_tag(
 }
 
 /// Asks a leader to stop leading.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResignRequest {
     /// Who shall lead: an id, or a name that only one member has.
@@ -338,7 +339,7 @@ pub struct ResignRequest {
 }
 
 /// One word, or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Words {
     /// One.

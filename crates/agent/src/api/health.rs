@@ -1,9 +1,10 @@
 //! Whether a node can do its job.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Whether the answering node can do its job. The status of the answer is 200 when it can, else 503.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HealthView {
     /// `ok`, or the code of the first reason.
     pub status: String,
@@ -16,7 +17,7 @@ pub struct HealthView {
 }
 
 /// One reason why a node cannot do its job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReasonView {
     /// `storage_failed`: its state cannot be stored, so it holds no elections and asks for no locks. `isolated`: it
     /// knows others and hears none of them. `leaving`: it says goodbye.

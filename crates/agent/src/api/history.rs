@@ -2,9 +2,10 @@
 
 use super::{EventView, MemberView};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A term of a leader, as the answering agent saw it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TermView {
     /// Announced name of the leader.
     pub name: String,
@@ -27,7 +28,7 @@ pub struct TermView {
 
 /// A turn of a lock, as answers to `GET /v1/locks` showed it. Its ends are exact to the time between two
 /// such answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnView {
     /// Announced name of the holder.
     pub name: String,
@@ -48,7 +49,7 @@ pub struct TurnView {
 }
 
 /// Counters of this agent at one time; they only grow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SampleView {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -69,7 +70,7 @@ pub struct SampleView {
 }
 
 /// Counters of the last half hour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SamplesView {
     /// Time between two.
     pub every_ms: u64,
@@ -78,7 +79,7 @@ pub struct SamplesView {
 }
 
 /// What the answering agent remembers of a member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemberHistoryView {
     /// The member as it is now.
     pub member: MemberView,

@@ -4,9 +4,10 @@ use super::{TurnView, is_false};
 use consort::{Bound, Contender, LockGuard, LockStatus, Mode, Readiness};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
+use utoipa::ToSchema;
 
 /// Asks for a lock. All is optional; see [`consort::Lock`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LockRequest {
     /// Do not wait for anybody who has it.
@@ -45,7 +46,7 @@ pub struct LockRequest {
 
 /// How a request for a lock stands: each event of its stream, and the answer to
 /// `GET /v1/locks/NAME/REQUEST`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestView {
     /// `waiting`, `granted`, `renewed`, `lost` (stop the work, then release), `refused` or `released`.
     pub event: String,
@@ -114,7 +115,7 @@ impl RequestView {
 }
 
 /// How far a node is that has just started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReadinessView {
     /// It may ask for locks; before, requests wait.
     pub synced: bool,
@@ -135,7 +136,7 @@ impl From<Readiness> for ReadinessView {
 }
 
 /// A node that holds a lock or waits for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContenderView {
     /// Announced name; empty if it is not listed.
     pub name: String,
@@ -182,7 +183,7 @@ impl From<&Contender> for ContenderView {
 }
 
 /// Who holds a lock and who waits for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LockView {
     /// Its name, with the number of a semaphore's slot behind a `#`, or `id` where nobody told the name.
     pub name: String,
@@ -213,7 +214,7 @@ impl From<&LockStatus> for LockView {
 }
 
 /// All locks that members know of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LocksView {
     /// In order of name.
     pub locks: Vec<LockView>,
@@ -228,7 +229,7 @@ pub struct LocksView {
 }
 
 /// How an agent asks for locks unless a request says otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LockDefaultsView {
     /// Lease.
     pub ttl_ms: u64,
@@ -256,7 +257,7 @@ impl From<&consort::mutex::Config> for LockDefaultsView {
 }
 
 /// Asks to break a lock.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakRequest {
     /// It is a semaphore with so many slots: all are broken.

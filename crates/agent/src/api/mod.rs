@@ -30,9 +30,10 @@ use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
+use utoipa::ToSchema;
 
 /// One member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemberView {
     /// Announced name; may be empty and need not be unique.
     pub name: String,
@@ -78,7 +79,7 @@ pub struct MemberView {
 }
 
 /// How rarely a member fails. Of itself a node knows the rank only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReliabilityView {
     /// Rank from 0, the best, to 15.
     pub bucket: u8,
@@ -154,7 +155,7 @@ impl MemberView {
 }
 
 /// The answering node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SelfView {
     /// As the others see it.
     #[serde(flatten)]
@@ -211,7 +212,7 @@ impl SelfView {
 }
 
 /// Asks to join.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinRequest {
     /// Nodes to join through, `host:port` each.
@@ -222,26 +223,29 @@ pub struct JoinRequest {
 }
 
 /// What became of a join or leave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
     /// Always `true`: what did not happen is an error.
     pub done: bool,
 }
 
 /// An error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
     /// For programs; `seeds_silent` tells that nobody answered a join, `not_leading` that another
     /// leads.
     pub code: String,
-    /// For people: what happened and what to do next.
+    /// For people: what happened.
     pub message: String,
+    /// For people: what to do about it.
+    #[serde(default)]
+    pub remedy: String,
     /// Finds the request in the agent's log.
     pub request_id: String,
 }
 
 /// One event. What a field does not apply to leaves it out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
     /// Its number in this run of the agent, from 1; 0 for `subscribed` and for what was missed on the way.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -337,6 +341,20 @@ impl EventView {
             token: token.map(Token::to_string),
             ..EventView::named(event)
         }
+    }
+
+    /// Whether it names a member, an election or a lock so, by name or id.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let member = self
+            .member
+            .as_ref()
+            .is_some_and(|m| m.name == name || m.id == name);
+        let leader = self
+            .leader
+            .as_ref()
+            .is_some_and(|l| l.name == name || l.id == name);
+        let others = [&self.by, &self.election, &self.election_id, &self.lock];
+        member || leader || others.into_iter().any(|text| text.as_deref() == Some(name))
     }
 
     /// Opens a stream.

@@ -3,9 +3,10 @@
 use consort::{ComponentMember, LinkState, Neighbour, Scope, TopologyStatus};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// For whom a leader was chosen in an election by component.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeView {
     /// The smallest id in the component: tells components apart.
     pub component: String,
@@ -35,7 +36,7 @@ impl From<&Scope> for ScopeView {
 }
 
 /// A neighbour, or one that was of late.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighbourView {
     /// Announced name; empty while its record is not known.
     pub name: String,
@@ -79,7 +80,7 @@ impl From<&Neighbour> for NeighbourView {
 }
 
 /// A node of the component.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentMemberView {
     /// Announced name; empty while its record is not known.
     pub name: String,
@@ -96,7 +97,7 @@ pub struct ComponentMemberView {
 }
 
 /// A member that is out of reach over links.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApartView {
     /// Announced name.
     pub name: String,
@@ -105,7 +106,7 @@ pub struct ApartView {
 }
 
 /// Who hears whom, as the answering node sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TopologyView {
     /// Id of the answering node.
     pub node: String,

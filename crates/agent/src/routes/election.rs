@@ -5,16 +5,17 @@ use crate::api::{
     CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, attribute_tag, preempt, way,
 };
 use crate::error::ApiError;
+use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use consort::{Election, ElectionError, ElectionOptions, ElectionStatus, Node, NodeId};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep_until};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// Longest lease.
 const LEASE_MAX: Duration = Duration::from_secs(86_400);
@@ -24,14 +25,14 @@ type Name = Result<Path<String>, PathRejection>;
 type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new()
-        .route("/v1/elections", get(elections))
-        .route("/v1/elections/{name}", get(election))
-        .route("/v1/elections/{name}/campaign", post(campaign))
-        .route("/v1/elections/{name}/withdraw", post(withdraw))
-        .route("/v1/elections/{name}/resign", post(resign))
-        .route("/v1/churn", get(churn))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(elections))
+        .routes(routes!(election))
+        .routes(routes!(campaign))
+        .routes(routes!(withdraw))
+        .routes(routes!(resign))
+        .routes(routes!(churn))
 }
 
 async fn all(served: &Served) -> Result<Vec<(String, ElectionStatus)>, ApiError> {
@@ -42,6 +43,8 @@ async fn all(served: &Served) -> Result<Vec<(String, ElectionStatus)>, ApiError>
         .collect())
 }
 
+/// List the elections that this node takes part in or knows the outcome of.
+#[utoipa::path(get, path = "/v1/elections", tag = "elections", responses((status = 200, description = "In order of id", body = Vec<ElectionView>)))]
 async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView>>, ApiError> {
     let all = all(&served).await?;
     let views = all.iter().map(|(name, e)| {
@@ -51,6 +54,8 @@ async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView
     Ok(Json(views.collect()))
 }
 
+/// Show how well member lists agree.
+#[utoipa::path(get, path = "/v1/churn", tag = "elections", responses((status = 200, description = "One for each election", body = Vec<ChurnView>)))]
 async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, ApiError> {
     let all = all(&served).await?;
     Ok(Json(
@@ -60,6 +65,8 @@ async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, Api
     ))
 }
 
+/// Show who leads an election, and how this node stands in it.
+#[utoipa::path(get, path = "/v1/elections/{name}", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "As this node sees it; also for an election that nobody stands in", body = ElectionView)))]
 async fn election(
     State(served): State<Served>,
     name: Name,
@@ -78,6 +85,8 @@ fn with_terms(served: &Served, mut view: ElectionView) -> ElectionView {
     view
 }
 
+/// Stand in an election, or otherwise than before.
+#[utoipa::path(post, path = "/v1/elections/{name}/campaign", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = Option<CampaignRequest>, responses((status = 200, description = "How it stands now", body = ElectionView)))]
 async fn campaign(
     State(served): State<Served>,
     name: Name,
@@ -122,6 +131,8 @@ async fn campaign(
     view(&served, &name).await
 }
 
+/// No longer stand in an election; a leader resigns.
+#[utoipa::path(post, path = "/v1/elections/{name}/withdraw", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "How it stands now", body = ElectionView)))]
 async fn withdraw(
     State(served): State<Served>,
     name: Name,
@@ -133,6 +144,8 @@ async fn withdraw(
     view(&served, &name).await
 }
 
+/// Stop leading an election, in favour of a member or of whoever is elected.
+#[utoipa::path(post, path = "/v1/elections/{name}/resign", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = Option<ResignRequest>, responses((status = 200, description = "This node no longer leads", body = Done)))]
 async fn resign(
     State(served): State<Served>,
     name: Name,

@@ -4,12 +4,11 @@ use super::{Served, election, list};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
 use crate::history::{History, Reader};
+use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::sse::{self, KeepAlive, Sse};
-use axum::routing::get;
-use axum::{Json, Router};
 use core::convert::Infallible;
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
@@ -17,15 +16,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new()
-        .route("/v1/events", get(events))
-        .route("/v1/stats/history", get(samples))
-        .route("/v1/members/{member}/history", get(member))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(events))
+        .routes(routes!(samples))
+        .routes(routes!(member))
 }
 
+/// Show counters of the last half hour.
+#[utoipa::path(get, path = "/v1/stats/history", tag = "monitoring", responses((status = 200, description = "One every five seconds", body = SamplesView)))]
 async fn samples(State(served): State<Served>) -> Json<SamplesView> {
     Json(SamplesView {
         every_ms: History::sample_every().as_millis() as u64,
@@ -33,6 +36,8 @@ async fn samples(State(served): State<Served>) -> Json<SamplesView> {
     })
 }
 
+/// Show what the agent remembers of a member.
+#[utoipa::path(get, path = "/v1/members/{member}/history", tag = "members", params(("member" = String, Path, description = "Id of the member, or a name that only one has")), responses((status = 200, description = "The member and events that name it", body = MemberHistoryView)))]
 async fn member(
     State(served): State<Served>,
     member: Result<Path<String>, PathRejection>,
@@ -59,15 +64,52 @@ pub(super) fn dated(served: &Served, mut member: MemberView) -> MemberView {
 struct Asked {
     /// Events after this number are told first, as far as they are kept; 0 for all.
     since: Option<u64>,
+    /// Only events of these kinds, with commas between.
+    kind: Option<String>,
+    /// Only events that name this member, election or lock.
+    name: Option<String>,
 }
 
+/// Which events a reader wants.
+struct Filter {
+    kinds: Vec<String>,
+    name: Option<String>,
+}
+
+impl Filter {
+    fn new(kind: Option<String>, name: Option<String>) -> Filter {
+        let kinds = kind.iter().flat_map(|k| k.split(','));
+        Filter {
+            kinds: kinds
+                .map(|k| k.trim().to_owned())
+                .filter(|k| !k.is_empty())
+                .collect(),
+            name,
+        }
+    }
+
+    /// What a stream says of itself is always told.
+    fn wants(&self, event: &EventView) -> bool {
+        if matches!(event.event.as_str(), "subscribed" | "lagged") {
+            return true;
+        }
+        let kind = self.kinds.is_empty() || self.kinds.contains(&event.event);
+        kind && self.name.as_ref().is_none_or(|name| event.names(name))
+    }
+}
+
+/// Follow what happens, as server-sent events.
+///
+/// Each event is an `EventView`. A reconnect with `Last-Event-ID` tells first what was missed, as far as the last 4096
+/// events go; `lagged` says how many are gone.
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<u64>, Query, description = "Tell events after this number first, as far as they are kept; 0 for all"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election or lock, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
 async fn events(
     State(served): State<Served>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
-    let asked =
-        asked.map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.body_text()))?;
+    let Query(asked) = asked?;
+    let filter = Filter::new(asked.kind, asked.name);
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok());
     let last = last.and_then(|id| {
         let (run, seq) = id.split_once('-')?;
@@ -75,7 +117,7 @@ async fn events(
     });
     let reader = match last {
         Some((run, seq)) => served.history.read(Some(run), Some(seq)),
-        None => served.history.read(None, asked.0.since),
+        None => served.history.read(None, asked.since),
     };
     let run: Arc<str> = served.history.run().into();
     let mut past = VecDeque::from([Arc::new(EventView::subscribed(&run))]);
@@ -88,14 +130,19 @@ async fn events(
         past.push_back(Arc::new(EventView::lagged(missed)));
     }
     past.extend(kept);
-    let start = (past, next, run, served.history);
-    let events = stream::unfold(start, async |(mut past, mut next, run, history)| {
-        let event = match past.pop_front() {
-            Some(event) => event,
-            None => following(next.as_mut()?, &history).await?,
+    let start = (past, next, run, served.history, filter);
+    let events = stream::unfold(start, async |(mut past, mut next, run, history, filter)| {
+        let event = loop {
+            let event = match past.pop_front() {
+                Some(event) => event,
+                None => following(next.as_mut()?, &history).await?,
+            };
+            if filter.wants(&event) {
+                break event;
+            }
         };
         let told = told(&event, &run);
-        Some((Ok(told), (past, next, run, history)))
+        Some((Ok(told), (past, next, run, history, filter)))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }

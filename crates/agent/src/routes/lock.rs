@@ -8,12 +8,11 @@ use super::{Served, answer};
 use crate::api::{BreakRequest, Done, LockRequest, LockView, LocksView, RequestView};
 use crate::config::parse_bound;
 use crate::error::ApiError;
+use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::sse::{self, KeepAlive, Sse};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use consort::{AcquireError, Lock, LockGuard, Service};
 use core::convert::Infallible;
 use core::pin::Pin;
@@ -23,6 +22,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 use tokio::sync::oneshot;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// How often a silent stream is written to, so that one that nobody reads is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -33,18 +34,22 @@ type NameAndRequest = Result<Path<(String, String)>, PathRejection>;
 type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new()
-        .route("/v1/locks", get(locks))
-        .route("/v1/locks/{name}", get(lock).post(take))
-        .route("/v1/locks/{name}/break", post(break_it))
-        .route("/v1/locks/{name}/{request}", get(request).delete(release))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(locks))
+        .routes(routes!(lock, take))
+        .routes(routes!(break_it))
+        .routes(routes!(request, release))
 }
 
+/// Show who holds and who waits for locks.
+#[utoipa::path(get, path = "/v1/locks", tag = "locks", responses((status = 200, description = "All locks that members know of", body = LocksView)))]
 async fn locks(State(served): State<Served>) -> Result<Json<LocksView>, ApiError> {
     view(&served, None).await
 }
 
+/// Show who holds and who waits for one lock or semaphore.
+#[utoipa::path(get, path = "/v1/locks/{name}", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), responses((status = 200, description = "That lock, or all slots of that semaphore", body = LocksView)))]
 async fn lock(State(served): State<Served>, name: Name) -> Result<Json<LocksView>, ApiError> {
     view(&served, Some(&name?.0)).await
 }
@@ -67,6 +72,8 @@ async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, Ap
     }))
 }
 
+/// Take a lock from whoever holds it. Safe only where tokens are checked.
+#[utoipa::path(post, path = "/v1/locks/{name}/break", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), request_body = Option<BreakRequest>, responses((status = 200, description = "It is free, as soon as members have heard of it", body = Done)))]
 async fn break_it(
     State(served): State<Served>,
     name: Name,
@@ -85,48 +92,46 @@ async fn break_it(
     Ok(Json(Done { done: true }))
 }
 
+/// Show how a request for a lock stands. A holder with `attended` is known to be there by this.
+#[utoipa::path(get, path = "/v1/locks/{name}/{request}", tag = "locks", params(("name" = String, Path, description = "Name of the lock"), ("request" = String, Path, description = "Names the request, as the answer to it says")), responses((status = 200, description = "How it stands", body = RequestView)))]
 async fn request(
     State(served): State<Served>,
     names: NameAndRequest,
 ) -> Result<Json<RequestView>, ApiError> {
     let (_, request) = names?.0;
-    let view = served.holders.view(&request).ok_or_else(unknown)?;
-    Ok(Json(view))
+    let held = served.holders.view(&request);
+    let view = held.or_else(|| served.calls.view(&request));
+    Ok(Json(view.ok_or_else(unknown)?))
 }
 
+/// Release a lock, or give up waiting for it.
+#[utoipa::path(delete, path = "/v1/locks/{name}/{request}", tag = "locks", params(("name" = String, Path, description = "Name of the lock"), ("request" = String, Path, description = "Names the request, as the answer to it says")), responses((status = 200, description = "Nobody holds it by this request any more", body = Done)))]
 async fn release(
     State(served): State<Served>,
     names: NameAndRequest,
 ) -> Result<Json<Done>, ApiError> {
     let (_, request) = names?.0;
+    if served.calls.cancel(&request) {
+        return Ok(Json(Done { done: true }));
+    }
     let released = served.holders.release(&request).ok_or_else(unknown)?;
     // The stream lets go of the lock, and says so.
     let _ = tokio::time::timeout(super::ANSWER_PATIENCE, released).await;
     Ok(Json(Done { done: true }))
 }
 
+/// Take a lock for as long as the answer is read.
+///
+/// The answer is a stream of server-sent events, each a `RequestView`. One that ends before the lock was released leaves it
+/// to its lease, as the work may go on.
+#[utoipa::path(post, path = "/v1/locks/{name}", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), request_body = Option<LockRequest>, responses((status = 200, description = "A stream that lasts until the lock is released or lost", body = String, content_type = "text/event-stream")))]
 async fn take(
     State(served): State<Served>,
     name: Name,
     body: Body<LockRequest>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let (name, request) = (name?.0, unwrap(body)?);
-    let lock = configured(served.node.lock(&name), &request)?;
-    let readiness = answer(served.node.lock_readiness()).await?;
-    let number = served.holders.next();
-    let opened = RequestView {
-        event: "waiting".to_owned(),
-        request: number.clone(),
-        lock: name,
-        readiness: Some(readiness.into()),
-        ..RequestView::default()
-    };
-    let start = Taking {
-        attended: request.attended,
-        stage: Stage::Opened(lock, request),
-        opened,
-        holders: served.holders.clone(),
-    };
+    let start = Taking::open(&served, name, request, None).await?;
     let events = stream::unfold(Some(start), async |taking| {
         let (view, taking) = taking?.step().await;
         let event = sse::Event::default().event(&view.event);
@@ -176,14 +181,14 @@ fn refused(error: AcquireError) -> ApiError {
     }
 }
 
-fn unknown() -> ApiError {
+pub(super) fn unknown() -> ApiError {
     let message =
         "no such request holds a lock here; it was released, lost with its stream, or still waits";
     ApiError::new(StatusCode::NOT_FOUND, "no_request", message)
 }
 
 /// A stream that takes a lock. Dropping it abandons the lock, or cancels the request.
-struct Taking {
+pub(super) struct Taking {
     stage: Stage,
     opened: RequestView,
     attended: bool,
@@ -197,8 +202,37 @@ enum Stage {
 }
 
 impl Taking {
+    /// Starts a request, under a name that its client chose or a new one.
+    pub(super) async fn open(
+        served: &Served,
+        name: String,
+        request: LockRequest,
+        number: Option<String>,
+    ) -> Result<Taking, ApiError> {
+        let lock = configured(served.node.lock(&name), &request)?;
+        let readiness = answer(served.node.lock_readiness()).await?;
+        let opened = RequestView {
+            event: "waiting".to_owned(),
+            request: number.unwrap_or_else(|| served.holders.next()),
+            lock: name,
+            readiness: Some(readiness.into()),
+            ..RequestView::default()
+        };
+        Ok(Taking {
+            attended: request.attended,
+            stage: Stage::Opened(lock, request),
+            opened,
+            holders: served.holders.clone(),
+        })
+    }
+
+    /// What is told first.
+    pub(super) fn opened(&self) -> &RequestView {
+        &self.opened
+    }
+
     /// Waits for the next thing to tell; with `None` the stream ends.
-    async fn step(mut self) -> (RequestView, Option<Taking>) {
+    pub(super) async fn step(mut self) -> (RequestView, Option<Taking>) {
         match self.stage {
             Stage::Opened(lock, request) => {
                 let patience = request.timeout_ms.map(Duration::from_millis);
@@ -374,7 +408,7 @@ impl Holders {
         self.with(|n| n.held.remove(request));
     }
 
-    fn view(&self, request: &str) -> Option<RequestView> {
+    pub(super) fn view(&self, request: &str) -> Option<RequestView> {
         self.with(|n| {
             let holder = n.held.get_mut(request)?;
             let guard = holder.guard.upgrade()?;

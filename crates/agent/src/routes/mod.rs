@@ -1,10 +1,12 @@
 //! The HTTP interface.
 
+mod call;
 mod election;
 mod history;
 mod lab;
 mod lock;
 mod monitor;
+mod openapi;
 mod tags;
 mod topology;
 mod web;
@@ -20,12 +22,15 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use consort::{Member, Node, Stopped};
 use core::time::Duration;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// Largest body of a request, in bytes.
 const BODY_MAX: usize = 64 << 10;
@@ -47,6 +52,7 @@ struct Served {
     lab: Option<mpsc::Sender<LabOrder>>,
     leases: election::Leases,
     holders: lock::Holders,
+    calls: call::Calls,
     meters: Arc<Meters>,
 }
 
@@ -68,23 +74,16 @@ pub(crate) fn router(
     lab: Option<mpsc::Sender<LabOrder>>,
 ) -> Router {
     let meters = Arc::new(Meters::default());
-    let mut routes = Router::new();
+    let (mut routes, _) = documented().split_for_parts();
+    let api = Arc::new(openapi());
+    let document = get(async move || Json(Arc::clone(&api)));
+    routes = routes
+        .route("/v1/openapi.json", document)
+        .merge(web::router());
     if lab.is_some() {
         routes = routes.merge(lab::router());
     }
     routes
-        .route("/v1/self", get(this))
-        .route("/v1/members", get(members))
-        .route("/v1/members/{member}/why", get(why))
-        .route("/v1/join", post(join))
-        .route("/v1/leave", post(leave))
-        .merge(monitor::router())
-        .merge(web::router())
-        .merge(history::router())
-        .merge(election::router())
-        .merge(lock::router())
-        .merge(tags::router())
-        .merge(topology::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -96,10 +95,13 @@ pub(crate) fn router(
             lab,
             leases: election::Leases::default(),
             holders: lock::Holders::default(),
+            calls: call::Calls::default(),
             meters,
         })
 }
 
+/// Show this node, its group and how many members it counts.
+#[utoipa::path(get, path = "/v1/self", tag = "members", responses((status = 200, description = "This node", body = SelfView)))]
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
     let locks = answer(served.node.lock_readiness()).await?;
@@ -114,12 +116,16 @@ async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> 
     Ok(Json(view))
 }
 
+/// List the members that this node knows, itself included.
+#[utoipa::path(get, path = "/v1/members", tag = "members", responses((status = 200, description = "In order of id", body = Vec<MemberView>)))]
 async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
     let members = list(&served.node).await?;
     let dated = |m| history::dated(&served, MemberView::from(m));
     Ok(Json(members.iter().map(dated).collect()))
 }
 
+/// Show why a member is suspected or down.
+#[utoipa::path(get, path = "/v1/members/{member}/why", tag = "members", params(("member" = String, Path, description = "Id of the member, or a name that only one has")), responses((status = 200, description = "Who accused it, and when", body = CaseView)))]
 async fn why(
     State(served): State<Served>,
     member: Result<Path<String>, PathRejection>,
@@ -134,10 +140,34 @@ async fn why(
     Ok(Json(CaseView::new(&case, &members)))
 }
 
+/// The routes that are described in the interface's document.
+fn documented() -> OpenApiRouter<Served> {
+    OpenApiRouter::default()
+        .routes(routes!(this))
+        .routes(routes!(members))
+        .routes(routes!(why))
+        .routes(routes!(join))
+        .routes(routes!(leave))
+        .merge(history::router())
+        .merge(tags::router())
+        .merge(election::router())
+        .merge(lock::router())
+        .merge(call::router())
+        .merge(topology::router())
+        .merge(monitor::router())
+}
+
+/// The interface as an OpenAPI document, made from the types of requests and answers.
+pub(crate) fn openapi() -> OpenApi {
+    openapi::complete(documented().into_openapi())
+}
+
 async fn list(node: &Node) -> Result<Vec<Member>, ApiError> {
     answer(node.members()).await
 }
 
+/// Join a group through other nodes, and wait for one of them to answer.
+#[utoipa::path(post, path = "/v1/join", tag = "members", request_body = JoinRequest, responses((status = 200, description = "A seed has answered", body = Done)))]
 async fn join(
     State(served): State<Served>,
     request: Result<Json<JoinRequest>, JsonRejection>,
@@ -158,21 +188,20 @@ async fn join(
     Ok(Json(Done { done: true }))
 }
 
+/// Say goodbye and stop the agent.
+#[utoipa::path(post, path = "/v1/leave", tag = "members", responses((status = 200, description = "The node has left; the agent stops", body = Done)))]
 async fn leave(State(served): State<Served>) -> Result<Json<Done>, ApiError> {
     served.node.leave().await?;
     Ok(Json(Done { done: true }))
 }
 
 async fn not_found() -> ApiError {
-    let message = "no such path; see / for the dashboard, /v1/self, members, join, leave, events, elections, churn, \
-                   locks, tags, topology, stats, health, and /metrics";
+    let message = "no such path; /v1/openapi.json describes all, / is the dashboard";
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
 }
 
 async fn method_not_allowed() -> ApiError {
-    let message = "another method is needed: POST for join, leave, campaign, withdraw, resign, for \
-                   taking a lock and for break, DELETE for releasing one, PUT, PATCH or DELETE for tags, GET for the \
-                   others";
+    let message = "this path takes another method; /v1/openapi.json describes all";
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",

@@ -4,26 +4,31 @@ use super::{Served, answer, list};
 use crate::api::HealthView;
 use crate::error::ApiError;
 use crate::metrics::{CONTENT_TYPE, Snapshot};
+use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::get;
-use axum::{Json, Router};
 use consort::{Member, Stats, Status};
 use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new()
-        .route("/metrics", get(metrics))
-        .route("/v1/stats", get(stats))
-        .route("/v1/health", get(health))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(metrics))
+        .routes(routes!(stats))
+        .routes(routes!(health))
 }
 
+/// Show counters since the start.
+#[utoipa::path(get, path = "/v1/stats", tag = "monitoring", responses((status = 200, description = "Counters, by layer", body = Object)))]
 async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
     Ok(Json(answer(served.node.stats()).await?))
 }
 
+/// Tell whether the node can do its job.
+#[utoipa::path(get, path = "/v1/health", tag = "monitoring", responses((status = 200, description = "It can", body = HealthView), (status = 503, description = "It cannot, for these reasons; or an error when the node does not answer", body = HealthView)))]
 async fn health(State(served): State<Served>) -> Result<(StatusCode, Json<HealthView>), ApiError> {
     let members = list(&served.node).await?;
     let health = look(&served, &members).await?;
@@ -42,6 +47,8 @@ async fn look(served: &Served, members: &[Member]) -> Result<HealthView, ApiErro
     Ok(HealthView::new(storage_error, isolated, leaving))
 }
 
+/// Show all counters and the present state in OpenMetrics text.
+#[utoipa::path(get, path = "/metrics", tag = "monitoring", responses((status = 200, description = "See docs/MONITORING.md", body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(State(served): State<Served>) -> Result<impl IntoResponse, ApiError> {
     let members = list(&served.node).await?;
     let (events, events_missed, event_readers) = served.history.counts();

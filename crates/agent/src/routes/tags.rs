@@ -2,30 +2,32 @@
 
 use super::{Served, answer};
 use crate::error::ApiError;
+use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::{delete, get};
-use axum::{Json, Router};
 use consort::SetTagsError;
 use std::collections::BTreeMap;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 type Tags = BTreeMap<String, String>;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new()
-        .route(
-            "/v1/tags",
-            get(tags).put(replace).patch(merge).delete(clear),
-        )
-        .route("/v1/tags/{key}", delete(remove))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(tags, replace, merge, clear))
+        .routes(routes!(remove))
 }
 
+/// Show the tags of this node.
+#[utoipa::path(get, path = "/v1/tags", tag = "tags", responses((status = 200, description = "All tags", body = BTreeMap<String, String>)))]
 async fn tags(State(served): State<Served>) -> Result<Json<Tags>, ApiError> {
     Ok(Json(answer(served.node.tags()).await?))
 }
 
+/// Replace all tags of this node.
+#[utoipa::path(put, path = "/v1/tags", tag = "tags", request_body = BTreeMap<String, String>, responses((status = 200, description = "All tags", body = BTreeMap<String, String>)))]
 async fn replace(
     State(served): State<Served>,
     body: Result<Json<Tags>, JsonRejection>,
@@ -34,6 +36,8 @@ async fn replace(
     set(&served, tags).await
 }
 
+/// Remove all tags of this node.
+#[utoipa::path(delete, path = "/v1/tags", tag = "tags", responses((status = 200, description = "No tags", body = BTreeMap<String, String>)))]
 async fn clear(State(served): State<Served>) -> Result<Json<Tags>, ApiError> {
     set(&served, Tags::new()).await
 }
@@ -44,6 +48,8 @@ async fn set(served: &Served, tags: Tags) -> Result<Json<Tags>, ApiError> {
     Ok(Json(tags))
 }
 
+/// Set the tags named, and remove those that are `null`.
+#[utoipa::path(patch, path = "/v1/tags", tag = "tags", request_body = BTreeMap<String, Option<String>>, responses((status = 200, description = "All tags", body = BTreeMap<String, String>)))]
 async fn merge(
     State(served): State<Served>,
     body: Result<Json<BTreeMap<String, Option<String>>>, JsonRejection>,
@@ -54,6 +60,8 @@ async fn merge(
     Ok(Json(tags))
 }
 
+/// Remove one tag of this node.
+#[utoipa::path(delete, path = "/v1/tags/{key}", tag = "tags", params(("key" = String, Path, description = "Key of the tag")), responses((status = 200, description = "All other tags", body = BTreeMap<String, String>)))]
 async fn remove(
     State(served): State<Served>,
     key: Result<Path<String>, PathRejection>,

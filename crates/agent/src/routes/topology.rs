@@ -3,16 +3,19 @@
 use super::{Served, answer};
 use crate::api::TopologyView;
 use crate::error::ApiError;
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::{Json, Router};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// The routes.
-pub(super) fn router() -> Router<Served> {
-    Router::new().route("/v1/topology", get(topology))
+pub(super) fn router() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(topology))
 }
 
+/// Show who hears whom, and who is in the middle.
+#[utoipa::path(get, path = "/v1/topology", tag = "topology", responses((status = 200, description = "As this node sees it", body = TopologyView)))]
 async fn topology(State(served): State<Served>) -> Result<Json<TopologyView>, ApiError> {
     let Some(status) = answer(served.node.topology()).await? else {
         return Err(ApiError::new(
