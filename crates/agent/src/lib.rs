@@ -57,7 +57,7 @@ mod routes;
 pub use agent::{Agent, AgentError};
 pub use config::{
     Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawLocks,
-    RawMembership, RawTopology, parse_bound,
+    RawMembership, RawTopology, config_example, config_reference, parse_bound,
 };
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

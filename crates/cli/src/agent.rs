@@ -16,7 +16,8 @@ use tracing_subscriber::EnvFilter;
 
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
-/// Flags win over the configuration file. CONSORT_LOG sets what is logged to standard error
+/// Flags win over --set, which wins over variables of the environment (CONSORT_NAME, CONSORT_LOCK_TTL ...), which win over
+/// the configuration file; `consort config --example` has all settings. CONSORT_LOG sets what is logged to standard error
 /// (`warn`, `info`, `debug`; default `info`). Under systemd it says when it is ready and answers the watchdog
 /// (Type=notify, WatchdogSec=).
 #[derive(Debug, clap::Args)]
@@ -38,8 +39,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR|unix:PATH")]
     http: Option<String>,
     /// Settings in TOML
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, env = "CONSORT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Any setting of a configuration file, as in lock.ttl=5s; repeat for more
+    #[arg(long = "set", value_name = "SETTING=VALUE", value_parser = ValueParser::new(setting))]
+    settings: Vec<(String, String)>,
     /// A tag that every member can read; repeat for more
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = ValueParser::new(tag))]
     tags: Vec<(String, String)>,
@@ -99,6 +103,13 @@ pub(crate) fn tag(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
+        None => Err("write SETTING=VALUE, as in lock.ttl=5s".to_owned()),
+    }
+}
+
 /// Settings of an election with all defaults.
 pub(crate) fn stands_in(name: String) -> RawElection {
     RawElection {
@@ -112,6 +123,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         Some(path) => RawConfig::read(path)?,
         None => RawConfig::default(),
     };
+    let variables = std::env::vars_os();
+    let variables =
+        variables.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+    let mut given = RawConfig::from_env(variables)?.over(file);
+    for (key, value) in &args.settings {
+        given = RawConfig::from_setting(key, value)?.over(given);
+    }
     let flags = RawConfig {
         name: args.name,
         id: None,
@@ -141,7 +159,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             ..RawMembership::default()
         },
     };
-    let config = Config::try_from(flags.over(file))?;
+    let config = Config::try_from(flags.over(given))?;
     start_logging("info");
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

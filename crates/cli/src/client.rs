@@ -241,12 +241,17 @@ pub(crate) fn election_path(name: &str, verb: &str) -> String {
 
 /// Where an agent answers about one of `things` by its name; `verb` is empty or starts with a slash.
 pub(crate) fn path(things: &str, name: &str, verb: &str) -> String {
+    format!("/v1/{things}/{}{verb}", encoded(name))
+}
+
+/// Text as a part of an address.
+pub(crate) fn encoded(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    let encoded = name.bytes().map(|b| match plain(b) {
+    let encoded = text.bytes().map(|b| match plain(b) {
         true => char::from(b).to_string(),
         false => format!("%{b:02X}"),
     });
-    format!("/v1/{things}/{}{verb}", encoded.collect::<String>())
+    encoded.collect()
 }
 
 /// Runs a client command.

@@ -1,7 +1,7 @@
 //! `consort events`.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on};
+use crate::client::{AgentAddr, block_on, encoded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
@@ -14,9 +14,20 @@ const LINE_MAX: usize = 1 << 20;
 
 /// Follow what happens to the group, as an agent sees it
 ///
-/// Prints until the agent stops or you press Ctrl-C. Times are UTC.
+/// Prints until the agent stops or you press Ctrl-C. Times are UTC. With --format json it prints what
+/// GET /v1/events tells, one object a line.
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "monitor", after_help = EXAMPLES)]
 pub(crate) struct Args {
+    /// Only events of these kinds, with commas between, as in up,down,leader_changed
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<String>,
+    /// Only events that name this member, election or lock, by name or id
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Begin with what the agent remembers (its last 4096 events)
+    #[arg(long)]
+    past: bool,
     #[command(flatten)]
     agent: AgentAddr,
     /// How to print: lines of text, or one JSON object a line
@@ -24,9 +35,31 @@ pub(crate) struct Args {
     format: Format,
 }
 
+const EXAMPLES: &str = "\\
+Examples:
+  consort monitor
+  consort monitor --kind up,down --format json | jq -r .member.name
+  consort monitor --name gateway --past";
+
+impl Args {
+    fn path(&self) -> String {
+        let mut path = "/v1/events?".to_owned();
+        if self.past {
+            path.push_str("since=0&");
+        }
+        if !self.kind.is_empty() {
+            path.push_str(&format!("kind={}&", encoded(&self.kind.join(","))));
+        }
+        if let Some(name) = &self.name {
+            path.push_str(&format!("name={}", encoded(name)));
+        }
+        path.trim_end_matches(['?', '&']).to_owned()
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     block_on(async {
-        let mut stream = args.agent.stream("/v1/events").await?;
+        let mut stream = args.agent.stream(&args.path()).await?;
         let members: Vec<MemberView> = args.agent.get("/v1/members").await?;
         let mut names: BTreeMap<String, String> =
             members.into_iter().map(|m| (m.id, m.name)).collect();
@@ -64,7 +97,8 @@ fn print(json: &[u8], format: Format, names: &mut BTreeMap<String, String>) -> a
     Ok(())
 }
 
-fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
+/// What happened, in words.
+pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
     let named = |id: &str| match names.get(id).map(String::as_str) {
         None | Some("") => safe(id),
         Some(name) => safe(name),
@@ -118,7 +152,7 @@ fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
 }
 
 /// Time of day in UTC.
-fn clock(at_ms: u64) -> String {
+pub(crate) fn clock(at_ms: u64) -> String {
     let (s, ms) = (at_ms / 1000 % 86_400, at_ms % 1000);
     format!("{:02}:{:02}:{:02}.{ms:03}Z", s / 3600, s / 60 % 60, s % 60)
 }

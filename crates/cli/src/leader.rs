@@ -101,7 +101,7 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
 }
 
 /// Why that one leads: all candidates, the best first, and what decides.
-fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
+pub(crate) fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
     let row = |c: &CandidateView| {
         let values = view.score.iter().map(|criterion| match criterion.as_str() {
             "attribute" => format!("attribute {}", c.attribute),

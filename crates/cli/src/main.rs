@@ -7,6 +7,7 @@
 mod agent;
 mod churn;
 mod client;
+mod config;
 mod elect;
 mod events;
 mod guarded;
@@ -21,10 +22,14 @@ mod notify;
 mod output;
 mod reproduce;
 mod resign;
+mod rtt;
+mod shell;
 mod sim;
 mod tags;
 mod topology;
 mod up;
+mod version;
+mod why;
 mod why_down;
 
 use clap::{Parser, Subcommand};
@@ -64,11 +69,18 @@ enum Command {
     Up(up::Args),
     Agent(agent::Args),
     Members(members::Args),
+    Why(why::Args),
+    #[command(hide = true)]
     WhyDown(why_down::Args),
     Join(join::Args),
     Leave(leave::Args),
     Events(events::Args),
     Info(info::Args),
+    Rtt(rtt::Args),
+    Config(config::Args),
+    Version(version::Args),
+    Completions(shell::Completions),
+    Man(shell::Man),
     Leader(leader::Args),
     Elect(elect::Args),
     Resign(resign::Args),
@@ -101,11 +113,17 @@ fn main() -> ExitCode {
         Command::Up(args) => up::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Members(args) => members::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::WhyDown(args) => why_down::run(&args),
         Command::Join(args) => join::run(&args),
         Command::Leave(args) => leave::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Rtt(args) => rtt::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Version(args) => version::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
         Command::Leader(args) => leader::run(&args),
         Command::Elect(args) => elect::run(args),
         Command::Resign(args) => resign::run(&args),

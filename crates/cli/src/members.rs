@@ -7,7 +7,8 @@ use consort_agent::api::MemberView;
 
 /// List the members of the group, as an agent sees them
 ///
-/// Members that failed or left stay listed for a while.
+/// Members that failed or left stay listed for a while. With --status, --tag or --name only those that match all of
+/// them are listed, and the exit code is 1 when there is none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -15,6 +16,15 @@ pub(crate) struct Args {
     /// How to print: a table, or a JSON array of objects
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Only members of this status; repeat for more
+    #[arg(long, value_parser = ["alive", "suspect", "failed", "left"])]
+    status: Vec<String>,
+    /// Only members with this tag, of any value or of this one; repeat for more
+    #[arg(long = "tag", value_name = "KEY[=VALUE]")]
+    tags: Vec<String>,
+    /// Only members whose name is like this; * stands for anything
+    #[arg(long, value_name = "PATTERN")]
+    name: Option<String>,
     /// Show how rarely each member fails, the most reliable first
     #[arg(long)]
     reliability: bool,
@@ -23,6 +33,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     let mut members: Vec<MemberView> =
         block_on(async { Ok(args.agent.get("/v1/members").await?) })?;
+    let all = members.len();
+    members.retain(|m| args.wants(m));
+    output::sort_members(&mut members);
     if args.reliability {
         let rank = |m: &MemberView| (m.reliability.bucket, m.reliability.per_week_milli);
         members.sort_by_key(rank);
@@ -32,5 +45,69 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         Format::Text => output::members_table(&members),
         Format::Json => serde_json::to_string_pretty(&members)?,
     })?;
-    Ok(Answer::Yes)
+    match members.is_empty() && all > 0 {
+        true => Ok(Answer::No),
+        false => Ok(Answer::Yes),
+    }
+}
+
+impl Args {
+    fn wants(&self, member: &MemberView) -> bool {
+        let tagged = |tag: &String| match tag.split_once('=') {
+            Some((key, value)) => member.tags.get(key).is_some_and(|v| v == value),
+            None => member.tags.contains_key(tag),
+        };
+        (self.status.is_empty() || self.status.contains(&member.status))
+            && self.tags.iter().all(tagged)
+            && self
+                .name
+                .as_ref()
+                .is_none_or(|pattern| matches(pattern, &member.name))
+    }
+}
+
+/// Whether a text is like a pattern, in which `*` stands for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, mut rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    while let Some((part, next)) = rest.split_once('*') {
+        let Some(at) = text.find(part) else {
+            return false;
+        };
+        text = &text[at + part.len()..];
+        rest = next;
+    }
+    text.ends_with(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, text) in [
+            ("", ""),
+            ("*", "x"),
+            ("*", ""),
+            ("cam-*", "cam-7"),
+            ("*-7", "cam-7"),
+            ("c*m*7", "cam-m-77"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("", "x"),
+            ("cam", "cam-7"),
+            ("cam-*", "a-cam-7"),
+            ("*7", "cam-78"),
+            ("a*ab", "ab"),
+        ] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
 }

@@ -71,6 +71,11 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> St
     text
 }
 
+/// Orders members by name as people count, then by id.
+pub(crate) fn sort_members(members: &mut [MemberView]) {
+    members.sort_by_cached_key(|m| (natural(&m.name), m.id.clone()));
+}
+
 /// The member list as a table, ordered by name as people count.
 pub(crate) fn members_table(members: &[MemberView]) -> String {
     let mut sorted: Vec<&MemberView> = members.iter().collect();

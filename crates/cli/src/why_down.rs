@@ -33,6 +33,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     })
 }
 
+/// What is held against a member, in words.
+pub(crate) fn of(agent: &AgentAddr, member: &str) -> anyhow::Result<String> {
+    let case: CaseView =
+        block_on(async { Ok(agent.get(&path("members", member, "/why")).await?) })?;
+    Ok(text(&case))
+}
+
 fn span(ms: u64) -> String {
     // Tenths of a second are enough for people.
     humantime::format_duration(Duration::from_millis(ms / 100 * 100)).to_string()

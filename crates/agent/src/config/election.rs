@@ -6,6 +6,7 @@ use consort::{Criterion, ElectionMode, ElectionOptions, Quorum};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// An election that the agent takes part in from the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +18,12 @@ pub struct ElectionConfig {
 }
 
 /// Settings of one election; [`consort::ElectionOptions`] tells what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawElection {
-    /// 1 to 64 bytes.
+    /// Name of the election, 1 to 64 bytes.
     pub name: String,
-    /// Stand in it. Default yes.
+    /// Stand in it, or only watch it.
     pub campaign: Option<bool>,
     /// The smallest wins, 255 never leads.
     pub class: Option<u8>,
@@ -36,32 +37,35 @@ pub struct RawElection {
     pub attribute_min: Option<f64>,
     /// Largest value of the tag that makes a difference. Default 100.
     pub attribute_max: Option<f64>,
-    /// Avoid unhealthy candidates.
+    /// Avoid candidates that members found unhealthy recently.
     pub health: Option<bool>,
-    /// Name the best candidate so far at once.
+    /// Name the best candidate so far at once, and correct it later.
     pub stream: Option<bool>,
-    /// Replace an unhealthy leader.
+    /// Replace a leader that stays unhealthy.
     pub replace_unhealthy: Option<bool>,
-    /// `never`, `margin` or `strict`. Default `never`.
+    /// When a better candidate replaces a leader: `never`, `margin` or `strict`.
     pub preempt: Option<String>,
-    /// With `margin`: least difference of the attribute.
+    /// With `margin`: least difference of the first criterion in which two differ.
     pub delta: Option<u32>,
-    /// With `margin` and `strict`: for how long.
+    /// With `margin` and `strict`: for how long the other has to be better.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub hold: Option<Duration>,
     /// `group`: one leader for all. `component`: one in the middle of every connected component. Default
     /// `group`.
     pub mode: Option<String>,
     /// What decides among equals in class: `attribute` as given, `centrality` of each node in its component,
     /// `reliability` as others see it, or several, the weightiest first. Default `attribute`.
+    #[schema(value_type = Option<Object>)]
     pub score: Option<Words>,
 }
 
 /// Settings that all elections share; see `consort_proto::election::Config`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawElections {
     /// Accepted chance of missing the best candidate, as in `1e-6`, or `{ c = 3 }`.
+    #[schema(value_type = Option<Object>)]
     pub quorum: Option<toml::Value>,
     /// No first election before so many members are seen.
     pub bootstrap_expect: Option<u16>,

@@ -23,6 +23,27 @@ pub enum ConfigError {
         /// Where and what.
         message: String,
     },
+    /// Correct the variable of the environment, or the flag.
+    #[error("{from} = `{value}`: {message}")]
+    Given {
+        /// Which.
+        from: String,
+        /// What was given.
+        value: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// Use a setting that exists.
+    #[error(
+        "there is no setting `{key}`{}; docs/CONFIGURATION.md and consort config --example have all",
+        meant.as_ref().map(|m| format!(", did you mean `{m}`?")).unwrap_or_default()
+    )]
+    Unknown {
+        /// What was given.
+        key: String,
+        /// The setting that looks most like it.
+        meant: Option<String>,
+    },
     /// Correct the value.
     #[error("{key} = `{value}`: {expected}")]
     Value {

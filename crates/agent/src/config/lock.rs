@@ -4,34 +4,46 @@ use super::{ConfigError, set};
 use consort::{Bound, NodeId};
 use core::time::Duration;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 /// Settings of locks; [`consort::mutex::Config`] tells what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    missing_docs,
-    reason = "named and documented in consort::mutex::Config"
-)]
 pub struct RawLocks {
+    /// How long a lock lasts without renewal.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub ttl: Option<Duration>,
-    /// Default: `ttl`, if that is given.
+    /// The longest lease that a request may ask for. Default: `ttl`, if that is given.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub ttl_max: Option<Duration>,
+    /// How much faster or slower than true time a clock may run, in thousandths.
     pub drift_per_mille: Option<u16>,
+    /// Added to the time for which witnesses remember.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub guard: Option<Duration>,
+    /// The part of a lease, in thousandths, that is kept back to stop the work.
     pub notice_per_mille: Option<u16>,
+    /// How long an answer is waited for before the question is repeated.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub retry: Option<Duration>,
     /// `"observed"`, `{ floor = n }` or `{ voters = ["id", …] }`.
+    #[schema(value_type = Option<Object>)]
     pub bound: Option<toml::Value>,
+    /// This node is one of the first of a new group and counts as a witness at once. Never for one that comes back.
     pub bootstrap: Option<bool>,
-    /// Default yes: the work that an agent's lock protects is done by other processes, which may outlive it.
+    /// Let requests of a former life of a node run out: the work that a lock protects may outlive its agent.
     pub zombie_safe: Option<bool>,
+    /// Estimate by random walks how much of the group this node's list covers.
     pub walks: Option<bool>,
+    /// Most locks of which a node keeps track.
     pub locks_max: Option<u16>,
+    /// Most nodes that contend for one lock.
     pub contenders_max: Option<u16>,
+    /// Most local requests that wait for one lock.
     pub waiters_max: Option<u16>,
 }
 

@@ -4,28 +4,39 @@ use super::set;
 use consort::membership::SuspicionTimeout;
 use core::time::Duration;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 /// Settings of membership; [`consort::membership::Config`] tells what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    missing_docs,
-    reason = "named and documented in consort::membership::Config"
-)]
 pub struct RawMembership {
+    /// Every period a node probes one member. Shorter detects failures sooner and costs more messages.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub probe_period: Option<Duration>,
+    /// How many members are asked to probe a silent one.
     pub probe_helpers: Option<u8>,
+    /// A member at distance r gets a share of probes proportional to r^-m; this is m. 0 probes all alike.
     pub distance_exponent: Option<f32>,
+    /// The least time that a suspect has to answer grows with this.
     pub suspicion_factor: Option<u32>,
+    /// A suspect that few others confirm has up to this many times longer to answer.
     pub suspicion_stretch: Option<u32>,
+    /// How many confirmations beyond the first accuser count.
     pub suspicion_confirmations: Option<u8>,
+    /// How long a node that hears of a verdict gives the member to object, in periods.
     pub confirm_grace_periods: Option<u32>,
+    /// Each rumor is sent this many times ceil(ln(N + 1)) times.
     pub rumor_factor: Option<u32>,
+    /// How long a record of a departed member is kept at least, in periods.
     pub tombstone_periods: Option<u32>,
+    /// How often a departed member or seed is tried, so that partitions heal, in periods; 0 is never.
     pub heal_periods: Option<u32>,
+    /// Least time between two comparisons of member lists, in periods; 0 is never.
     pub sync_periods: Option<u32>,
+    /// Most members that are listed; more are counted and ignored.
     pub members_max: Option<u32>,
+    /// Most bytes of encoded name, tags and candidacies.
     pub meta_max: Option<u16>,
 }
 

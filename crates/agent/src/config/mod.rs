@@ -3,8 +3,10 @@
 
 mod election;
 mod error;
+mod layer;
 mod lock;
 mod membership;
+mod reference;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -13,6 +15,7 @@ pub use election::{ElectionConfig, RawElection, RawElections};
 pub use error::ConfigError;
 pub use lock::{RawLocks, parse_bound};
 pub use membership::RawMembership;
+pub use reference::{config_example, config_reference};
 pub use topology::RawTopology;
 
 use crate::listen::HttpAddr;
@@ -21,6 +24,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use utoipa::ToSchema;
 
 /// Checked settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,32 +56,33 @@ pub struct Config {
 }
 
 /// Settings as a file or flags give them. What is not given has its default.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Default: the name of this machine.
+    /// Name for people; need not be unique. Default: the name of this machine.
     pub name: Option<String>,
-    /// 1 to 16 hexadecimal digits.
+    /// Stable identity, 1 to 16 hexadecimal digits. Default: from the state directory, else from the address.
     pub id: Option<String>,
-    /// Name of the group. Default `consort`.
+    /// Name of the group; nodes of others are ignored.
     pub group: Option<String>,
-    /// `wired`, `wifi`, `mesh` or `lora`. Default `wired`.
+    /// Kind of network, sets periods and budgets together: `wired`, `wifi`, `mesh` or `lora`.
     pub profile: Option<String>,
-    /// `IP:PORT`. Default `0.0.0.0:7717`.
+    /// Where to listen (UDP), `IP:PORT`; port 0 lets the system choose.
     pub bind: Option<String>,
-    /// `IP` or `IP:PORT`.
+    /// Where others reach this node, `IP` or `IP:PORT`. Default: found out.
     pub advertise: Option<String>,
-    /// `host:port` each.
+    /// Nodes to join through, `host:port` each. One that answers is enough.
     #[serde(default)]
     pub join: Vec<String>,
-    /// `IP:PORT` or `unix:PATH`. Default `127.0.0.1:7718`.
+    /// Where to serve HTTP, `IP:PORT` or `unix:PATH`.
     pub http: Option<String>,
-    /// A directory.
+    /// Directory that remembers identity and state across restarts. Default: none.
+    #[schema(value_type = Option<String>)]
     pub state: Option<PathBuf>,
-    /// Any keys.
+    /// Tags that every member can read; keys and values are strings.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// Watch elections and stand in none. Default no.
+    /// Watch elections and stand in none.
     pub observer: Option<bool>,
     /// Elections to take part in.
     #[serde(default)]
@@ -105,7 +110,7 @@ impl RawConfig {
         })?;
         toml::from_str(&text).map_err(|e| ConfigError::Syntax {
             path: path.to_owned(),
-            message: e.to_string().trim_end().to_owned(),
+            message: layer::explain(&e),
         })
     }
 

@@ -4,17 +4,14 @@ use super::{ConfigError, set};
 use consort::Topology;
 use core::time::Duration;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 /// The word for every interface.
 const ALL: &str = "all";
 
 /// Settings of the topology; [`consort::Topology`] and [`consort::omega::Config`] tell what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    missing_docs,
-    reason = "named and documented in consort::omega::Config"
-)]
 pub struct RawTopology {
     /// Whether neighbours are looked for. Default: when interfaces or peers are named. With neither, it is
     /// on all interfaces.
@@ -27,22 +24,39 @@ pub struct RawTopology {
     pub peers: Vec<String>,
     /// Of broadcasts (UDP), the same at all nodes. Default 7719.
     pub port: Option<u16>,
+    /// Longest time between two hellos.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub hello_period: Option<Duration>,
+    /// After how many silent periods a neighbour is looked for.
     pub hello_misses: Option<u32>,
+    /// How many pings look for it before the link is down.
     pub hello_pings: Option<u8>,
+    /// How many times longer periods become where nothing changes.
     pub hello_stretch: Option<u32>,
+    /// A new link needs this share of its hellos, in percent.
     pub quality_admit: Option<u32>,
+    /// A link with less than this share of its hellos, in percent, is down.
     pub quality_drop: Option<u32>,
+    /// How much farther from everybody than the best one, in percent, a leader may be before it is replaced.
     pub hysteresis: Option<u32>,
+    /// How long a node finds itself leader before it says so.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub claim_after: Option<Duration>,
+    /// How long a change of leader lasts before the application is told.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub settle: Option<Duration>,
+    /// How long records of unreachable nodes are kept.
     #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
     pub forget_after: Option<Duration>,
+    /// Messages besides hellos that a node sends in a second.
     pub messages_max: Option<u32>,
+    /// Most nodes of which records are kept.
     pub records_max: Option<u16>,
+    /// Most neighbours that are watched.
     pub links_max: Option<u16>,
 }
 

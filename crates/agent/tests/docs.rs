@@ -1,0 +1,23 @@
+//! Pages that are made from the code are current.
+
+use std::path::PathBuf;
+
+/// `UPDATE_DOCS=1 cargo test -p consort-agent --test docs` writes it anew.
+#[test]
+fn the_reference_of_settings_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/CONFIGURATION.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let start = text.find("<!-- settings:").unwrap();
+    let start = start + text[start..].find('\n').unwrap() + 1;
+    let stop = start + text[start..].find("<!-- end -->").unwrap();
+    let reference = format!("\n{}", consort_agent::config_reference());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let new = format!("{}{reference}{}", &text[..start], &text[stop..]);
+        std::fs::write(path, new).unwrap();
+        return;
+    }
+    assert!(
+        text[start..stop] == reference,
+        "docs/CONFIGURATION.md is not current: UPDATE_DOCS=1 cargo test -p consort-agent --test docs"
+    );
+}
