@@ -2,14 +2,19 @@
 
 use crate::api::EventView;
 use crate::config::Config;
+use crate::handler::Handlers;
 use crate::history::History;
 use crate::listen::{HttpAddr, ListenError, Listener, listen};
+use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
 use axum::serve::ListenerExt;
 use consort::membership::DistanceSource;
-use consort::{ElectionError, Events, Life, Node, NodeId, StartError, Stopped};
+use consort::{
+    CampaignError, ElectionError, Events, Life, Node, NodeId, SetTagsError, StartError, Stopped,
+};
 use core::time::Duration;
 use std::io;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -36,6 +41,29 @@ pub enum AgentError {
     Http(#[from] ListenError),
 }
 
+/// Why settings were not taken while the agent runs. What came before the error has been taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// See there.
+    #[error("tags: {0}")]
+    Tags(#[from] SetTagsError),
+    /// Correct the settings of the election it names.
+    #[error("election `{name}`: {source}")]
+    Election {
+        /// Which.
+        name: String,
+        /// What is wrong.
+        source: CampaignError,
+    },
+    /// Watch fewer elections.
+    #[error(transparent)]
+    Watch(#[from] ElectionError),
+    /// Start the agent again.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
 /// A running agent.
 #[derive(Debug)]
 pub struct Agent {
@@ -43,6 +71,10 @@ pub struct Agent {
     events: Option<Events>,
     http: HttpAddr,
     history: History,
+    /// The settings it runs with.
+    config: Config,
+    handlers: Handlers,
+    meters: Arc<Meters>,
     server: JoinHandle<io::Result<()>>,
 }
 
@@ -62,11 +94,13 @@ impl Agent {
     ) -> Result<Agent, AgentError> {
         // First: a node that joins and vanishes again would look like a failure to the others.
         let (listener, http) = listen(&config.http).await?;
+        let settings = config.clone();
         let source = config.protocol.membership.distance_source;
         let about = routes::About {
             group: config.protocol.group.clone(),
             positions: source == DistanceSource::Position,
             topology: config.topology.is_some(),
+            unix: matches!(http, HttpAddr::Unix(_)),
             locks: (&config.protocol.mutex).into(),
         };
         let mut builder = Node::builder()
@@ -108,7 +142,15 @@ impl Agent {
                 return Err(AgentError::Election { name, source });
             }
         }
-        let router = routes::router(node.clone(), about, history.clone(), lab);
+        let meters = Arc::new(Meters::default());
+        let handlers = Handlers::start(&settings.handlers, &history, &node, &http, &meters);
+        let router = routes::router(
+            node.clone(),
+            about,
+            history.clone(),
+            Arc::clone(&meters),
+            lab,
+        );
         let stopped = {
             let node = node.clone();
             async move { node.stopped().await }
@@ -138,6 +180,9 @@ impl Agent {
             events: Some(events),
             http,
             history,
+            config: settings,
+            handlers,
+            meters,
             server,
         })
     }
@@ -162,6 +207,52 @@ impl Agent {
     /// Adds to the agent's history that something was done by hand to the group, or to one member of it.
     pub fn remark(&self, deed: &str, member: Option<(NodeId, &str)>) {
         self.history.note(EventView::lab(deed, member));
+    }
+
+    /// Takes other settings while it runs: tags, elections and event handlers. Returns whether that was all that differs;
+    /// the rest needs a start. Tags that were changed since the start stay unless the settings have others than before.
+    pub async fn reload(&mut self, config: Config) -> Result<bool, ReloadError> {
+        if config.tags != self.config.tags {
+            self.node.set_tags(config.tags.clone()).await?;
+            self.config.tags = config.tags.clone();
+        }
+        for old in &self.config.elections {
+            let stays = config
+                .elections
+                .iter()
+                .any(|e| e.name == old.name && e.options.is_some());
+            if old.options.is_some() && !stays {
+                self.node.election(&old.name).await?.withdraw().await?;
+            }
+        }
+        for new in &config.elections {
+            let election = self.node.election(&new.name).await?;
+            let options = new
+                .options
+                .clone()
+                .filter(|_| !self.config.elections.contains(new));
+            if let Some(options) = options {
+                let stands = election.campaign(options).await;
+                stands.map_err(|source| ReloadError::Election {
+                    name: new.name.clone(),
+                    source,
+                })?;
+            }
+        }
+        self.config.elections = config.elections.clone();
+        if config.handlers != self.config.handlers {
+            // The old ones end first: no event is handled twice.
+            self.handlers = Handlers::default();
+            self.handlers = Handlers::start(
+                &config.handlers,
+                &self.history,
+                &self.node,
+                &self.http,
+                &self.meters,
+            );
+            self.config.handlers = config.handlers.clone();
+        }
+        Ok(config == self.config)
     }
 
     /// Says goodbye and stops.

@@ -15,17 +15,25 @@ use std::sync::Arc;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(1);
 
+/// What is known around every request.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    pub(crate) meters: Arc<Meters>,
+    /// No web page can reach a Unix socket, so any host name is good there.
+    pub(crate) unix: bool,
+}
+
 /// Runs a request; sees to it that every error has the one body.
-pub(crate) async fn guard(
-    State(meters): State<Arc<Meters>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Next) -> Response {
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
     let request_id = format!("{:x}-{number:x}", std::process::id());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let mut response = match admit(request.headers()) {
+    let admitted = match watch.unix {
+        true => Ok(()),
+        false => admit(request.headers()),
+    };
+    let mut response = match admitted {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };
@@ -41,7 +49,7 @@ pub(crate) async fn guard(
     } else {
         tracing::debug!(%request_id, %method, path, status = response.status().as_u16());
     }
-    meters.answered(response.status().as_u16());
+    watch.meters.answered(response.status().as_u16());
     if let Ok(value) = HeaderValue::try_from(request_id) {
         response.headers_mut().insert("x-request-id", value);
     }

@@ -1,96 +1,251 @@
 //! The log of an agent: what happens to the group, in words.
 
-use consort::{Arrival, Departure, Event, EventError, Events, JoinError, Member, Node};
+use consort::{Arrival, Departure, Event, EventError, Events, Member, Node, NodeId};
+use core::net::SocketAddr;
 use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::{Instant, sleep, sleep_until};
 
-/// When to say for the first time that no seed answers.
+/// When to say for the first time that no seed answers, and how long to wait at most between two such lines.
 const SEED_PATIENCE: Duration = Duration::from_secs(5);
+const SEED_PATIENCE_MAX: Duration = Duration::from_secs(600);
 
-/// Logs events until the node stops, and says so when none of `seeds` answers.
+/// Members whose attributes are remembered, to say what changed.
+const KNOWN_MAX: usize = 16_384;
+
+/// Logs events until the node stops, and says so, less and less often, while none of `seeds` answers.
 pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
-    let watch_seeds = async {
-        if !seeds.is_empty() {
-            match node.join_and_wait(&seeds, SEED_PATIENCE).await {
-                Ok(()) | Err(JoinError::Stopped(_) | JoinError::NoSeed) => {}
-                Err(error) => tracing::warn!("{error}"),
-            }
-        }
+    let mut journal = Journal::new(node.clone()).await;
+    let own = [node.local_addr(), node.advertised_addr()];
+    let is_own = |seed: &String| {
+        seed.parse::<SocketAddr>()
+            .is_ok_and(|addr| own.contains(&addr))
     };
-    let watch_events = async {
-        loop {
-            match events.next().await {
-                Ok(event) => log(&event),
+    let seeds: Vec<String> = seeds.into_iter().filter(|s| !is_own(s)).collect();
+    let mut pause = SEED_PATIENCE;
+    let mut complain_at = (!seeds.is_empty()).then(|| Instant::now() + pause);
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Ok(event) => {
+                    if matches!(event, Event::Joined) {
+                        complain_at = None;
+                    }
+                    journal.log(&event);
+                }
                 Err(EventError::Lagged { missed }) => {
                     tracing::warn!("{missed} events are missing from this log");
                 }
-                Err(EventError::Stopped) => break,
+                Err(EventError::Stopped) => return,
+            },
+            () = sleep_until(complain_at.unwrap_or_else(Instant::now)), if complain_at.is_some() => {
+                tracing::warn!(
+                    "no answer from {}; check that a node of the same group runs there and that UDP gets through (still \
+                     trying)", seeds.join(", ")
+                );
+                pause = (pause * 2).min(SEED_PATIENCE_MAX);
+                complain_at = Some(Instant::now() + pause);
             }
         }
-    };
-    tokio::join!(watch_seeds, watch_events);
+    }
 }
 
-fn log(event: &Event) {
-    let name = |m: &Member| match m.name() {
-        "" => m.id.to_string(),
-        name => format!("{name} ({})", m.addr),
+/// What was announced by a member, as far as people care.
+struct Known {
+    name: String,
+    addr: SocketAddr,
+    tags: BTreeMap<String, String>,
+}
+
+struct Journal {
+    node: Node,
+    known: BTreeMap<NodeId, Known>,
+    /// Elections that this node has led.
+    led: BTreeSet<String>,
+}
+
+impl Journal {
+    async fn new(node: Node) -> Journal {
+        let mut journal = Journal {
+            known: BTreeMap::new(),
+            led: BTreeSet::new(),
+            node,
+        };
+        // Stopped: then there is nothing to log.
+        for member in journal.node.members().await.unwrap_or_default() {
+            journal.learn(&member);
+        }
+        journal
+    }
+
+    /// Remembers what a member announces; tells what it was before.
+    fn learn(&mut self, member: &Member) -> Option<Known> {
+        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&member.id) {
+            return None;
+        }
+        let known = Known {
+            name: member.name().to_owned(),
+            addr: member.addr,
+            tags: member.tags().clone(),
+        };
+        self.known.insert(member.id, known)
+    }
+
+    /// What people call a node.
+    fn name(&self, id: NodeId) -> String {
+        match self.known.get(&id).map(|k| k.name.as_str()) {
+            None | Some("") => id.to_string(),
+            Some(name) => name.to_owned(),
+        }
+    }
+
+    fn log(&mut self, event: &Event) {
+        let name = |m: &Member| match m.name() {
+            "" => m.id.to_string(),
+            name => format!("{name} ({})", m.addr),
+        };
+        match event {
+            Event::Up { member, how, .. } => {
+                self.learn(member);
+                match how {
+                    Arrival::Joined => tracing::info!("{} is up", name(member)),
+                    Arrival::Refuted => tracing::info!("{} answered for itself", name(member)),
+                    Arrival::Returned => {
+                        tracing::warn!("{} is back, it had not failed", name(member))
+                    }
+                }
+            }
+            Event::Suspected { member, by, .. } => {
+                tracing::warn!("{} is suspected by {}", name(member), self.name(*by));
+            }
+            Event::Down { member, why, .. } => match why {
+                Departure::Failed => tracing::warn!("{} has failed", name(member)),
+                Departure::Left => tracing::info!("{} has left", name(member)),
+                Departure::Restarted => tracing::info!("{} has restarted", name(member)),
+            },
+            Event::Updated { member } => match self.learn(member) {
+                Some(before) => match changes(&before, member).as_str() {
+                    // Elections it stands in, naps and the like.
+                    "" => tracing::debug!("{} announces other candidacies", name(member)),
+                    changes => tracing::info!("{} changed {changes}", name(member)),
+                },
+                None => tracing::debug!("{} announces itself", name(member)),
+            },
+            Event::SelfAccused { by, was_dead } => {
+                tracing::warn!(
+                    was_dead,
+                    "this node was accused by {} and has refuted",
+                    self.name(*by)
+                );
+            }
+            Event::Joined => tracing::info!("this node has joined its group"),
+            Event::Departed => tracing::info!("this node has left its group"),
+            Event::IdentityConflict => {
+                tracing::error!(
+                    "another process uses this node's id; give one of them another with id"
+                );
+            }
+            Event::IdentityTaken => {
+                tracing::error!("a process that was started earlier uses this node's id");
+            }
+            Event::OptionsDiffer { id } => {
+                tracing::warn!(
+                    "{} runs with another probe_period; set the same everywhere",
+                    self.name(*id)
+                );
+            }
+            Event::LeaderChanged { election, leader } => {
+                let term = leader.token.term.0;
+                let who = match leader.name.as_str() {
+                    "" => leader.id.to_string(),
+                    name => name.to_owned(),
+                };
+                tracing::info!("{who} leads election {election} (term {term})");
+            }
+            Event::LeaderVacant { election } => tracing::warn!("nobody leads election {election}"),
+            Event::BecameLeader { election, token } => {
+                tracing::info!("this node leads election {election}, token {token}");
+                if let Some(name) = &election.name
+                    && self.led.insert(name.to_string())
+                {
+                    tokio::spawn(watch_leadership(self.node.clone(), name.to_string()));
+                }
+            }
+            Event::SteppedDown { election, .. } => {
+                tracing::info!("this node no longer leads election {election}");
+            }
+            Event::LockLost { lock, why, .. } => tracing::warn!("lock {lock} is lost: {why}"),
+            Event::LockWitness => tracing::info!("this node counts as a witness of locks"),
+            Event::TokensFromClock => {
+                tracing::warn!(
+                    "too few members remember the clock of lock tokens: that they still grow rests on state \
+                     directories and clocks"
+                );
+            }
+            Event::LinkUp { id } => {
+                tracing::info!("{} and this node hear each other", self.name(*id))
+            }
+            Event::LinkDown { id } => {
+                tracing::warn!("{} and this node no longer hear each other", self.name(*id));
+            }
+            other => tracing::info!("{other:?}"),
+        }
+    }
+}
+
+/// What a member announces otherwise than before.
+fn changes(before: &Known, now: &Member) -> String {
+    let mut changes = Vec::new();
+    if before.name != now.name() {
+        changes.push(format!(
+            "its name from `{}` to `{}`",
+            before.name,
+            now.name()
+        ));
+    }
+    if before.addr != now.addr {
+        changes.push(format!("its address from {} to {}", before.addr, now.addr));
+    }
+    for (key, value) in now.tags() {
+        match before.tags.get(key) {
+            Some(old) if old == value => {}
+            Some(old) => changes.push(format!("tag {key} from `{old}` to `{value}`")),
+            None => changes.push(format!("tag {key} to `{value}`, it had none")),
+        }
+    }
+    let gone = before
+        .tags
+        .keys()
+        .filter(|key| !now.tags().contains_key(*key));
+    changes.extend(gone.map(|key| format!("tag {key}: it has none any longer")));
+    changes.join(", ")
+}
+
+/// Says when this node leads and may not act, as a leader that is cut off, and when it may again.
+async fn watch_leadership(node: Node, name: String) {
+    let Ok(election) = node.election(&name).await else {
+        return;
     };
-    match event {
-        Event::Up { member, how, .. } => match how {
-            Arrival::Joined => tracing::info!("{} is up", name(member)),
-            Arrival::Refuted => tracing::info!("{} answered for itself", name(member)),
-            Arrival::Returned => tracing::warn!("{} is back, it had not failed", name(member)),
-        },
-        Event::Suspected { member, by, .. } => {
-            tracing::warn!("{} is suspected by {by}", name(member));
+    drop(node);
+    let mut stalled = false;
+    loop {
+        let Ok(leadership) = election.lead().await else {
+            return;
+        };
+        if stalled {
+            tracing::info!("this node may act again as the leader of election {name}");
         }
-        Event::Down { member, why, .. } => match why {
-            Departure::Failed => tracing::warn!("{} has failed", name(member)),
-            Departure::Left => tracing::info!("{} has left", name(member)),
-            Departure::Restarted => tracing::info!("{} has restarted", name(member)),
-        },
-        Event::Updated { member } => tracing::info!("{} has other attributes", name(member)),
-        Event::SelfAccused { by, was_dead } => {
-            tracing::warn!(was_dead, "this node was accused by {by} and has refuted");
+        leadership.lost().await;
+        tokio::select! {
+            () = election.stopped() => return,
+            () = sleep(Duration::from_millis(50)) => {}
         }
-        Event::Joined => tracing::info!("this node has joined its group"),
-        Event::Departed => tracing::info!("this node has left its group"),
-        Event::IdentityConflict => {
-            tracing::error!(
-                "another process uses this node's id; give one of them another with id"
-            );
-        }
-        Event::IdentityTaken => {
-            tracing::error!("a process that was started earlier uses this node's id");
-        }
-        Event::OptionsDiffer { id } => {
-            tracing::warn!("node {id} runs with another probe_period; set the same everywhere");
-        }
-        Event::LeaderChanged { election, leader } => {
-            let term = leader.token.term.0;
-            let who = match leader.name.as_str() {
-                "" => leader.id.to_string(),
-                name => name.to_owned(),
-            };
-            tracing::info!("{who} leads election {election} (term {term})");
-        }
-        Event::LeaderVacant { election } => tracing::warn!("nobody leads election {election}"),
-        Event::BecameLeader { election, token } => {
-            tracing::info!("this node leads election {election}, token {token}");
-        }
-        Event::SteppedDown { election, .. } => {
-            tracing::info!("this node leads election {election} no more");
-        }
-        Event::LockLost { lock, why, .. } => tracing::warn!("lock {lock} is lost: {why}"),
-        Event::LockWitness => tracing::info!("this node counts as a witness of locks"),
-        Event::TokensFromClock => {
+        stalled = election.leader().is_some_and(|l| l.is_self) && election.leadership().is_none();
+        if stalled {
             tracing::warn!(
-                "too few members remember the clock of lock tokens: that they still grow rests on \
-                 state directories and clocks"
+                "this node may not act as the leader of election {name}: it has heard from nobody for too long, or its \
+                 leadership is being checked"
             );
         }
-        Event::LinkUp { id } => tracing::info!("node {id} and this one hear each other"),
-        Event::LinkDown { id } => tracing::warn!("node {id} and this one hear each other no more"),
-        other => tracing::info!("{other:?}"),
     }
 }

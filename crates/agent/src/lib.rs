@@ -48,16 +48,18 @@ pub mod api;
 mod config;
 mod error;
 mod guard;
+mod handler;
 mod history;
 mod journal;
 mod listen;
 mod metrics;
 mod routes;
 
-pub use agent::{Agent, AgentError};
+pub use agent::{Agent, AgentError, ReloadError};
 pub use config::{
-    Config, ConfigError, ElectionConfig, RawConfig, RawElection, RawElections, RawLocks,
-    RawMembership, RawTopology, config_example, config_reference, parse_bound,
+    Config, ConfigError, ElectionConfig, HandlerConfig, RawConfig, RawElection, RawElections,
+    RawHandler, RawLocks, RawMembership, RawTopology, config_example, config_reference,
+    parse_bound,
 };
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};

@@ -6,8 +6,7 @@ use crate::output;
 use anyhow::bail;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, HttpAddr, RawConfig, RawElection, RawElections, RawLocks, RawMembership,
-    RawTopology, journal,
+    Agent, Config, HttpAddr, RawConfig, RawElection, RawLocks, RawMembership, RawTopology, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
@@ -16,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
+/// SIGHUP reads file and environment again and takes other tags, elections and event handlers.
 /// Flags win over --set, which wins over variables of the environment (CONSORT_NAME, CONSORT_LOCK_TTL ...), which win over
 /// the configuration file; `consort config --example` has all settings. CONSORT_LOG sets what is logged to standard error
 /// (`warn`, `info`, `debug`; default `info`). Under systemd it says when it is ready and answers the watchdog
@@ -118,7 +118,8 @@ pub(crate) fn stands_in(name: String) -> RawElection {
     }
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
+/// Settings of flags, over --set, over the environment, over the file.
+fn settings(args: &Args) -> anyhow::Result<Config> {
     let file = match &args.config {
         Some(path) => RawConfig::read(path)?,
         None => RawConfig::default(),
@@ -131,44 +132,47 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         given = RawConfig::from_setting(key, value)?.over(given);
     }
     let flags = RawConfig {
-        name: args.name,
-        id: None,
-        group: args.group,
-        profile: args.profile,
-        bind: args.bind,
-        advertise: args.advertise,
-        join: args.join,
-        http: args.http,
-        state: args.state,
-        tags: args.tags.into_iter().collect(),
+        name: args.name.clone(),
+        group: args.group.clone(),
+        profile: args.profile.clone(),
+        bind: args.bind.clone(),
+        advertise: args.advertise.clone(),
+        join: args.join.clone(),
+        http: args.http.clone(),
+        state: args.state.clone(),
+        tags: args.tags.iter().cloned().collect(),
         observer: args.observer.then_some(true),
-        election: args.campaign.into_iter().map(stands_in).collect(),
-        elections: RawElections::default(),
+        election: args.campaign.iter().cloned().map(stands_in).collect(),
         lock: RawLocks {
             ttl: args.lock_ttl,
             bootstrap: args.bootstrap.then_some(true),
             ..RawLocks::default()
         },
         topology: RawTopology {
-            interfaces: args.topology,
-            peers: args.peers,
+            interfaces: args.topology.clone(),
+            peers: args.peers.clone(),
             ..RawTopology::default()
         },
         membership: RawMembership {
             probe_period: args.period,
             ..RawMembership::default()
         },
+        ..RawConfig::default()
     };
-    let config = Config::try_from(flags.over(given))?;
+    Ok(Config::try_from(flags.over(given))?)
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
+    let config = settings(&args)?;
     start_logging("info");
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(serve(config))
+        .block_on(serve(&args, config))
 }
 
-async fn serve(config: Config) -> anyhow::Result<Answer> {
+async fn serve(args: &Args, config: Config) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     if let HttpAddr::Tcp(addr) = &config.http
         && !addr.ip().is_loopback()
@@ -190,17 +194,28 @@ async fn serve(config: Config) -> anyhow::Result<Answer> {
         "{name} ({id}) is at {addr}, HTTP at {}",
         agent.http()
     ));
-    tokio::select! {
-        () = notify.keep_alive(&node) => {}
-        () = signals.next() => {
-            notify.stopping();
-            tracing::info!("saying goodbye (once more to stop at once)");
+    let mut hangup = signal(SignalKind::hangup())?;
+    let told = {
+        let keep_alive = notify.keep_alive(&node);
+        tokio::pin!(keep_alive);
+        loop {
             tokio::select! {
-                _ = agent.leave() => {}
-                () = signals.next() => tracing::warn!("stopped without a goodbye"),
+                Some(()) = hangup.recv() => reload(args, &mut agent).await,
+                () = &mut keep_alive => {}
+                () = signals.next() => break true,
+                () = node.stopped() => break false,
             }
         }
-        () = node.stopped() => agent.close().await,
+    };
+    if told {
+        notify.stopping();
+        tracing::info!("saying goodbye (once more to stop at once)");
+        tokio::select! {
+            _ = agent.leave() => {}
+            () = signals.next() => tracing::warn!("stopped without a goodbye"),
+        }
+    } else {
+        agent.close().await;
     }
     let taken = node.identity_taken();
     drop(node);
@@ -212,6 +227,24 @@ async fn serve(config: Config) -> anyhow::Result<Answer> {
         );
     }
     Ok(Answer::Yes)
+}
+
+/// Takes what can change while the agent runs from the file and the environment.
+async fn reload(args: &Args, agent: &mut Agent) {
+    let config = match settings(args) {
+        Ok(config) => config,
+        Err(error) => {
+            tracing::error!("nothing is reloaded: {}", output::explain(&error));
+            return;
+        }
+    };
+    match agent.reload(config).await {
+        Ok(true) => tracing::info!("tags, elections and handlers are reloaded"),
+        Ok(false) => tracing::warn!(
+            "tags, elections and handlers are reloaded; other settings have changed and are taken at the next start"
+        ),
+        Err(error) => tracing::error!("reloaded in part: {error}"),
+    }
 }
 
 /// Ctrl-C and SIGTERM.

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 /// Show who leads an election, as an agent sees it
 ///
-/// Exit code 1 when nobody does. Any member can be asked, also one that does not stand. The token grows
+/// Exit code 1 when nobody does, or when it is this agent's own node and it may not act: it has not taken over yet, or is
+/// cut off from the others. Any member can be asked, also one that does not stand. The token grows
 /// with every later leader; compare it as text. In an election by component there is one leader for every
 /// connected component, and tokens of two components cannot be compared.
 #[derive(Debug, clap::Args)]
@@ -41,7 +42,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
                     output::line(&format!("\n{}", explanation(&view, leader)))?;
                 }
             }
-            Ok(Answer::Yes)
+            match leader.is_self && view.acting.is_none() {
+                true => Ok(Answer::No),
+                false => Ok(Answer::Yes),
+            }
         }
         None => {
             let name = safe(&view.name);
@@ -65,7 +69,9 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
     }
     let this = match (leader.is_self, &view.acting) {
         (true, Some(_)) => format!("leads, for at least {} ms more", view.valid_for_ms),
-        (true, None) => "leads, and may not act yet".to_owned(),
+        (true, None) => {
+            "leads, but may not act: it has not taken over yet, or has heard from nobody for too long".to_owned()
+        }
         (false, _) => view.role.clone(),
     };
     let scope = match &view.scope {

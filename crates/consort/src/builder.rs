@@ -3,9 +3,9 @@
 use crate::address::{self, DEFAULT_PORT, Seed};
 use crate::driver::{self, Start};
 use crate::election::{self, ElectionOptions};
-use crate::error::{CampaignError, StartError};
+use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
-use crate::handle::Node;
+use crate::handle::{Inner, Node};
 use crate::state::{Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use consort_proto::election::Mode as ElectionMode;
@@ -19,9 +19,13 @@ use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::collections::hash_map::RandomState;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::UdpSocket;
+
+/// How soon a name that cannot be resolved is tried again, and how long it takes at most between two tries.
+const LOOK_UP_AFTER: Duration = Duration::from_secs(1);
+const LOOK_UP_AFTER_MAX: Duration = Duration::from_secs(300);
 
 /// Settings of a node to be started; see [`Node::builder`].
 #[derive(Clone, Debug)]
@@ -86,7 +90,7 @@ impl Builder {
     }
 
     /// Adds nodes to join through: `host:port`, `host` or an address. One that answers is enough;
-    /// the node keeps trying until one does.
+    /// the node keeps trying until one does. Names that cannot be resolved are tried again, too.
     pub fn join<S: ToString>(mut self, seeds: impl IntoIterator<Item = S>) -> Self {
         self.seeds.extend(seeds.into_iter().map(|s| s.to_string()));
         self
@@ -236,8 +240,17 @@ impl Builder {
             .check(usize::from(self.config.membership.meta_max))?;
         self.check_elections()?;
         let mut seeds: Vec<Seed> = Vec::new();
+        let mut unresolved = Vec::new();
         for seed in &self.seeds {
-            seeds.push(address::resolve(seed, self.bind).await?);
+            match address::resolve(seed, self.bind).await {
+                Ok(found) => seeds.push(found),
+                // As after a power cut: names may be known later.
+                Err(error @ ResolveError::Lookup { .. }) => {
+                    tracing::warn!("seed {error} (tried again, less and less often)");
+                    unresolved.push(seed.clone());
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let (socket, bound) = address::listen(self.bind)?;
         let radio = match &self.topology {
@@ -302,7 +315,7 @@ impl Builder {
         while let Some(fact) = node.poll_fact() {
             store(state.as_ref(), id, fact).await?;
         }
-        Ok(driver::spawn(Start {
+        let started = driver::spawn(Start {
             node,
             socket,
             radio,
@@ -314,7 +327,11 @@ impl Builder {
             meta_max,
             elections_max,
             elections: self.elections,
-        }))
+        });
+        if !unresolved.is_empty() {
+            tokio::spawn(look_for(Arc::downgrade(&started.0.inner), unresolved));
+        }
+        Ok(started)
     }
 
     /// Whether all elections can be stood in.
@@ -364,6 +381,32 @@ impl Builder {
             }
         }
         Ok(())
+    }
+}
+
+/// Joins through seeds whose names could not be resolved at the start, once they can be.
+async fn look_for(node: Weak<Inner>, mut seeds: Vec<String>) {
+    let mut pause = LOOK_UP_AFTER;
+    while !seeds.is_empty() {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LOOK_UP_AFTER_MAX);
+        let Some(inner) = node.upgrade() else {
+            return;
+        };
+        let node = Node { inner };
+        let mut left = Vec::new();
+        for seed in seeds {
+            match node.join([&seed]).await {
+                Ok(()) => tracing::info!("seed `{seed}` is found"),
+                Err(JoinError::Stopped(_)) => return,
+                Err(JoinError::NoSeed) => {}
+                Err(error) => {
+                    tracing::debug!("{error}");
+                    left.push(seed);
+                }
+            }
+        }
+        seeds = left;
     }
 }
 

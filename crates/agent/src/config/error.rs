@@ -62,6 +62,12 @@ pub enum ConfigError {
         /// What is wrong, and what can be.
         message: String,
     },
+    /// Correct the settings of the handler.
+    #[error("handler: {message}")]
+    Handler {
+        /// What is wrong, and what can be.
+        message: String,
+    },
     /// Correct the settings of the topology.
     #[error("topology: {message}")]
     Topology {

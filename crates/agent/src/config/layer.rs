@@ -27,7 +27,7 @@ impl RawConfig {
     /// One setting by its path, as `--set lock.ttl=5s` gives it.
     pub fn from_setting(path: &str, text: &str) -> Result<RawConfig, ConfigError> {
         let settings = settings();
-        let settable: Vec<&Setting> = settings.iter().filter(|s| s.table != "election").collect();
+        let settable: Vec<&Setting> = settings.iter().filter(|s| !s.is_repeated()).collect();
         match settable.iter().find(|s| s.path() == path) {
             Some(setting) => one(path, setting, text),
             None => {

@@ -3,6 +3,7 @@
 
 mod election;
 mod error;
+mod handler;
 mod layer;
 mod lock;
 mod membership;
@@ -13,6 +14,7 @@ mod topology;
 
 pub use election::{ElectionConfig, RawElection, RawElections};
 pub use error::ConfigError;
+pub use handler::{HandlerConfig, RawHandler};
 pub use lock::{RawLocks, parse_bound};
 pub use membership::RawMembership;
 pub use reference::{config_example, config_reference};
@@ -49,6 +51,8 @@ pub struct Config {
     pub observer: bool,
     /// Elections to take part in from the start.
     pub elections: Vec<ElectionConfig>,
+    /// Commands to run when something happens.
+    pub handlers: Vec<HandlerConfig>,
     /// Where neighbours are looked for, if anywhere.
     pub topology: Option<Topology>,
     /// Of the protocols.
@@ -87,6 +91,9 @@ pub struct RawConfig {
     /// Elections to take part in.
     #[serde(default)]
     pub election: Vec<RawElection>,
+    /// Commands to run when something happens.
+    #[serde(default)]
+    pub handler: Vec<RawHandler>,
     /// Of all elections.
     #[serde(default)]
     pub elections: RawElections,
@@ -125,7 +132,12 @@ impl RawConfig {
             true => file.election,
             false => self.election,
         };
+        let handler = match self.handler.is_empty() {
+            true => file.handler,
+            false => self.handler,
+        };
         RawConfig {
+            handler,
             name: self.name.or(file.name),
             id: self.id.or(file.id),
             group: self.group.or(file.group),
@@ -201,6 +213,7 @@ impl TryFrom<RawConfig> for Config {
             tags: raw.tags,
             observer: raw.observer.unwrap_or_default(),
             elections,
+            handlers: handler::check(raw.handler)?,
             topology,
             protocol,
         };

@@ -1,6 +1,8 @@
 //! All settings, with what they mean and how they are given: made from the types that files are read into.
 
-use super::{RawConfig, RawElection, RawElections, RawLocks, RawMembership, RawTopology};
+use super::{
+    RawConfig, RawElection, RawElections, RawHandler, RawLocks, RawMembership, RawTopology,
+};
 use consort::membership::SuspicionTimeout;
 use core::fmt::Write;
 use core::time::Duration;
@@ -29,23 +31,29 @@ impl Setting {
         }
     }
 
-    /// The variable of the environment that sets it; none for the tables of elections, of which there can be many.
+    /// Whether there can be many of its table, so that one cannot be named.
+    pub(super) fn is_repeated(&self) -> bool {
+        matches!(self.table, "election" | "handler")
+    }
+
+    /// The variable of the environment that sets it; none for tables of which there can be many.
     pub(super) fn variable(&self) -> Option<String> {
         let name = self.path().replace('.', "_").to_uppercase();
-        (self.table != "election").then(|| format!("CONSORT_{name}"))
+        (!self.is_repeated()).then(|| format!("CONSORT_{name}"))
     }
 }
 
 /// All settings, table by table.
 pub(super) fn settings() -> Vec<Setting> {
     let json = |schema| serde_json::to_value(schema).unwrap_or_default();
-    let tables: [(&'static str, Value); 6] = [
+    let tables: [(&'static str, Value); 7] = [
         ("", json(RawConfig::schema())),
         ("membership", json(RawMembership::schema())),
         ("elections", json(RawElections::schema())),
         ("election", json(RawElection::schema())),
         ("lock", json(RawLocks::schema())),
         ("topology", json(RawTopology::schema())),
+        ("handler", json(RawHandler::schema())),
     ];
     let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
     let mut settings = Vec::new();
@@ -147,6 +155,7 @@ fn value(path: &str) -> Option<(String, bool)> {
         "election.health" | "election.stream" | "election.replace_unhealthy" => "false".to_owned(),
         "election.preempt" => "\"never\"".to_owned(),
         "election.mode" => "\"group\"".to_owned(),
+        "handler.timeout" => "\"30s\"".to_owned(),
         "election.score" => "\"attribute\"".to_owned(),
         _ => {
             let example = match path {
@@ -158,6 +167,8 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "tags" => "{ role = \"camera\", battery = \"80\" }",
                 "election.name" => "\"gateway\"",
                 "election.attribute_tag" => "\"battery\"",
+                "handler.on" => "\"member-failed,leader\"",
+                "handler.run" => "\"/etc/consort/alarm.sh\"",
                 "election.delta" => "3",
                 "election.hold" => "\"5m\"",
                 "topology.enabled" => "true",
@@ -171,7 +182,7 @@ fn value(path: &str) -> Option<(String, bool)> {
     Some((default, true))
 }
 
-const HEADS: [(&str, &str); 6] = [
+const HEADS: [(&str, &str); 7] = [
     ("", "This node."),
     (
         "membership",
@@ -187,6 +198,10 @@ const HEADS: [(&str, &str); 6] = [
         "How locks are asked for. Use the same ttl and bound everywhere.",
     ),
     ("topology", "How neighbours are found."),
+    (
+        "handler",
+        "A command to run when something happens; repeat the table for more.",
+    ),
 ];
 
 /// A file with every setting, its meaning and its default, commented out.
@@ -198,7 +213,7 @@ pub fn config_example() -> String {
     for (table, head) in HEADS {
         let _ = match table {
             "" => writeln!(text, "\n# {head}"),
-            "election" => writeln!(text, "\n# {head}\n# [[election]]"),
+            "election" | "handler" => writeln!(text, "\n# {head}\n# [[{table}]]"),
             table => writeln!(text, "\n# {head}\n# [{table}]"),
         };
         for setting in settings.iter().filter(|s| s.table == table) {
@@ -235,7 +250,7 @@ pub fn config_reference() -> String {
     for (table, head) in HEADS {
         let title = match table {
             "" => "Top of the file".to_owned(),
-            "election" => "`[[election]]`".to_owned(),
+            "election" | "handler" => format!("`[[{table}]]`"),
             table => format!("`[{table}]`"),
         };
         let _ = writeln!(
@@ -283,6 +298,9 @@ mod tests {
             };
             let with = match path.as_str() {
                 "election.name" | "topology.enabled" => "",
+                "handler.on" => "run = \"true\"\n",
+                "handler.run" => "on = \"leader\"\n",
+                "handler.timeout" => "on = \"leader\"\nrun = \"true\"\n",
                 "election.delta" | "election.hold" => "name = \"x\"\npreempt = \"margin\"\n",
                 key if key.starts_with("election.attribute_")
                     && key != "election.attribute_tag" =>
@@ -293,7 +311,7 @@ mod tests {
             };
             let table = match setting.table {
                 "" => String::new(),
-                "election" => "[[election]]\n".to_owned(),
+                "election" | "handler" => format!("[[{}]]\n", setting.table),
                 table => format!("[{table}]\n"),
             };
             let tags = if setting.key == "tags" {

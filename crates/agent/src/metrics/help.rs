@@ -69,7 +69,22 @@ const HELP: &[(char, &str, &str)] = &[
         "events_missed",
         "Events that were missed by the agent's own memory, or by slow readers of the event stream.",
     ),
-    ('g', "event_readers", "Open event streams."),
+    (
+        'g',
+        "event_readers",
+        "Open event streams and event handlers.",
+    ),
+    ('c', "handler_runs", "Commands that event handlers ran."),
+    (
+        'c',
+        "handler_failures",
+        "Commands of event handlers that failed or took too long.",
+    ),
+    (
+        's',
+        "handler_events_missed",
+        "Events for which a handler was too slow.",
+    ),
     (
         'c',
         "http_requests",

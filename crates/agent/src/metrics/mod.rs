@@ -34,9 +34,26 @@ const ELECTIONS_MAX: usize = 64;
 pub(crate) struct Meters {
     /// Answers by class of status: 1xx to 5xx.
     answers: [AtomicU64; 5],
+    /// Commands that event handlers ran, those of them that failed, and events that handlers missed.
+    handler_runs: AtomicU64,
+    handler_failures: AtomicU64,
+    handler_missed: AtomicU64,
 }
 
 impl Meters {
+    /// Counts a command of an event handler.
+    pub(crate) fn handler_ran(&self, good: bool) {
+        self.handler_runs.fetch_add(1, Ordering::Relaxed);
+        if !good {
+            self.handler_failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts events for which a handler was too slow.
+    pub(crate) fn handler_missed(&self, events: u64) {
+        self.handler_missed.fetch_add(events, Ordering::Relaxed);
+    }
+
     /// Counts an answer.
     pub(crate) fn answered(&self, status: u16) {
         let class = usize::from(status / 100).clamp(1, 5) - 1;
@@ -128,6 +145,10 @@ impl Collector for Snapshot {
         out.counters("events", "event", &events)?;
         out.counter("events_missed", self.events_missed)?;
         out.gauge("event_readers", self.event_readers as u64)?;
+        let meter = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        out.counter("handler_runs", meter(&self.meters.handler_runs))?;
+        out.counter("handler_failures", meter(&self.meters.handler_failures))?;
+        out.counter("handler_events_missed", meter(&self.meters.handler_missed))?;
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let answers = classes.iter().zip(&self.meters.answers);
         let answers: Vec<(String, u64)> = answers

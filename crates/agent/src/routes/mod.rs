@@ -15,7 +15,7 @@ pub use lab::LabOrder;
 
 use crate::api::{CaseView, Done, JoinRequest, LockDefaultsView, MemberView, SelfView};
 use crate::error::ApiError;
-use crate::guard::guard;
+use crate::guard::{Watch, guard};
 use crate::history::History;
 use crate::metrics::Meters;
 use axum::extract::rejection::{JsonRejection, PathRejection};
@@ -63,6 +63,8 @@ pub(crate) struct About {
     pub(crate) positions: bool,
     /// Neighbours are looked for.
     pub(crate) topology: bool,
+    /// HTTP is served on a Unix socket.
+    pub(crate) unix: bool,
     pub(crate) locks: LockDefaultsView,
 }
 
@@ -71,9 +73,13 @@ pub(crate) fn router(
     node: Node,
     about: About,
     history: History,
+    meters: Arc<Meters>,
     lab: Option<mpsc::Sender<LabOrder>>,
 ) -> Router {
-    let meters = Arc::new(Meters::default());
+    let watch = Watch {
+        meters: Arc::clone(&meters),
+        unix: about.unix,
+    };
     let (mut routes, _) = documented().split_for_parts();
     let api = Arc::new(openapi());
     let document = get(async move || Json(Arc::clone(&api)));
@@ -87,7 +93,7 @@ pub(crate) fn router(
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(from_fn_with_state(Arc::clone(&meters), guard))
+        .layer(from_fn_with_state(watch, guard))
         .with_state(Served {
             node,
             about: Arc::new(about),

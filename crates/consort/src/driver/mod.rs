@@ -29,7 +29,7 @@ use crate::stats::DriverStats;
 use crate::topology::Radio;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
 use locks::Locks;
@@ -46,6 +46,9 @@ const ORDERS_MAX: usize = 64;
 
 /// Datagrams read before timers and orders have their turn.
 const READS_PER_TURN: usize = 128;
+
+/// Machines whose datagrams were dropped, of which one line each is logged.
+const STRANGERS_MAX: usize = 64;
 
 /// Whether the node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,10 +149,24 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         weather: Weather::new(faults_in, builder::random_bits()),
         storage: Storage::default(),
         hints_failed: false,
+        strangers: Strangers::default(),
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
     (Node { inner }, Events(first))
+}
+
+/// Those whose datagrams are dropped: each machine is logged once, up to a number.
+#[derive(Debug, Default)]
+struct Strangers(Vec<IpAddr>);
+
+impl Strangers {
+    fn note(&mut self, from: SocketAddr, what: &str) {
+        if self.0.len() < STRANGERS_MAX && !self.0.contains(&from.ip()) {
+            self.0.push(from.ip());
+            tracing::warn!("the node at {from} {what}; its datagrams are dropped and counted");
+        }
+    }
 }
 
 struct Driver {
@@ -188,6 +205,7 @@ struct Driver {
     storage: Storage,
     /// The last hints for the next start could not be stored.
     hints_failed: bool,
+    strangers: Strangers,
 }
 
 impl Driver {
@@ -321,10 +339,19 @@ impl Driver {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
-        let accepted = self.node.stats().datagrams_in;
+        let before = self.node.stats();
         let bytes = &self.in_bytes[..len];
         self.node.handle_bytes(self.clock.now(), from, bytes);
-        if !self.waiting.is_empty() && self.node.stats().datagrams_in > accepted {
+        let after = self.node.stats();
+        if after.datagrams_foreign > before.datagrams_foreign {
+            self.strangers
+                .note(from, "belongs to another group than this one");
+        } else if after.datagrams_malformed > before.datagrams_malformed {
+            let what =
+                "sends what cannot be read: it runs another version of Consort, or something else";
+            self.strangers.note(from, what);
+        }
+        if !self.waiting.is_empty() && after.datagrams_in > before.datagrams_in {
             for waiting in &mut self.waiting {
                 for (seed, heard) in &mut waiting.seeds {
                     *heard |= seed.addr == from;
