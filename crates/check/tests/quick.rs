@@ -9,7 +9,7 @@ use stateright::{Checker, Model};
 fn no_interleaving_of_a_few_steps_breaks_an_election() {
     for (name, model) in election::models(4) {
         // A crash takes one step more to get over.
-        let depth = if name == "the leader crashes" { 9 } else { 8 };
+        let depth = if name == "the leader crashes" { 8 } else { 7 };
         let checker = model.checker().target_max_depth(depth).spawn_bfs().join();
         assert!(
             checker.unique_state_count() > 5_000,

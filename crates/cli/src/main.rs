@@ -9,6 +9,7 @@ mod churn;
 mod client;
 mod config;
 mod elect;
+mod election;
 mod events;
 mod guarded;
 mod info;
@@ -83,6 +84,7 @@ enum Command {
     Man(shell::Man),
     Leader(leader::Args),
     Elect(elect::Args),
+    Election(election::Args),
     Resign(resign::Args),
     Lock(lock::Args),
     Locks(locks::Args),
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Man(args) => shell::man(&args),
         Command::Leader(args) => leader::run(&args),
         Command::Elect(args) => elect::run(args),
+        Command::Election(args) => election::run(&args),
         Command::Resign(args) => resign::run(&args),
         Command::Lock(args) => lock::run(&args),
         Command::Locks(args) => locks::run(&args),

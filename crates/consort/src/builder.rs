@@ -8,12 +8,14 @@ use crate::event::Events;
 use crate::handle::{Inner, Node};
 use crate::state::{Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
-use consort_proto::election::Mode as ElectionMode;
+use consort_proto::election::{Mode as ElectionMode, Order};
 use consort_proto::membership::{self, Campaign, Meta};
 use consort_proto::mutex::{self, Bound};
 use consort_proto::omega;
 use consort_proto::reliability::Report;
-use consort_proto::{Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes};
+use consort_proto::{
+    Command, Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes,
+};
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -301,16 +303,37 @@ impl Builder {
             .map_or(0, |d| d.as_secs());
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
 
+        let memory = match &state {
+            Some(state) => {
+                let state = Arc::clone(state);
+                blocking(move || state.memory(life)).await?
+            }
+            None => life,
+        };
         let clock = driver::Clock::start();
         let identity = Identity {
             id,
             life,
             addr,
             meta: self.meta,
+            memory,
+            wall: (unix_secs > 0).then_some(unix_secs),
         };
         let meta_max = self.config.membership.meta_max;
         let elections_max = self.config.election.elections_max;
         let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
+        // Before it says anything: no term of an earlier life comes again, and what it promised is kept.
+        let most = usize::from(elections_max) / 2;
+        for (election, record) in state.iter().flat_map(|s| s.leases(most)) {
+            let term = state.iter().find_map(|s| s.term(election));
+            let term = term.map(|term| Order::RestoreTerm(election, term));
+            for order in [Order::RestoreLease(election, Box::new(record))]
+                .into_iter()
+                .chain(term)
+            {
+                node.handle_command(clock.now(), Command::Election(order));
+            }
+        }
         // Stored before anybody hears of this life.
         while let Some(fact) = node.poll_fact() {
             store(state.as_ref(), id, fact).await?;
@@ -451,6 +474,7 @@ pub(crate) async fn store(
         Fact::Life(life) => blocking(move || state.store(Remembered { id, life })).await,
         Fact::Term(election, term) => blocking(move || state.store_term(election, term)).await,
         Fact::Fence(seq) => blocking(move || state.store_fence(seq)).await,
+        Fact::Lease(id, record) => blocking(move || state.store_lease(id, *record)).await,
     }
 }
 

@@ -229,6 +229,8 @@ mod tests {
             life: Life(1),
             addr: addr(1),
             meta: Meta::default(),
+            memory: Life(1),
+            wall: None,
         };
         Node::new(Config::default(), identity, 0, now).unwrap()
     }

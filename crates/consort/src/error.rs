@@ -208,6 +208,9 @@ pub enum CampaignError {
         /// The limit.
         max: u16,
     },
+    /// Stand in it through another node.
+    #[error("this node is leaving its group and stands in no election any more")]
+    Leaving,
     /// Start the node with a [`Topology`](crate::Topology).
     #[error(
         "this node does not know its neighbours, which elections by component or centrality need; \

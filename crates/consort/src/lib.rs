@@ -46,6 +46,7 @@ mod error;
 mod event;
 mod fault;
 mod handle;
+mod leases;
 mod lock;
 mod member;
 mod state;

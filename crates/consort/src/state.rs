@@ -6,6 +6,8 @@
 //! record of this node's identity. Terms and the clock of tokens are kept the same way in files of their own.
 //! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
 
+use crate::leases::{self, Leases};
+use consort_proto::lease::Record;
 use consort_proto::reliability::{Counted, Report};
 use consort_proto::{ElectionId, Incarnation, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
@@ -77,6 +79,15 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
+    /// Restore the file from a backup, or remove it together with the file `memory` beside it.
+    #[error(
+        "file of leases {path} is damaged; restore it, or remove it together with the file `memory` beside it (this \
+         node then counts as another watcher)"
+    )]
+    LeasesDamaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// Stop the other process, or give this one a directory of its own.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
@@ -91,6 +102,8 @@ pub(crate) struct StateDir {
     dir: PathBuf,
     terms: Mutex<Terms>,
     fence: Mutex<Option<u64>>,
+    leases: Mutex<Leases>,
+    memory: Option<Life>,
     _lock: File,
 }
 
@@ -134,19 +147,27 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
         };
+        let path = dir.join("leases");
+        let leases = match fs::read(&path) {
+            Ok(bytes) => leases::parse(&bytes).ok_or(StateError::LeasesDamaged { path })?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Leases::new(),
+            Err(source) => return Err(failed(&path)(source)),
+        };
+        let path = dir.join("memory");
+        let memory = match fs::read(&path) {
+            Ok(bytes) => Some(leases::parse_memory(&bytes).ok_or(StateError::Damaged { path })?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(failed(&path)(source)),
+        };
         let state = StateDir {
+            leases: Mutex::new(leases),
+            memory,
             dir: dir.to_owned(),
             terms: Mutex::new(terms),
             fence: Mutex::new(fence),
             _lock: lock,
         };
         Ok((state, remembered))
-    }
-
-    /// The greatest term of an election that was stored.
-    pub(crate) fn term(&self, election: ElectionId) -> Option<Term> {
-        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        terms.get(&election).copied()
     }
 
     /// Stores a term, unless a greater one is. When this returns, it is on the disk.
@@ -158,6 +179,39 @@ impl StateDir {
             *terms = raised;
         }
         Ok(())
+    }
+
+    /// The greatest term of an election that was stored.
+    pub(crate) fn term(&self, election: ElectionId) -> Option<Term> {
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        terms.get(&election).copied()
+    }
+
+    /// The life in which this directory was made: `life` if that is now. When this returns, it is on the disk.
+    pub(crate) fn memory(&self, life: Life) -> Result<Life, StateError> {
+        match self.memory {
+            Some(memory) => Ok(memory),
+            None => {
+                self.replace("memory", &leases::format_memory(life))?;
+                Ok(life)
+            }
+        }
+    }
+
+    /// What was recorded of leases in the latest `most` elections.
+    pub(crate) fn leases(&self, most: usize) -> Vec<(ElectionId, Record)> {
+        let leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = leases.iter().map(|(&id, &record)| (id, record)).collect();
+        all.sort_by_key(|(_, r)| core::cmp::Reverse(r.token.map(|t| t.term)));
+        all.truncate(most);
+        all
+    }
+
+    /// Stores what was recorded of leases in an election. When this returns, it is on the disk.
+    pub(crate) fn store_lease(&self, id: ElectionId, record: Record) -> Result<(), StateError> {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        leases::insert(&mut leases, id, record);
+        self.replace("leases", &leases::format(&leases))
     }
 
     /// How far the tokens of locks have come.
@@ -328,7 +382,7 @@ fn parse_fence(bytes: &[u8]) -> Option<u64> {
     (format_fence(seq) == text).then_some(seq)
 }
 
-fn with_check(body: String) -> String {
+pub(crate) fn with_check(body: String) -> String {
     let check = hash_bytes(body.as_bytes());
     format!("{body}check {check:016x}\n")
 }

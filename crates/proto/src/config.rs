@@ -108,6 +108,7 @@ impl From<Profile> for Config {
         match profile {
             Profile::Wired => {}
             Profile::Wifi => {
+                config.election.lease = Duration::from_millis(2500);
                 m.probe_period = Duration::from_millis(1500);
                 m.suspicion_timeout = SuspicionTimeout::Scaled {
                     factor: 3,
@@ -115,12 +116,14 @@ impl From<Profile> for Config {
                 };
             }
             Profile::Mesh => {
+                config.election.lease = Duration::from_secs(8);
                 m.probe_period = Duration::from_secs(2);
                 m.route_convergence = Duration::from_secs(10);
                 config.mutex.retry = Duration::from_secs(1);
                 config.mutex.ttl_max = Duration::from_secs(30);
             }
             Profile::Lora => {
+                config.election.lease = Duration::from_secs(600);
                 m.probe_period = Duration::from_secs(60);
                 m.probe_helpers = 2;
                 m.pursuits = 1;

@@ -19,6 +19,7 @@ mod encoded;
 mod event;
 mod hash;
 mod id;
+pub mod lease;
 pub mod membership;
 pub mod mutex;
 mod node;

@@ -2,8 +2,10 @@
 
 use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
+use crate::lease::Record;
 use crate::rng::Rng;
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::net::SocketAddr;
@@ -99,7 +101,7 @@ pub enum Destination {
 
 /// A fact that the driver stores. What depends on it is not sent before [`Node::poll_fact`](crate::Node::poll_fact) is
 /// asked for the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The life this node is in: the floor of its next one.
     Life(Life),
@@ -107,6 +109,8 @@ pub enum Fact {
     Term(ElectionId, Term),
     /// Up to where the clock of locks may have got: later tokens are greater.
     Fence(u64),
+    /// What this node recorded of leases in an election.
+    Lease(ElectionId, Box<Record>),
 }
 
 /// What a handler wants done, as plain data.

@@ -84,8 +84,6 @@ impl<O: Oracle> Engine<O> {
         election: ElectionId,
         policy: Policy,
     ) -> Result<(), Violation> {
-        let stored = self.world.hosts[index].stored_terms.get(&election);
-        let restore = stored.map(|&term| Order::RestoreTerm(election, term));
         let open = Order::Open(election, policy);
         let given = self.world.attributes.get(&election);
         let candidacy = Candidacy {
@@ -93,7 +91,7 @@ impl<O: Oracle> Engine<O> {
             ..Candidacy::default()
         };
         let campaign = Order::Campaign(election, candidacy);
-        for order in restore.into_iter().chain([open, campaign]) {
+        for order in [open, campaign] {
             self.command(index, Command::Election(order))?;
         }
         Ok(())
@@ -264,6 +262,15 @@ impl<O: Oracle> Engine<O> {
         self.world.drop_backlog(index);
         self.world.respawn(index, keep != Keep::Nothing);
         self.oracle.on_restart(&self.world, index)?;
+        let host = &self.world.hosts[index];
+        let terms = host.stored_terms.iter();
+        let terms = terms.map(|(&id, &term)| Order::RestoreTerm(id, term));
+        let leases = host.stored_leases.iter();
+        let leases = leases.map(|(&id, &record)| Order::RestoreLease(id, Box::new(record)));
+        let orders: Vec<Order> = terms.chain(leases).collect();
+        for order in orders {
+            self.command(index, Command::Election(order))?;
+        }
         if let Some(seq) = self.world.hosts[index].stored_fence {
             self.command(index, Command::Lock(mutex::Order::RestoreFence(seq)))?;
         }

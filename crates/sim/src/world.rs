@@ -8,6 +8,7 @@ use crate::topology::Layout;
 use crate::trace::Trace;
 use alloc::collections::{BTreeMap, VecDeque};
 use consort_proto::election::Policy;
+use consort_proto::lease;
 use consort_proto::membership::{Meta, Precedence, Record, SharedMeta};
 use consort_proto::{
     Config, ConfigError, ElectionId, Fact, Identity, Incarnation, Instant, Life, Node, NodeId, Rng,
@@ -100,6 +101,10 @@ pub struct Host {
     pub(crate) stored_terms: BTreeMap<ElectionId, Term>,
     /// Up to where the clock of locks is on stable storage.
     pub(crate) stored_fence: Option<u64>,
+    /// What it recorded of leases.
+    pub(crate) stored_leases: BTreeMap<ElectionId, lease::Record>,
+    /// The life in which its disk was new.
+    pub(crate) memory: Life,
     /// The life the process started with: its own repairs may raise it.
     pub(crate) born: Life,
     /// How much faster than true time its clock runs, in millionths.
@@ -178,7 +183,7 @@ impl World {
         let mut hosts = Vec::with_capacity(count);
         for index in 0..count {
             let life = Life::starting(BIRTH_SECS, rng.bits32() as u16, None);
-            let node = start_node(&config, index, life, Instant::ZERO)?;
+            let node = start_node(&config, index, life, life, BIRTH_SECS, Instant::ZERO)?;
             hosts.push(Host {
                 node,
                 state: HostState::Up,
@@ -188,6 +193,8 @@ impl World {
                 stored_life: Some(life),
                 stored_terms: BTreeMap::new(),
                 stored_fence: None,
+                stored_leases: BTreeMap::new(),
+                memory: life,
                 born: life,
                 drift_ppm: 0,
             });
@@ -234,7 +241,7 @@ impl World {
     }
 
     /// The first time at which the clock of a host shows `at` or more.
-    fn when(&self, index: usize, at: Instant) -> Instant {
+    pub(crate) fn when(&self, index: usize, at: Instant) -> Instant {
         let ppm = self.hosts[index].drift_ppm;
         if ppm == 0 || at == Instant::MAX {
             return at;
@@ -321,7 +328,8 @@ impl World {
         let life = Life::starting(secs, self.rng.bits32() as u16, floor);
         // What it witnessed before is forgotten: it is no first start any more.
         self.config.node.mutex.bootstrap = false;
-        let node = start_node(&self.config, index, life, self.clock(index))
+        let memory = if keep_life { host.memory } else { life };
+        let node = start_node(&self.config, index, life, memory, secs, self.clock(index))
             .expect("the config worked when the world began");
         let host = &mut self.hosts[index];
         host.node = node;
@@ -330,7 +338,9 @@ impl World {
         host.started = self.now;
         host.stored_life = Some(life);
         host.born = life;
+        host.memory = memory;
         if !keep_life {
+            host.stored_leases.clear();
             host.stored_terms.clear();
             host.stored_fence = None;
         }
@@ -355,6 +365,9 @@ impl World {
                     host.stored_terms.insert(election, term);
                 }
                 Fact::Fence(seq) => host.stored_fence = Some(seq),
+                Fact::Lease(election, record) => {
+                    host.stored_leases.insert(election, *record);
+                }
             }
         }
     }
@@ -425,6 +438,8 @@ fn start_node(
     config: &WorldConfig,
     index: usize,
     life: Life,
+    memory: Life,
+    wall: u64,
     now: Instant,
 ) -> Result<Node, ConfigError> {
     let identity = Identity {
@@ -432,6 +447,8 @@ fn start_node(
         life,
         addr: addr_of(index),
         meta: Meta::default(),
+        memory,
+        wall: Some(wall),
     };
     // Another life draws other numbers.
     let seed = hash_pair(config.seed, life.0);

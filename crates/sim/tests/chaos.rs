@@ -1,6 +1,7 @@
 //! A fixed set of chaos seeds, and seeds that once failed.
 
 use consort_proto::Config;
+use consort_proto::lease::{self, Rules};
 use consort_proto::mutex::{Ablation, Loss};
 use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_with};
 use rayon::prelude::*;
@@ -43,6 +44,70 @@ fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
             panic!("{violation}");
         }
     });
+}
+
+/// Its name, what plants it, and what it may break.
+type Flaw = (&'static str, fn(&mut Config), &'static [&'static str]);
+
+/// How many storms over elections it takes to find a flaw, and what breaks.
+fn found(most: u64, tune: fn(&mut Config)) -> Option<(u64, &'static str)> {
+    let params = ChaosParams {
+        nodes_max: 9,
+        ..ChaosParams::elections()
+    };
+    (0..most).into_par_iter().find_map_first(|seed| {
+        let broken = chaos_with(seed, &params, tune).err()?;
+        Some((seed, broken.invariant))
+    })
+}
+
+/// Flaws that real agents once had. Each is found by what it breaks: works that overlap (L5), tokens that go back (L6), a
+/// group that stays without a leader (L1).
+#[test]
+fn storms_find_flaws_of_leases() {
+    use lease::Ablation::*;
+    let flaws: [Flaw; 6] = [
+        // An agent that leaves releases before its work has stopped.
+        (
+            "stop",
+            |c| c.election.rules = Rules::without(StopFirst),
+            &["L5"],
+        ),
+        // A leader that is mute, or was killed while its work runs on, is replaced before its lease has ended.
+        ("wait", |c| c.election.rules = Rules::without(Wait), &["L5"]),
+        // A restarted watcher forgets what it promised.
+        (
+            "restart",
+            |c| c.election.rules = Rules::without(Restart),
+            &["L5"],
+        ),
+        // A node that gave up is followed for ever.
+        (
+            "vacancy",
+            |c| c.election.rules = Rules::without(Vacancy),
+            &["L1"],
+        ),
+        // A restarted node follows a smaller term than it led by.
+        (
+            "term",
+            |c| c.election.rules = Rules::without(StoredTerm),
+            &["S1", "L6"],
+        ),
+        // A client that stands again does so beside its former work.
+        (
+            "again",
+            |c| c.election.rules = Rules::without(StandAgain),
+            &["L5"],
+        ),
+    ];
+    for (name, tune, by) in flaws {
+        let found = found(2000, tune);
+        println!("{name}: {found:?}");
+        assert!(
+            found.is_some_and(|f| by.contains(&f.1)),
+            "{name}: {found:?}"
+        );
+    }
 }
 
 /// The papers' locks in the same storms: all of them let two in. The storm is the same with and without them.

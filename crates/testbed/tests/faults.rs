@@ -1,5 +1,4 @@
-//! About a minute of random faults: real agents keep their promises about locks. Leaders' commands are left out: leaders
-//! have no lease yet, and the long form shows two at a time.
+//! About a minute of random faults: real agents keep their promises about locks and leaders.
 //!
 //! `CONSORT_FAULTS_SECS` makes it longer, `CONSORT_FAULTS_SEED` repeats one.
 
@@ -7,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn real_agents_keep_their_promises_about_locks_under_random_faults() {
+fn real_agents_keep_their_promises_under_random_faults() {
     if !cfg!(target_os = "linux") {
         eprintln!("SKIPPED: processes are found and frozen through /proc and signals of Linux");
         return;
@@ -24,7 +23,7 @@ fn real_agents_keep_their_promises_about_locks_under_random_faults() {
         consort.display()
     );
     let status = Command::new(testbed)
-        .args(["--seed", &seed, "--secs", &secs, "--no-elections"])
+        .args(["--seed", &seed, "--secs", &secs])
         .arg("--consort")
         .arg(consort)
         .status()

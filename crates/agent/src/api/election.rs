@@ -295,6 +295,20 @@ pub struct CampaignRequest {
     /// Withdraw after so long unless asked again, as when the asking program is killed. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
+    /// How long the work takes to stop. The lease lasts at least four times as long. Default: a quarter of the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    /// Tells programs apart: another one than before gets another token, when the work of the one before is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+/// Says that the work by a token has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EndedRequest {
+    /// The token.
+    pub token: String,
 }
 
 /// The tag that a candidacy follows, if any. `given` tells that an attribute was given as a number too.

@@ -10,7 +10,8 @@ mod topology;
 pub use case::{AccuserView, CaseView};
 
 pub use election::{
-    CampaignRequest, CandidateView, ChurnView, ElectionView, LeaderView, ResignRequest, Words,
+    CampaignRequest, CandidateView, ChurnView, ElectionView, EndedRequest, LeaderView,
+    ResignRequest, Words,
 };
 
 pub use health::{HealthView, ReasonView};

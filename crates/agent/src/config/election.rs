@@ -8,6 +8,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
+/// How long leases may last.
+const LEASES: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(3600);
+
 /// An election that the agent takes part in from the start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElectionConfig {
@@ -71,6 +75,13 @@ pub struct RawElections {
     pub bootstrap_expect: Option<u16>,
     /// A leader that sees a smaller share of its group steps down.
     pub reach_min_percent: Option<u8>,
+    /// How long a leader's lease lasts unless it is renewed. Default by profile, 0.8 s where wired.
+    #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
+    pub lease: Option<Duration>,
+    /// How many nodes the group has at most, which makes elections strict: the first leader needs a majority of them,
+    /// and no other majority stands in for lost watchers. Default 0: not strict.
+    pub floor: Option<u16>,
 }
 
 impl RawElection {
@@ -138,6 +149,8 @@ impl RawElections {
             quorum: self.quorum.or(file.quorum),
             bootstrap_expect: self.bootstrap_expect.or(file.bootstrap_expect),
             reach_min_percent: self.reach_min_percent.or(file.reach_min_percent),
+            lease: self.lease.or(file.lease),
+            floor: self.floor.or(file.floor),
         }
     }
 
@@ -145,6 +158,17 @@ impl RawElections {
         let e = &mut config.election;
         set(&mut e.bootstrap_expect, self.bootstrap_expect);
         set(&mut e.reach_min_percent, self.reach_min_percent);
+        set(&mut e.floor, self.floor);
+        if let Some(lease) = self.lease {
+            if !LEASES.contains(&lease) {
+                return Err(ConfigError::Value {
+                    key: "elections.lease",
+                    value: format!("{lease:?}"),
+                    expected: "write a duration from 100ms to 1h".to_owned(),
+                });
+            }
+            e.lease = lease;
+        }
         if let Some(value) = self.quorum {
             e.quorum = quorum(&value).ok_or(ConfigError::Value {
                 key: "elections.quorum",

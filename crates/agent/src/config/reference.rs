@@ -121,6 +121,8 @@ fn value(path: &str) -> Option<(String, bool)> {
         "elections.quorum" => "1e-6".to_owned(),
         "elections.bootstrap_expect" => e.bootstrap_expect.to_string(),
         "elections.reach_min_percent" => e.reach_min_percent.to_string(),
+        "elections.lease" => span(e.lease),
+        "elections.floor" => e.floor.to_string(),
         "lock.ttl" => span(l.ttl),
         "lock.ttl_max" => span(l.ttl_max),
         "lock.drift_per_mille" => l.drift_per_mille.to_string(),

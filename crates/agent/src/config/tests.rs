@@ -30,6 +30,8 @@ fn a_full_file_is_read() {
         [elections]
         quorum = { c = 3 }
         bootstrap_expect = 2
+        lease = "1500ms"
+        floor = 5
         [[election]]
         name = "gateway"
         class = 1
@@ -89,6 +91,8 @@ fn a_full_file_is_read() {
         consort::Quorum::Deterministic { c: 3 }
     );
     assert_eq!(config.protocol.election.bootstrap_expect, 2);
+    assert_eq!(config.protocol.election.lease, Duration::from_millis(1500));
+    assert_eq!(config.protocol.election.floor, 5);
     let m = config.protocol.membership;
     assert_eq!(m.probe_period, Duration::from_millis(800));
     let timeout = SuspicionTimeout::Scaled {

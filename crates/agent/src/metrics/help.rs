@@ -234,6 +234,16 @@ const HELP: &[(char, &str, &str)] = &[
         "election_dropped",
         "Messages with lists that are too long, and claims of more elections than are kept (elections_max).",
     ),
+    (
+        'c',
+        "election_number_refused",
+        "Messages that name a term that nobody can have reached.",
+    ),
+    (
+        'c',
+        "election_exhausted",
+        "Elections that were not held because terms are used up.",
+    ),
     ('c', "lock_grants", "Locks granted to this node."),
     (
         'c',

@@ -2,7 +2,8 @@
 
 use super::{Served, answer};
 use crate::api::{
-    CampaignRequest, ChurnView, Done, ElectionView, ResignRequest, attribute_tag, preempt, way,
+    CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest, attribute_tag,
+    preempt, way,
 };
 use crate::error::ApiError;
 use axum::Json;
@@ -20,6 +21,9 @@ use utoipa_axum::routes;
 /// Longest lease.
 const LEASE_MAX: Duration = Duration::from_secs(86_400);
 
+/// Longest grace.
+const GRACE_MAX: Duration = Duration::from_secs(900);
+
 type Name = Result<Path<String>, PathRejection>;
 /// A body that may be missing or `null`.
 type Body<T> = Result<Option<Json<Option<T>>>, JsonRejection>;
@@ -31,6 +35,8 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(election))
         .routes(routes!(campaign))
         .routes(routes!(withdraw))
+        .routes(routes!(ended))
+        .routes(routes!(forget))
         .routes(routes!(resign))
         .routes(routes!(churn))
 }
@@ -115,11 +121,16 @@ async fn campaign(
         .stream(request.stream)
         .health(request.health)
         .replace_unhealthy(request.replace_unhealthy)
+        .grace(Duration::from_millis(request.grace_ms.unwrap_or(0)).min(GRACE_MAX))
         .preempt(preempt);
     if let Some(tag) = tag {
         options = options.attribute_tag(tag);
     }
     let election = handle(&served.node, &name).await?;
+    if served.clients.is_another(&name, request.client.as_deref()) && election.is_leader() {
+        // The work of the one before may still run. The node stands anew, by another token, when its lease is over.
+        answer(election.withdraw()).await?;
+    }
     let lease = request
         .lease_ms
         .map(|ms| Duration::from_millis(ms).min(LEASE_MAX));
@@ -129,6 +140,33 @@ async fn campaign(
         Err(_) => return Err(super::no_answer()),
     }
     view(&served, &name).await
+}
+
+/// Say that the work by a token has ended: the lease is released before its end.
+#[utoipa::path(post, path = "/v1/elections/{name}/ended", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = EndedRequest, responses((status = 200, description = "Taken note of", body = Done)))]
+async fn ended(
+    State(served): State<Served>,
+    name: Name,
+    body: Body<EndedRequest>,
+) -> Result<Json<Done>, ApiError> {
+    let (name, request) = (name?.0, unwrap(body)?);
+    let token = request
+        .token
+        .parse()
+        .map_err(|e: consort::ParseTokenError| {
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.to_string())
+        })?;
+    let election = handle(&served.node, &name).await?;
+    answer(election.work_ended(token)).await?;
+    Ok(Json(Done { done: true }))
+}
+
+/// Give up watchers that are lost for good, in a strict election.
+#[utoipa::path(post, path = "/v1/elections/{name}/forget", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "Taken note of", body = Done)))]
+async fn forget(State(served): State<Served>, name: Name) -> Result<Json<Done>, ApiError> {
+    let election = handle(&served.node, &name?.0).await?;
+    answer(election.forget()).await?;
+    Ok(Json(Done { done: true }))
 }
 
 /// No longer stand in an election; a leader resigns.
@@ -200,6 +238,20 @@ pub(super) async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> 
 
 fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
     Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
+}
+
+/// The program that stood last in each election.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Clients {
+    /// Notes who stands in an election; whether somebody else did before.
+    fn is_another(&self, election: &str, client: Option<&str>) -> bool {
+        let Some(client) = client else { return false };
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = clients.insert(election.to_owned(), client.to_owned());
+        before.is_some_and(|before| before != client)
+    }
 }
 
 /// Candidacies that end unless they are renewed.

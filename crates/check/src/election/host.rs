@@ -132,7 +132,7 @@ pub(super) fn step(
                 host.timers.remove(&timer);
             }
             Effect::Persist(Fact::Term(_, term)) => host.stored = Some(term),
-            Effect::Persist(Fact::Life(_) | Fact::Fence(_)) => {}
+            Effect::Persist(_) => {}
             Effect::Emit(Report::Event(Event::BecameLeader { .. })) => {
                 let claim = host.election.claim(E);
                 if claim.is_none_or(|c| !c.names(id(index), Life(host.life))) {

@@ -1,8 +1,8 @@
 //! One node of the model: the state machines that ship, and what an election would keep around them.
 
 use consort_proto::election::Token;
-use consort_proto::election::lease::{
-    Closing, Holder, Lease, Output, Record, Rules, Set, Watch, Watcher,
+use consort_proto::lease::{
+    Closing, Holder, Lease, Output, Record, Rules, Set, Told, Watch, Watcher,
 };
 use consort_proto::{Instant, Life, NodeId, Term};
 use core::time::Duration;
@@ -40,6 +40,8 @@ pub(super) struct Node {
     pub(super) watch: Watch,
     pub(super) lease: Option<Lease>,
     pub(super) closing: Option<Closing>,
+    /// The greatest set it knew when it began to close.
+    pub(super) closes_set: Option<Set>,
     /// Members that answered its question to close, as watchers.
     pub(super) closed_by: Vec<Watcher>,
     /// The last number of a renewal.
@@ -60,7 +62,7 @@ impl Node {
             memory,
         };
         let mut watch = Watch::new(rules, watcher);
-        watch.on_told(None, known.set, None);
+        watch.on_told(&told(known.set, None));
         Node {
             id,
             up: true,
@@ -75,6 +77,7 @@ impl Node {
             watch,
             lease: None,
             closing: None,
+            closes_set: None,
             closed_by: Vec::new(),
             seq: 0,
             back_until: Instant::ZERO,
@@ -163,7 +166,7 @@ impl Node {
         if set.map(|s| s.rank) > known.set.map(|s| s.rank) {
             known.set = set;
         }
-        if closed.is_some() && self.watch.on_told(None, None, closed) {
+        if closed.is_some() && self.watch.on_told(&told(None, closed)) {
             self.store();
         }
     }
@@ -195,6 +198,15 @@ impl Node {
             f(lease, self.clock, &mut out);
         }
         out
+    }
+}
+
+fn told(set: Option<Set>, closed: Option<Token>) -> Told {
+    Told {
+        token: None,
+        set,
+        closed,
+        span: SPAN,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::world::{Faults, Setup, World};
 use consort_proto::Rng;
-use consort_proto::election::lease::{Ablation, Rules};
+use consort_proto::lease::{Ablation, Rules};
 
 /// The longest calm phase, in ticks: a sixth of a lease each.
 const CALM_TICKS: u32 = 90;

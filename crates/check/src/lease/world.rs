@@ -4,9 +4,9 @@ use super::node::{GRACE, Known, Node, RTO, SPAN};
 use super::oracle::{Oracle, Work};
 use crate::draw::by_weight;
 use consort_proto::election::Token;
-use consort_proto::election::lease::{
-    Ablation, Ack, Closing, Holder, Lease, Output, Progress, Rank, Refusal, Renew, Rules, Set,
-    Verdict, Watcher, Watchers,
+use consort_proto::lease::{
+    Ablation, Ack, Closing, Holder, Lease, Need, Output, Progress, Rank, Refusal, Renew, Rules,
+    Set, Verdict, Watcher, Watchers,
 };
 use consort_proto::{Instant, Life, NodeId, Rng, Term};
 use core::time::Duration;
@@ -87,6 +87,8 @@ pub(super) struct World {
     weights: Vec<(Kind, u32)>,
     /// What a node knows rides on all it sends.
     rides: bool,
+    /// With fixed members, nodes close lines without a reason.
+    restless: bool,
 }
 
 /// What may happen.
@@ -174,6 +176,7 @@ impl World {
             log: None,
             weights: draw_weights(rng),
             rides: rng.below(2) == 0,
+            restless: rng.below(4) == 0,
         }
     }
 
@@ -275,7 +278,7 @@ impl World {
                 if let Some(closing) = node.closing.as_mut().filter(|c| c.token() == token)
                     && life == node.life
                 {
-                    closing.on_closed(now, watcher.node, span);
+                    closing.on_closed(now, watcher, span);
                     if !node.closed_by.contains(&watcher) {
                         node.closed_by.push(watcher);
                     }
@@ -369,7 +372,9 @@ impl World {
         let node = &self.nodes[at];
         let (known, set) = (node.disk.known.token, node.set());
         if let Some(closing) = &node.closing
-            && (known > closing.token() || set.is_some_and(|s| s.rank.line > closing.token()))
+            && (known > closing.token()
+                || set.is_some_and(|s| s.rank.line > closing.token())
+                || self.setup.strict && set.map(|s| s.rank) > closing.set())
         {
             self.nodes[at].closing = None;
         }
@@ -497,16 +502,29 @@ impl World {
     /// Goes on closing, or begins a new line when all answered.
     fn close_on(&mut self, at: usize) {
         let count = self.nodes.len();
+        let by_quorum = !self.lacks(Ablation::StrictQuorum);
         let node = &mut self.nodes[at];
         let Some(closing) = &mut node.closing else {
             return;
         };
         let (token, rank) = (closing.token(), closing.set());
-        let members = (0..count).filter(|id| !node.down[*id]);
-        let enough = self.setup.strict.then_some(count / 2 + 1);
         let mut ask = Vec::new();
-        let ids = members.map(|id| NodeId(id as u64));
-        let progress = closing.on_timer(node.clock, ids, enough, RTO, &mut ask);
+        let watchers = node.closes_set.filter(|_| self.setup.strict && by_quorum);
+        let progress = match watchers {
+            Some(set) => {
+                let ids = set.all().map(|w| w.node);
+                closing.on_timer(node.clock, ids, Need::Quorum(&set), RTO, &mut ask)
+            }
+            None => {
+                let members = (0..count).filter(|id| !node.down[*id]);
+                let ids = members.map(|id| NodeId(id as u64));
+                let need = match self.setup.strict {
+                    true => Need::Count(count / 2 + 1),
+                    false => Need::All,
+                };
+                closing.on_timer(node.clock, ids, need, RTO, &mut ask)
+            }
+        };
         let holder = node.holder();
         for to in ask {
             self.send(at, to.0 as usize, Msg::Close(holder, token, rank));
@@ -518,6 +536,7 @@ impl World {
 
     fn begin_line(&mut self, at: usize) {
         let wall = self.wall();
+        let by_quorum = !self.lacks(Ablation::StrictQuorum);
         let node = &mut self.nodes[at];
         let (Some(_), answered) = (node.closing.take(), core::mem::take(&mut node.closed_by))
         else {
@@ -529,7 +548,10 @@ impl World {
             return;
         }
         let token = node.fresh_token(wall);
-        let set = Set::first(token, watchers);
+        let set = match node.closes_set.filter(|_| self.setup.strict && by_quorum) {
+            Some(set) => set.reopened(token),
+            None => Set::first(token, watchers),
+        };
         node.learn(Some(token), Some(set), None);
         let (holder, seq, now) = (node.holder(), node.seq, node.clock);
         node.lease = Some(Lease::new(
@@ -587,9 +609,9 @@ impl World {
 
     fn close(&mut self, at: usize) {
         let wall = self.wall();
-        if self.setup.strict && !self.lacks(Ablation::StrictQuorum) {
-            return;
-        }
+        // Members are fixed: a quorum of the watchers may close at any time. Only calm nodes wait for a reason.
+        let fixed = self.setup.strict && !self.lacks(Ablation::StrictQuorum);
+        let any_time = fixed && self.restless && !self.calm;
         let waits = self.calm && self.others_stand(at);
         let node = &mut self.nodes[at];
         let valid = node
@@ -597,13 +619,16 @@ impl World {
             .as_ref()
             .is_some_and(|l| l.valid(node.clock).is_some());
         let ready = node.watch.is_ready(node.clock) && node.clock >= node.back_until;
-        if !node.up || !ready || valid || waits || node.closing.is_some() || !node.has_lost_quorum()
-        {
+        let idle = node.up && ready && !valid && !waits && node.closing.is_none();
+        // One that lost its disk has to hear of the watchers first.
+        let blind = fixed && node.set().is_none();
+        if !idle || blind || !any_time && !node.has_lost_quorum() {
             return;
         }
         let token = node.fresh_token(wall);
         let rank = node.set().map(|s| s.rank);
         node.closed_by.clear();
+        node.closes_set = node.set();
         node.closing = Some(Closing::new(
             self.setup.rules,
             token,

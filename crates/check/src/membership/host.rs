@@ -130,6 +130,8 @@ impl Host {
             life: Life(life),
             addr: addr(n),
             meta: Meta::default(),
+            memory: Life(life),
+            wall: None,
         };
         let node = Node::new(config.clone(), identity, 0, clock);
         let mut host = Host {

@@ -10,9 +10,11 @@ use crate::guarded::{Ended, Guarded, Signals};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
-use consort_agent::api::{CampaignRequest, ElectionView, Words};
+use consort_agent::api::{CampaignRequest, Done, ElectionView, EndedRequest, Words};
+use core::hash::{BuildHasher, Hasher};
 use core::pin::Pin;
 use core::time::Duration;
+use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -21,14 +23,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Least time for which a candidacy outlives this program, should it be killed.
-const LEASE_MIN: Duration = Duration::from_secs(10);
+const LEASE_MIN: Duration = Duration::from_secs(2);
 
 /// Stand in an election, and run a command only while leading
 ///
 /// Without a command it prints who leads whenever that changes; with --listen it does so without
-/// standing. With a command it starts it when this node leads and may act, and stops it before anybody
-/// else may act: when the node steps down, when the agent is silent, or when the agent hears nobody for
-/// half of the least time that others take to declare it down (all by this program's own clock).
+/// standing. With a command it starts it when this node holds the leader's lease, and stops it before
+/// anybody else may act: when the node steps down, when its lease is not renewed, or when the agent is
+/// silent (all by this program's own clock).
 ///
 /// Stopping is SIGTERM to the command and all that it started, and SIGKILL after the grace. The command
 /// finds CONSORT_ELECTION, CONSORT_TOKEN, CONSORT_TERM, CONSORT_NODE (an id) and CONSORT_NAME in its
@@ -36,10 +38,11 @@ const LEASE_MIN: Duration = Duration::from_secs(10);
 /// with the new token. When it ends by itself, this node withdraws and the exit code is passed on (128
 /// and the signal's number if it was killed). Ctrl-C stops the command first and then withdraws.
 ///
-/// Two leaders at a time are ruled out only while clocks run alike and the group does not split: what
-/// must not be done twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
-/// agent and election. Should this program itself be killed, a watchdog stops the command, and the agent
-/// withdraws after ten seconds or more.
+/// Two leaders at a time are ruled out only while clocks run alike and the group is not cut: what must
+/// not be done twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per agent
+/// and election. Should this program itself be killed, a watchdog stops the command, and the agent
+/// withdraws after two seconds or more; another elect on the same agent leads by another token, when the
+/// command of the one before is over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -78,9 +81,8 @@ pub(crate) struct Args {
         default_value = "attribute"
     )]
     score: Vec<String>,
-    /// How long the command may take to stop; others wait no longer than the default [default: a
-    /// quarter of the least time in which members declare one down: 1s with 3 to 6 members that probe
-    /// every second]
+    /// How long the command may take to stop. The leader's lease lasts at least four times as long, and so
+    /// does the replacement of a dead leader [default: a quarter of the lease: 0.2s on a wired network]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, requires = "command")]
     grace: Option<Duration>,
     #[command(flatten)]
@@ -108,6 +110,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             lease: LEASE_MIN,
             interval: Duration::ZERO,
             grace: args.grace.unwrap_or_default(),
+            client: format!("{:016x}", RandomState::new().build_hasher().finish()),
             shown: None,
             silent: false,
             running: None,
@@ -128,8 +131,6 @@ struct Running {
     guarded: Guarded,
     /// Token by which the node led when it started.
     token: String,
-    /// When it was last known that the node leads by that token.
-    sure: Instant,
     /// Until when the node leads for certain.
     until: Instant,
 }
@@ -147,6 +148,8 @@ struct Elect {
     /// How often the agent is asked.
     interval: Duration,
     grace: Duration,
+    /// Tells this program from others that stand through the same agent.
+    client: String,
     /// What was printed last.
     shown: Option<Shown>,
     /// It was said that the agent does not answer.
@@ -166,7 +169,9 @@ impl Elect {
                 () = signals.next() => return Ok(Answer::Yes),
                 ended = ended(&mut self.running) => {
                     let code = ended.context("the command cannot be waited for")?.code;
-                    self.running = None;
+                    if let Some(running) = self.running.take() {
+                        self.tell_ended(running.token).await;
+                    }
                     self.say(&format!("the command ended with exit code {code}"));
                     return Ok(Answer::Code(code));
                 }
@@ -200,6 +205,8 @@ impl Elect {
             mode: Some(self.args.mode.clone()),
             score: Some(Words::Many(self.args.score.clone())),
             lease_ms: Some(self.lease.as_millis() as u64),
+            grace_ms: self.args.grace.map(|g| g.as_millis() as u64),
+            client: Some(self.client.clone()),
             ..CampaignRequest::default()
         });
         let verb = if request.is_some() { "/campaign" } else { "" };
@@ -219,13 +226,14 @@ impl Elect {
     async fn take(&mut self, asked: Instant, view: ElectionView) -> anyhow::Result<()> {
         self.silent = false;
         let span = Duration::from_millis(view.grace_ms);
-        // A leadership that is handed over ends in a quarter of a grace, at the latest, for this program.
+        // The lease is renewed about every grace; half of that is left to tell this program, and to stop.
         self.interval = match span.is_zero() {
             true => Duration::from_millis(500),
-            false => (span / 4).clamp(Duration::from_millis(20), Duration::from_secs(1)),
+            false => (span / 2).clamp(Duration::from_millis(20), Duration::from_secs(1)),
         };
-        self.lease = LEASE_MIN.max(span * 16);
-        self.grace = self.args.grace.unwrap_or(span);
+        self.lease = LEASE_MIN.max(span * 8);
+        // Others may act when the whole grace is over.
+        self.grace = self.args.grace.unwrap_or(span).min(span);
         self.show(&view)?;
         if self.args.command.is_empty() {
             return Ok(());
@@ -235,14 +243,11 @@ impl Elect {
         if let Some(running) = &mut self.running {
             if token == Some(running.token.as_str()) {
                 running.until = until.max(running.until);
-                running.sure = asked;
                 running.guarded.extend(running.until).await;
                 return Ok(());
             }
             self.say("leading no more");
-            // Others may act one grace after the node stepped down, which was after it was last sure.
-            let since = self.running.as_ref().map_or(asked, |r| r.sure);
-            self.stop(since).await;
+            self.stop(Instant::now()).await;
         }
         if let Some(token) = token
             && until > Instant::now()
@@ -267,20 +272,31 @@ impl Elect {
             self.running = Some(Running {
                 guarded,
                 token: token.to_owned(),
-                sure: asked,
                 until,
             });
         }
         Ok(())
     }
 
-    /// Stops the command, if it runs; it may take its grace from `since` on.
+    /// Stops the command, if it runs; it may take its grace from `since` on, and no longer than the lease lasts.
     async fn stop(&mut self, since: Instant) {
-        if let Some(mut running) = self.running.take()
-            && running.guarded.stop(since + self.grace).await.killed
-        {
-            self.say("the command did not stop in time and was killed");
+        if let Some(mut running) = self.running.take() {
+            if running.guarded.stop(since + self.grace).await.killed {
+                self.say("the command did not stop in time and was killed");
+            }
+            self.tell_ended(running.token).await;
         }
+    }
+
+    /// Nothing runs any more by `token`: others need not wait for the end of the lease.
+    async fn tell_ended(&self, token: String) {
+        let path = election_path(&self.args.election, "/ended");
+        // Should it not hear of it, it waits.
+        let _: Result<Done, _> = self
+            .args
+            .agent
+            .post(&path, &EndedRequest { token }, PATIENCE)
+            .await;
     }
 
     async fn withdraw(&self) {

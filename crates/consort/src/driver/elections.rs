@@ -62,6 +62,9 @@ impl Driver {
         if self.node.membership().meta().observer {
             return Err(CampaignError::Observer);
         }
+        if self.node.election().is_leaving() {
+            return Err(CampaignError::Leaving);
+        }
         if options.needs_topology() && self.radio.is_none() {
             return Err(CampaignError::NoTopology);
         }

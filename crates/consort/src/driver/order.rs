@@ -39,6 +39,8 @@ pub(crate) enum Order {
         oneshot::Sender<Result<(), CampaignError>>,
     ),
     Withdraw(Arc<str>, oneshot::Sender<()>),
+    /// An order to the core about an election that is known here.
+    Elect(election::Order, oneshot::Sender<()>),
     Resign(
         Arc<str>,
         Option<NodeId>,
@@ -132,6 +134,10 @@ impl Driver {
                     let order = election::Order::Withdraw(id);
                     self.command(Command::Election(order)).await;
                 }
+                let _ = reply.send(());
+            }
+            Order::Elect(order, reply) => {
+                self.command(Command::Election(order)).await;
                 let _ = reply.send(());
             }
             Order::Resign(name, to, reply) => {

@@ -40,7 +40,7 @@ impl Storage {
     /// Keeps a fact to be stored later, in place of an earlier one of its kind.
     fn keep(&mut self, fact: Fact) {
         let replaces = |old: &Fact| match (old, &fact) {
-            (Fact::Term(a, _), Fact::Term(b, _)) => a == b,
+            (Fact::Term(a, _), Fact::Term(b, _)) | (Fact::Lease(a, _), Fact::Lease(b, _)) => a == b,
             (a, b) => core::mem::discriminant(a) == core::mem::discriminant(b),
         };
         self.unstored.retain(|old| !replaces(old));
@@ -55,7 +55,7 @@ impl Driver {
         while let Some(fact) = self.node.poll_fact() {
             if self.storage.failure.is_none() {
                 let id = self.node.id();
-                let Err(error) = builder::store(self.state.as_ref(), id, fact).await else {
+                let Err(error) = builder::store(self.state.as_ref(), id, fact.clone()).await else {
                     continue;
                 };
                 self.note_failure(&error);
@@ -91,7 +91,8 @@ impl Driver {
         }
         tracing::warn!(%error, "hints for the next start could not be stored");
         let fact = Fact::Life(self.node.membership().life());
-        if let Err(error) = builder::store(self.state.as_ref(), self.node.id(), fact).await {
+        if let Err(error) = builder::store(self.state.as_ref(), self.node.id(), fact.clone()).await
+        {
             self.note_failure(&error);
             self.storage.keep(fact);
             self.node.handle_storage_failure(self.clock.now());
@@ -107,9 +108,9 @@ impl Driver {
         if due > Instant::now() {
             return;
         }
-        while let Some(fact) = self.storage.unstored.first().copied() {
+        while let Some(fact) = self.storage.unstored.first().cloned() {
             let id = self.node.id();
-            if let Err(error) = builder::store(self.state.as_ref(), id, fact).await {
+            if let Err(error) = builder::store(self.state.as_ref(), id, fact.clone()).await {
                 self.stats.store_errors += 1;
                 if let Some(failure) = &mut self.storage.failure {
                     failure.error = error.to_string();

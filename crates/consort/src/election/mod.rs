@@ -20,7 +20,8 @@ pub(crate) use status::leader;
 use crate::driver::Order;
 use crate::error::{CampaignError, ResignError, Stopped};
 use crate::handle::Node;
-use consort_proto::NodeId;
+use consort_proto::election::Token;
+use consort_proto::{ElectionId, NodeId};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -85,6 +86,21 @@ impl Election {
         self.node
             .ask(|reply| Order::Resign(name, to, reply))
             .await?
+    }
+
+    /// Says that the work by `token` has ended: if this node gave up its leadership, or does so later, others may act at
+    /// once. Otherwise they wait until the end of the lease. Nothing may be started by that token afterwards.
+    pub async fn work_ended(&self, token: Token) -> Result<(), Stopped> {
+        let order = consort_proto::election::Order::Stopped(ElectionId::of(&self.name), token);
+        self.node.ask(|reply| Order::Elect(order, reply)).await
+    }
+
+    /// Gives up watchers of a strict election that are lost for good, with their disks: a majority of the configured
+    /// number of nodes may begin anew. Whatever the lost ones had promised to a leader that still runs is void, so make
+    /// sure that none does.
+    pub async fn forget(&self) -> Result<(), Stopped> {
+        let order = consort_proto::election::Order::Forget(ElectionId::of(&self.name));
+        self.node.ask(|reply| Order::Elect(order, reply)).await
     }
 
     /// Who leads, as far as this node knows.

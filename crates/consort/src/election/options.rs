@@ -2,6 +2,7 @@
 
 use super::tag::AttributeTag;
 use consort_proto::election::{Candidacy, Criterion, Mode, Policy, Preempt, Ranking};
+use core::time::Duration;
 
 /// How a node stands in an election. The defaults suit a group of equals.
 ///
@@ -99,6 +100,13 @@ impl ElectionOptions {
     pub fn replace_unhealthy(mut self, on: bool) -> Self {
         self.policy.replace_unhealthy = on;
         self.policy.health |= on;
+        self
+    }
+
+    /// How long this node's work takes to stop. A leader's lease lasts at least four times as long, so a longer grace
+    /// makes it take longer until a dead leader is replaced. Default: a quarter of the lease.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.policy.grace = grace;
         self
     }
 

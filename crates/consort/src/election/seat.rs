@@ -81,9 +81,8 @@ impl Board {
             return;
         };
         let now = Instant::now();
-        let least = node.membership().suspicion_min();
         let until = clock.when(standing.valid_until);
-        let soon = (least / 8).min(until.saturating_duration_since(now) / 2);
+        let soon = until.saturating_duration_since(now) / 2;
         self.refresh_at = standing.acting.map(|_| now + soon.max(REFRESH_MIN));
         let acting = standing.acting.map(|token| Acting { token, until });
         let seat = Seat {
@@ -102,12 +101,11 @@ impl Board {
 
 /// This node leads, and may act on it, while [`is_valid`](Leadership::is_valid).
 ///
-/// A leader that hears from nobody cannot know whether it was replaced. It may act for half of the time
-/// that passes at least before others declare it down, counted from when it last heard from anybody, by
-/// its own clock; on its own it is its whole group and may always act. So it stops before another
-/// starts, as long as clocks run alike, whatever it does can be stopped in a quarter of that time, and
-/// its group does not split where it stands. Leadership is not exclusive without these: what must not be
-/// done twice has to check the [`token`](Leadership::token).
+/// It rests on a lease that a few other members hold for this node and that is renewed several times a second. Work may
+/// start and go on until [`valid_until`](Leadership::valid_until), and has a grace after that in which to stop; nobody
+/// else acts before the grace is over, as long as clocks run within a tenth of real time and the group is not cut in a way
+/// that docs/ELECTION.md names. Leadership is not exclusive without these: what must not be done twice has to check
+/// the [`token`](Leadership::token).
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(crate) token: Token,
@@ -120,8 +118,7 @@ impl Leadership {
         self.token
     }
 
-    /// Until when this node may act without hearing from anybody; moves on with every datagram. In the
-    /// past when the leadership is over.
+    /// Until when this node may act; moves on as the lease is renewed. In the past when the leadership is over.
     pub fn valid_until(&self) -> std::time::Instant {
         let held = self.seat.borrow().acting.filter(|a| a.token == self.token);
         let until = held.map_or_else(Instant::now, |a| a.until);

@@ -4,7 +4,6 @@ use super::name::ElectionName;
 use crate::driver::Clock;
 use crate::topology::{self, Scope};
 use consort_proto::election::{Claim, Decider, Ranking, Remarks, Stage, Standing, Token};
-use consort_proto::membership::Membership;
 use consort_proto::{Life, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -127,13 +126,13 @@ pub struct ElectionStatus {
     pub leader: Option<Leader>,
     /// By which token this node leads and may act, for [`valid_for`](Self::valid_for) from now.
     pub acting: Option<Token>,
-    /// How long this node may act as the leader without hearing from anybody.
+    /// How long this node may act as the leader if its lease is not renewed.
     pub valid_for: Duration,
     /// Whether this node stands in the election.
     pub campaigns: bool,
     /// Whether this node holds an election just now.
     pub electing: bool,
-    /// How long after the end of a leadership others wait before they act: work must end in it.
+    /// How long after that work has to have stopped: then others may act.
     pub grace: Duration,
     /// How well lists agree, and what follows.
     pub churn: Churn,
@@ -207,17 +206,12 @@ impl ElectionStatus {
             valid_for: acting.map_or(Duration::ZERO, |a| a.1),
             campaigns: standing.campaigns,
             electing: standing.electing,
-            grace: grace(membership),
+            grace: standing.grace,
             churn: Churn::new(&standing),
             candidates: listed.collect(),
             ranking,
         })
     }
-}
-
-/// How long others wait, at least, for a leader that is over to stop its work.
-fn grace(membership: &Membership) -> Duration {
-    membership.suspicion_min() / 4
 }
 
 fn scope(standing: &Standing, clock: Clock) -> Option<Scope> {

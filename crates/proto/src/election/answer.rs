@@ -20,6 +20,7 @@ impl Race {
         from: &Sender,
         query: &Query,
     ) {
+        self.defend_floor(cx, env, query.term);
         if let Some(claim) = query.claim {
             self.adopt(cx, env, claim);
         }
@@ -33,7 +34,7 @@ impl Race {
         {
             // Its round is over, or its reason is: it should know.
             stats.stale += 1;
-            cx.send(from.reply_to(), Msg::Claim(self.id, held));
+            self.tell_claim(cx, from.reply_to(), held);
             return;
         }
         if env.view.membership.meta().observer {
@@ -120,16 +121,18 @@ impl Race {
         skip: &[(NodeId, Life)],
     ) {
         let (election, key, to) = (self.id, claim.key, from.reply_to());
+        self.defend_floor(cx, env, claim.term());
         if let Some(held) = self.claim
             && held.key > key
         {
-            cx.send(to, Msg::Claim(election, held));
+            self.tell_claim(cx, to, held);
             return;
         }
         let own = env.own_entry(election);
         let refusal = match own {
             _ if !claim.names(env.me, env.life()) => Some(Refusal::Life),
             None => Some(Refusal::NoCandidate),
+            Some(_) if env.now < self.tenure.back_at => Some(Refusal::NoCandidate),
             Some(own) => self.better_than_me(env, &claim, own, skip),
         };
         if let Some(why) = refusal {

@@ -47,6 +47,27 @@ pub struct Config {
     pub reach_min_percent: u8,
     /// Most elections of which a node keeps track; more are counted and ignored. Default 64.
     pub elections_max: u16,
+    /// How long a leader's lease lasts unless it is renewed (D). A dead leader is replaced soon after that; a shorter one
+    /// is lost more often where messages are. Longer where round trips or [`Policy::grace`] say so. Default 0.8 s.
+    pub lease: Duration,
+    /// In `strict` elections, how many nodes the group has at most: the first leader needs a majority of them, and no
+    /// other majority stands in for lost watchers. 0 is the default mode, in which what is left of a group goes on
+    /// without them. Default 0.
+    pub floor: u16,
+    /// A rule of the lease that is left out.
+    #[cfg(feature = "_check")]
+    pub rules: crate::lease::Rules,
+}
+
+impl Config {
+    /// Which rules of the lease hold.
+    pub(super) fn rules(&self) -> crate::lease::Rules {
+        #[cfg(feature = "_check")]
+        let rules = self.rules;
+        #[cfg(not(feature = "_check"))]
+        let rules = crate::lease::Rules::default();
+        rules
+    }
 }
 
 impl Default for Config {
@@ -64,6 +85,10 @@ impl Default for Config {
             sample_size: 32,
             reach_min_percent: 0,
             elections_max: 64,
+            lease: Duration::from_millis(800),
+            floor: 0,
+            #[cfg(feature = "_check")]
+            rules: crate::lease::Rules::default(),
         }
     }
 }
@@ -115,6 +140,9 @@ pub struct Policy {
     pub preempt: Preempt,
     /// What candidates of one class are compared by. Default: by attribute.
     pub ranking: Ranking,
+    /// How long this node's work takes to stop. The lease lasts at least four times as long. Default: a quarter of the
+    /// lease.
+    pub grace: Duration,
 }
 
 /// How this node stands in an election.

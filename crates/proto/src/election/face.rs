@@ -6,7 +6,7 @@ use crate::membership;
 use serde::Serialize;
 
 /// Inputs of elections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// An order of the application.
     Order(Order),
@@ -40,8 +40,10 @@ pub(super) enum TimerKind {
     Step,
     /// The answer of the chosen one.
     Notify,
-    /// The leader before has had its time.
-    Act,
+    /// The lease of this node, or its closing of old ones.
+    Lease,
+    /// The promise of this node to another.
+    Promise,
     /// Those who do not know yet.
     Push,
     /// An objection.
@@ -75,4 +77,8 @@ pub struct Stats {
     pub objections: u64,
     /// Messages with lists that are too long, and claims of more elections than are kept.
     pub dropped: u64,
+    /// Messages that name a term nobody can have reached.
+    pub number_refused: u64,
+    /// Elections that were not held because terms are used up.
+    pub exhausted: u64,
 }

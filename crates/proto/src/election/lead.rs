@@ -8,9 +8,10 @@ use super::race::Race;
 use super::view::{Env, Fate};
 use super::{ElectionCx, TimerKind};
 use crate::id::{Life, NodeId};
-use crate::membership::{Phase, Status};
+use crate::membership::Status;
 use crate::protocol::{Sender, To};
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -23,8 +24,6 @@ const PUSH_MAX: usize = 32;
 pub(super) struct Lead {
     /// By which the application was told that it leads.
     pub(super) acting: Option<Token>,
-    /// The one before may still act: until when to wait, and for whom.
-    waiting: Option<(Instant, NodeId)>,
     /// Members known to hold this claim.
     seen: BTreeSet<NodeId>,
     push_wait: Duration,
@@ -49,7 +48,7 @@ impl Race {
     ) {
         let Some(claim) = self.claim else { return };
         if !claim.names(env.me, env.life()) {
-            self.stop_leading(cx);
+            self.stop_leading(cx, env);
             return;
         }
         let token = claim.key.token;
@@ -58,14 +57,9 @@ impl Race {
         }
         self.lead.seen.clear();
         self.push(cx, env);
-        let former = before.filter(|b| b.leader != env.me);
-        let wait = former.map_or(Duration::ZERO, |b| self.wait_for(env, &b));
-        if self.lead.acting.is_some() || wait.is_zero() {
-            self.act(cx, token);
-        } else if let Some(former) = former {
-            let until = env.now + wait;
-            self.lead.waiting = Some((until, former.leader));
-            cx.set_timer(self.timer(TimerKind::Act), until);
+        self.tenure.first = before.is_none() && self.tenure.known.is_none();
+        if let Some(lease) = &mut self.tenure.lease {
+            lease.claim_again(env.now, token);
         }
         if self.lead.sample.is_none() {
             cx.set_timer(
@@ -75,74 +69,29 @@ impl Race {
         }
     }
 
-    /// How long the leader before may still act on its leadership. One that was declared down has
-    /// been silent for longer than it may act on its own; see [`super::Standing::valid_until`].
-    fn wait_for(&self, env: Env<'_>, before: &Claim) -> Duration {
-        let listed = env.view.membership.table().get(before.leader);
-        let runs_on = listed
-            .is_some_and(|m| m.precedence.life == before.leader_life && m.phase != Phase::Down);
-        match env.fate(self.id, before.leader, before.leader_life) {
-            Fate::Here => env.fresh(),
-            Fate::Gone if runs_on => env.fresh() / 4,
-            _ => Duration::ZERO,
-        }
-    }
-
-    fn act(&mut self, cx: &mut ElectionCx<'_>, token: Token) {
-        self.lead.waiting = None;
-        cx.cancel_timer(self.timer(TimerKind::Act));
+    /// This node holds the lease by `token`.
+    pub(super) fn act(&mut self, cx: &mut ElectionCx<'_>, token: Token) {
         if self.lead.acting.replace(token) != Some(token) {
             let election = self.id;
             cx.emit(Report::Event(Event::BecameLeader { election, token }));
         }
     }
 
-    /// The one before has had its time.
-    pub(super) fn on_act(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
-        if let Some(claim) = self.claim
-            && self.lead.waiting.is_some()
-            && claim.names(env.me, env.life())
-        {
-            self.act(cx, claim.key.token);
-        }
-    }
-
-    fn stop_leading(&mut self, cx: &mut ElectionCx<'_>) {
-        if self.lead.waiting.take().is_some() {
-            cx.cancel_timer(self.timer(TimerKind::Act));
-        }
-        if let Some(token) = self.lead.acting.take() {
-            let election = self.id;
-            cx.emit(Report::Event(Event::SteppedDown { election, token }));
-        }
+    fn stop_leading(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        self.give_up(cx, env);
         self.lead.seen.clear();
         self.lead.sample = None;
         cx.cancel_timer(self.timer(TimerKind::Push));
         cx.cancel_timer(self.timer(TimerKind::Sample));
     }
 
-    /// A leader in another life, or one that stands no more, leads no more; one that lost sight of its
-    /// group gives up.
+    /// A leader in another life leads no more; one that lost sight of its group gives up.
     pub(super) fn review_lead(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
-        let named = self.is_named(env);
-        if !named {
-            if self.lead.acting.is_some() || self.lead.waiting.is_some() {
-                self.stop_leading(cx);
+        if !self.is_named(env) {
+            if self.lead.acting.is_some() {
+                self.stop_leading(cx, env);
             }
-            return;
-        }
-        if let Some((_, former)) = self.lead.waiting
-            && let Some(claim) = self.claim
-            && env
-                .view
-                .membership
-                .table()
-                .get(former)
-                .is_none_or(|m| m.phase == Phase::Down)
-        {
-            self.act(cx, claim.key.token);
-        }
-        if self.lead.acting.is_some() && lost_sight(env) {
+        } else if self.lead.acting.is_some() && lost_sight(env) {
             self.resign(cx, env);
         }
     }
@@ -157,6 +106,9 @@ impl Race {
         }
         for id in unaware {
             cx.send(To::Node(id), Msg::Leader(self.id, claim));
+            if let Some(known) = self.tenure.known {
+                cx.send(To::Node(id), Msg::Watchers(self.id, Box::new(known)));
+            }
         }
         let wait = if seen.is_empty() {
             env.period() * 3
@@ -175,13 +127,7 @@ impl Race {
     }
 
     /// A member holds a claim with this key: an answer to whatever it was asked.
-    pub(super) fn note_heard(
-        &mut self,
-        cx: &mut ElectionCx<'_>,
-        env: Env<'_>,
-        from: NodeId,
-        key: Key,
-    ) {
+    pub(super) fn note_heard(&mut self, env: Env<'_>, from: NodeId, key: Key) {
         let Some(held) = self.claim.filter(|h| key >= h.key) else {
             return;
         };
@@ -189,14 +135,6 @@ impl Race {
             return;
         }
         self.lead.seen.insert(from);
-        if let Some((until, former)) = self.lead.waiting
-            && former == from
-        {
-            // It knows, and stops: give it the time that takes.
-            let until = until.min(env.now + env.fresh() / 4);
-            self.lead.waiting = Some((until, former));
-            cx.set_timer(self.timer(TimerKind::Act), until);
-        }
     }
 
     /// A leader tells this node, and wants to know that it heard.
@@ -213,8 +151,8 @@ impl Race {
         }
     }
 
-    /// Gives up leadership: nobody is named, the best other candidate is asked to hold an election.
-    /// This node stands again when somebody else leads.
+    /// Gives up leadership: the work stops, the lease is released, then a claim says that nobody leads and the best
+    /// other candidate is asked to hold an election. This node stands again when somebody else leads.
     pub(super) fn resign(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim.filter(|_| self.is_named(env)) else {
             return;
@@ -223,20 +161,33 @@ impl Race {
         self.returning = true;
         cx.emit(Report::Campaigns);
         let (others, _) = env.best(self.id, 1, |e| e.id != env.me && !e.suspect);
-        let successor = others.first().map(|e| e.id);
-        self.stop_leading(cx);
+        self.tenure.farewell = Some(others.first().map(|e| e.id));
+        self.stop_leading(cx, env);
+    }
+
+    /// Tells some members that nobody leads; `successor` should hold an election at once.
+    pub(super) fn tell_vacancy_to(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        successor: Option<NodeId>,
+    ) {
+        let Some(claim) = self.claim.filter(Claim::is_vacant) else {
+            return;
+        };
         let (election, key) = (self.id, claim.key);
         let mut told = env.responders(cx.rng, PUSH_MAX, |m| Some(m.id) != successor);
         told.extend(successor);
         for id in told {
-            cx.send(
-                To::Node(id),
-                Msg::Resign {
+            self.tell_claim(cx, To::Node(id), claim);
+            if successor == Some(id) {
+                let resign = Msg::Resign {
                     election,
                     key,
                     successor,
-                },
-            );
+                };
+                cx.send(To::Node(id), resign);
+            }
         }
     }
 
@@ -251,7 +202,7 @@ impl Race {
     ) {
         let held = self
             .claim
-            .is_some_and(|c| c.key == key && c.names(from.id, from.life));
+            .is_some_and(|c| c.key == key && (c.leader, c.leader_life) == (from.id, from.life));
         if held && successor == Some(env.me) {
             self.start_now(cx, env);
         }

@@ -22,8 +22,9 @@ mod config;
 mod estimate;
 mod event;
 mod face;
+mod founding;
 mod lead;
-pub mod lease;
+
 mod level;
 mod msg;
 mod order;
@@ -34,9 +35,11 @@ mod score;
 mod select;
 mod standing;
 mod tell;
+mod tenure;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watching;
 
 pub use crate::membership::CLASS_NEVER;
 pub use claim::{Claim, Key, ParseTokenError, Remarks, Stage, Token};
@@ -52,7 +55,8 @@ pub use score::{Decider, Entry, Score};
 pub use standing::Standing;
 pub use view::View;
 
-use crate::id::{ElectionId, NodeId};
+use crate::id::{ElectionId, Life, NodeId};
+use crate::lease;
 use crate::membership::{self, Campaign, JoinState, Membership};
 use crate::omega::CENTRALITY_WORST;
 use crate::protocol::{Cx, Protocol, Sender};
@@ -84,6 +88,12 @@ pub struct Election {
     /// How central this node is.
     centrality: u8,
     storage: Storage,
+    /// What this node is as a watcher.
+    memory: Life,
+    /// The wall clock at the start, in seconds.
+    wall: Option<u64>,
+    /// This node was told to leave: it stands in nothing any more.
+    leaving: bool,
     stats: Stats,
 }
 
@@ -91,6 +101,9 @@ impl Election {
     /// No elections yet. `frames_max` is what a datagram can hold besides its header.
     pub(crate) fn new(config: Config, group: u32, frames_max: usize, now: Instant) -> Election {
         Election {
+            memory: Life(0),
+            wall: None,
+            leaving: false,
             config,
             group,
             frames_max,
@@ -107,6 +120,22 @@ impl Election {
     /// Has terms count as stored only when [`Input::Stored`] says so.
     pub(crate) fn await_storage(&mut self) {
         self.storage.awaited = true;
+    }
+
+    /// The life in which this node's memory begins, and the wall clock at its start in seconds, if it has one.
+    pub(crate) fn remember(&mut self, memory: Life, wall: Option<u64>) {
+        self.memory = memory;
+        self.wall = wall;
+    }
+
+    /// Whether this node was told to leave: it stands in nothing any more.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Whether no work of this node can run on: every lease was released or has ended.
+    pub(crate) fn is_released(&self) -> bool {
+        self.races.iter().all(|r| !r.tenure.is_busy())
     }
 
     /// Counts since start.
@@ -174,6 +203,7 @@ impl Election {
             frames_max: self.frames_max,
             config: &self.config,
             storage: self.storage,
+            wall: wall_at(self.wall, self.started, now),
             view,
         }
     }
@@ -199,7 +229,11 @@ impl Election {
                 return;
             }
             Err(at) => {
-                let mut race = Race::new(election, None, cx.now);
+                let me = lease::Watcher {
+                    node: cx.me,
+                    memory: self.memory,
+                };
+                let mut race = Race::new(election, self.config.rules(), me, cx.now);
                 race.note_centrality(cx, self.centrality);
                 self.races.insert(at, race);
                 at
@@ -213,6 +247,8 @@ impl Election {
             digest,
             storage,
             stats,
+            wall,
+            started,
             ..
         } = self;
         let env = Env {
@@ -223,11 +259,13 @@ impl Election {
             config,
             ranking: races[at].ranking(),
             storage: *storage,
+            wall: wall_at(*wall, *started, cx.now),
             view,
         };
         let race = &mut races[at];
         *digest ^= race.digest();
         f(race, cx, env, stats);
+        race.drive(cx, env);
         *digest ^= race.digest();
     }
 
@@ -237,43 +275,52 @@ impl Election {
             let keys: Vec<_> = self.races.iter().map(|r| (r.id, r.claim)).collect();
             for (election, claim) in keys {
                 if let Some(claim) = claim {
-                    self.with_race(cx, view, election, |race, cx, env, _| {
-                        race.note_heard(cx, env, from.id, claim.key);
+                    self.with_race(cx, view, election, |race, _, env, _| {
+                        race.note_heard(env, from.id, claim.key);
                     });
                 }
             }
             return;
         }
-        let held = self.races.iter().filter_map(|r| r.claim.map(|c| (r.id, c)));
-        let held: Vec<(ElectionId, Claim)> = held.collect();
+        let held = self.races.iter().filter_map(|r| r.claim.map(|c| (r, c)));
+        let held: Vec<(&Race, Claim)> = held.collect();
         if held.is_empty() {
             cx.send(from.reply_to(), Msg::Digest(0));
             return;
         }
         let count = held.len().min(CLAIMS_PER_STEP);
         for n in 0..count {
-            let (election, claim) = held[(self.cursor + n) % held.len()];
-            cx.send(from.reply_to(), Msg::Claim(election, claim));
+            let (race, claim) = held[(self.cursor + n) % held.len()];
+            race.tell_claim(cx, from.reply_to(), claim);
         }
-        self.cursor = (self.cursor + count) % held.len();
+        let all = held.len();
+        self.cursor = (self.cursor + count) % all;
     }
 
     fn on_race_msg(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: Sender, msg: Msg) {
         let Some(election) = msg.election() else {
             return;
         };
+        let far = msg.term().filter(|t| match self.race(election) {
+            Some(race) => race.is_beyond(*t),
+            None => t.0 > race::TERM_CEILING,
+        });
+        if far.is_some() {
+            self.stats.number_refused += 1;
+            return;
+        }
         self.with_race(cx, view, election, |race, cx, env, stats| match msg {
             Msg::Digest(_) => {}
             Msg::Claim(_, claim) => race.on_claim(cx, env, &from, claim),
             Msg::Leader(_, claim) => race.on_leader(cx, env, &from, claim),
-            Msg::Held(_, key) => race.note_heard(cx, env, from.id, key),
+            Msg::Held(_, key) => race.note_heard(env, from.id, key),
             Msg::Probe(_, nonce) => race.on_probe(cx, env, &from, nonce),
             Msg::Incumbent { nonce, leads, .. } => race.on_incumbent(cx, env, &from, nonce, leads),
             Msg::Query(query) => race.on_query(cx, env, stats, &from, &query),
             Msg::Response(response) => race.on_response(cx, env, stats, from.id, response),
             Msg::Notify { claim, skip, .. } => race.on_notify(cx, env, &from, claim, &skip),
             Msg::Accept { key, entry, .. } => {
-                race.note_heard(cx, env, from.id, key);
+                race.note_heard(env, from.id, key);
                 race.on_accept(cx, env, stats, key, entry);
             }
             Msg::Decline { key, why, .. } => race.on_decline(cx, env, stats, key, why),
@@ -283,6 +330,43 @@ impl Election {
             } => race.on_sample_query(cx, env, &from, nonce, &candidates),
             Msg::Sampled { nonce, missing, .. } => {
                 race.on_sampled(env.now, from.id, nonce, missing);
+            }
+            Msg::Watchers(_, known) => race.note_known(cx, env, *known),
+            Msg::Renew {
+                token, known, seq, ..
+            } => race.on_renew(cx, env, &from, token, *known, seq),
+            Msg::Granted {
+                memory, life, seq, ..
+            } => race.on_granted(cx, env, &from, memory, lease::Ack { life, seq }),
+            Msg::Refused {
+                memory, refusal, ..
+            } => race.on_refused(cx, env, &from, memory, &refusal),
+            Msg::Release { token, .. } => race.on_release(cx, env, &from, token),
+            Msg::Close { token, set, .. } => race.on_close(cx, env, &from, token, set),
+            Msg::Closed {
+                token,
+                memory,
+                span,
+                ..
+            } => race.on_closed(env, from.id, token, memory, span),
+            Msg::Look(_) => race.on_look_at(cx, env, &from),
+            Msg::Notice { memory, left, .. } => race.on_notice(cx, env, &from, memory, left),
+            Msg::Told {
+                token,
+                set,
+                closed,
+                span,
+                asks,
+                ..
+            } => {
+                let set = set.map(|s| *s);
+                let told = lease::Told {
+                    token,
+                    set,
+                    closed,
+                    span,
+                };
+                race.on_told(cx, env, &from, told, asks);
             }
         });
     }
@@ -317,10 +401,14 @@ impl Protocol for Election {
                 self.centrality = level;
                 self.each_race(cx, view, |race, cx, _| race.note_centrality(cx, level));
             }
-            Input::Leave => self.each_race(cx, view, |race, cx, env| {
-                race.end_run(cx);
-                race.resign(cx, env);
-            }),
+            Input::Leave => {
+                self.leaving = true;
+                self.each_race(cx, view, |race, cx, env| {
+                    race.end_run(cx);
+                    race.resign(cx, env);
+                    race.candidacy = None;
+                });
+            }
             Input::Stored(election, term) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {
                     race.on_stored(cx, env, term);
@@ -359,7 +447,9 @@ impl Protocol for Election {
                 TimerKind::Start => race.on_start(cx, env, stats),
                 TimerKind::Step => race.on_step(cx, env, stats),
                 TimerKind::Notify => race.on_notify_due(cx, env, stats),
-                TimerKind::Act => race.on_act(cx, env),
+                // What is due is done after every step.
+                TimerKind::Lease => {}
+                TimerKind::Promise => race.on_promise(cx, env),
                 TimerKind::Push => race.on_push(cx, env),
                 TimerKind::Object => race.on_objection(cx, env, stats),
                 TimerKind::Look => race.on_look(cx, env, stats),
@@ -371,6 +461,11 @@ impl Protocol for Election {
             }
         });
     }
+}
+
+/// The wall clock: read at the start, and run on with this node's clock.
+fn wall_at(wall: Option<u64>, started: Instant, now: Instant) -> Option<u64> {
+    Some(wall?.saturating_add(now.since(started).as_secs()))
 }
 
 /// The random stream of elections.

@@ -1,10 +1,13 @@
 //! Bodies of election frames. Every one names its election, so any number share a group.
 
-use super::claim::{Claim, Key};
+use super::claim::{Claim, Key, Token};
 use super::ranking::Ranking;
 use super::score::{Entry, Score};
 use crate::id::{ElectionId, Life, NodeId, Term};
+use crate::lease;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Most entries of any list in a message.
@@ -91,6 +94,93 @@ pub enum Msg {
         /// A bit for each candidate that the sender does not list.
         missing: u32,
     },
+    /// The greatest set of watchers that the sender knows; goes beside a claim.
+    Watchers(ElectionId, Box<lease::Known>),
+    /// The sender asks for a lease, or renews it. Answered by [`Msg::Granted`] or [`Msg::Refused`].
+    Renew {
+        /// In which election.
+        election: ElectionId,
+        /// By which token it acts.
+        token: Token,
+        /// Who watches, and for how long.
+        known: Box<lease::Known>,
+        /// Another number for every sending.
+        seq: u64,
+    },
+    /// The sender promises the lease.
+    Granted {
+        /// In which election.
+        election: ElectionId,
+        /// The sender's memory: see [`lease::Watcher`].
+        memory: Life,
+        /// The holder's life.
+        life: Life,
+        /// Of the renewal.
+        seq: u64,
+    },
+    /// The sender does not promise the lease, or does not close.
+    Refused {
+        /// In which election.
+        election: ElectionId,
+        /// The sender's memory.
+        memory: Life,
+        /// Why, and what it knows.
+        refusal: Box<lease::Refusal>,
+    },
+    /// The sender acts no longer by this token and smaller ones.
+    Release {
+        /// In which election.
+        election: ElectionId,
+        /// By which it led.
+        token: Token,
+    },
+    /// The sender can have no quorum of the watchers, and wants all lines below its token closed. Answered by
+    /// [`Msg::Closed`] or [`Msg::Refused`].
+    Close {
+        /// In which election.
+        election: ElectionId,
+        /// The sender's.
+        token: Token,
+        /// The greatest set it knows.
+        set: Option<lease::Rank>,
+    },
+    /// The sender closed them.
+    Closed {
+        /// In which election.
+        election: ElectionId,
+        /// Of the question.
+        token: Token,
+        /// The sender's memory.
+        memory: Life,
+        /// The longest lease that the sender may have promised.
+        span: Duration,
+    },
+    /// Is your promise over? Answered by [`Msg::Notice`].
+    Look(ElectionId),
+    /// How long the sender grants nobody but the leader. Also sent unasked when its promise is over.
+    Notice {
+        /// In which election.
+        election: ElectionId,
+        /// The sender's memory.
+        memory: Life,
+        /// How long; zero is not at all.
+        left: Duration,
+    },
+    /// What a restarted member recorded, and what the one it asks did.
+    Told {
+        /// In which election.
+        election: ElectionId,
+        /// The greatest token granted or closed for.
+        token: Option<Token>,
+        /// The greatest set.
+        set: Option<Box<lease::Set>>,
+        /// Below which lines are closed.
+        closed: Option<Token>,
+        /// At least as long as any lease on that set.
+        span: Duration,
+        /// The sender wants to be told as well.
+        asks: bool,
+    },
 }
 
 /// A question of an initiator.
@@ -168,6 +258,11 @@ pub enum Refusal {
 }
 
 impl Msg {
+    /// Whether this may be sent only when the facts of its step are stored.
+    pub(crate) fn rests_on_fact(&self) -> bool {
+        matches!(self, Msg::Granted { .. } | Msg::Closed { .. })
+    }
+
     /// Whether every list is short enough to be taken.
     pub(crate) fn is_sane(&self) -> bool {
         let short = |len: usize| len <= LIST_MAX;
@@ -182,7 +277,43 @@ impl Msg {
                 ..
             } => short(list.len()),
             Msg::Sample { candidates, .. } => short(candidates.len()),
+            Msg::Watchers(_, known) | Msg::Renew { known, .. } => known.is_sane(),
+            Msg::Refused { refusal, .. } => {
+                refusal.left <= lease::SPAN_MAX * 2 && refusal.span <= lease::SPAN_MAX
+            }
+            Msg::Told { span, .. } => *span <= lease::SPAN_MAX,
+            Msg::Closed { span, .. } => *span <= lease::SPAN_MAX,
+            Msg::Notice { left, .. } => *left <= lease::SPAN_MAX * 2,
             _ => true,
+        }
+    }
+
+    /// The greatest term that it names.
+    pub(crate) fn term(&self) -> Option<Term> {
+        let known = |k: &lease::Known| k.set.rank.line.term.max(k.set.rank.by.term);
+        let rank = |r: &lease::Rank| r.line.term.max(r.by.term);
+        match self {
+            Msg::Claim(_, claim) | Msg::Leader(_, claim) | Msg::Notify { claim, .. } => {
+                Some(claim.term())
+            }
+            Msg::Query(q) => q.claim.map(|c| c.term()).max(Some(q.term)),
+            Msg::Watchers(_, k) => Some(known(k)),
+            Msg::Renew {
+                token, known: k, ..
+            } => Some(token.term.max(known(k))),
+            Msg::Release { token, .. } | Msg::Closed { token, .. } => Some(token.term),
+            Msg::Close { token, set, .. } => Some(token.term).max(set.as_ref().map(rank)),
+            Msg::Refused { refusal, .. } => {
+                let tokens = refusal.token.max(refusal.closed).map(|t| t.term);
+                tokens.max(refusal.set.as_ref().map(|s| rank(&s.rank)))
+            }
+            Msg::Told {
+                token, set, closed, ..
+            } => {
+                let tokens = (*token).max(*closed).map(|t| t.term);
+                tokens.max(set.as_ref().map(|s| rank(&s.rank)))
+            }
+            _ => None,
         }
     }
 
@@ -200,7 +331,17 @@ impl Msg {
             | Msg::Decline { election, .. }
             | Msg::Resign { election, .. }
             | Msg::Sample { election, .. }
-            | Msg::Sampled { election, .. } => Some(*election),
+            | Msg::Sampled { election, .. }
+            | Msg::Watchers(election, _)
+            | Msg::Renew { election, .. }
+            | Msg::Granted { election, .. }
+            | Msg::Refused { election, .. }
+            | Msg::Release { election, .. }
+            | Msg::Close { election, .. }
+            | Msg::Closed { election, .. }
+            | Msg::Look(election)
+            | Msg::Notice { election, .. }
+            | Msg::Told { election, .. } => Some(*election),
             Msg::Query(q) => Some(q.election),
             Msg::Response(r) => Some(r.election),
         }

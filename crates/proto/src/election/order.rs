@@ -1,11 +1,13 @@
 //! Orders of the application.
 
 use super::view::Env;
-use super::{Candidacy, Election, ElectionCx, Policy, Report, TimerKind, View};
+use super::{Candidacy, Election, ElectionCx, Policy, Report, TimerKind, Token, View};
 use crate::id::{ElectionId, NodeId, Term};
+use crate::lease::Record;
+use alloc::boxed::Box;
 
 /// Orders to elections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Take part in an election: watch it, and hold it that way when it is due.
     Open(ElectionId, Policy),
@@ -19,6 +21,12 @@ pub enum Order {
     Hold(ElectionId),
     /// What was stored of earlier lives: no later leader gets a smaller term.
     RestoreTerm(ElectionId, Term),
+    /// What was stored of earlier lives about leases.
+    RestoreLease(ElectionId, Box<Record>),
+    /// The work by this token has ended: a lease that was given up is released at once.
+    Stopped(ElectionId, Token),
+    /// Give up watchers that are lost for good, where the election is strict: a majority of the floor begins anew.
+    Forget(ElectionId),
 }
 
 impl Election {
@@ -27,6 +35,8 @@ impl Election {
         let started = self.started;
         let settles_at = self.settles_at(view.membership);
         match order {
+            // A client that goes on asking would keep this node from leaving.
+            Order::Campaign(..) | Order::Hold(_) if self.leaving => {}
             Order::Open(election, policy) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {
                     let told = race.told_centrality();
@@ -54,9 +64,9 @@ impl Election {
             }
             Order::Withdraw(election) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.candidacy = None;
                     race.resign(cx, env);
                     race.returning = false;
-                    race.candidacy = None;
                     race.end_run(cx);
                     cx.emit(Report::Campaigns);
                 });
@@ -80,6 +90,23 @@ impl Election {
             Order::RestoreTerm(election, term) => {
                 self.with_race(cx, view, election, |race, _, _, _| {
                     race.restore(term);
+                });
+            }
+            Order::RestoreLease(election, record) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.restore_lease(env, *record);
+                    race.on_promise(cx, env);
+                });
+            }
+            Order::Stopped(election, token) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.on_stopped(cx, env, token);
+                });
+            }
+            Order::Forget(election) => {
+                self.with_race(cx, view, election, |race, cx, env, _| {
+                    race.tenure.forgiven = true;
+                    race.review(cx, env);
                 });
             }
         }

@@ -10,16 +10,29 @@ use super::level::Level;
 use super::msg::Msg;
 use super::ranking::Ranking;
 use super::run::Run;
+use super::tenure::Tenure;
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, Timer, TimerKind};
 use crate::id::{ElectionId, NodeId, Term};
+use crate::lease::ablation::Ablation;
+use crate::lease::{Rules, Watcher};
 use crate::omega::CENTRALITY_WORST;
-use crate::protocol::Fact;
+use crate::protocol::{Fact, To};
 use crate::time::Instant;
+use alloc::boxed::Box;
 use core::time::Duration;
 
 /// Candidates with a worse rank wait no longer than this many answers' time.
 const STAGGER_MAX: u32 = 8;
+
+/// Terms up to this one are taken as they are: wall clocks in seconds reach it in the year 2106.
+pub(super) const TERM_CEILING: u64 = 1 << 32;
+
+/// Above the ceiling a message may raise terms by so many.
+const TERM_STEP: u64 = 1 << 20;
+
+/// The last term. Nobody holds an election after it.
+const TERM_END: u64 = 1 << 63;
 
 /// A hold doubles at most so often.
 const VAIN_MAX: u8 = 6;
@@ -41,6 +54,8 @@ pub(super) struct Race {
     pub(super) opened_at: Instant,
     /// The greatest claim seen (S1).
     pub(super) claim: Option<Claim>,
+    /// When it was taken.
+    named_at: Instant,
     /// The greatest term ever seen, also in earlier lives.
     pub(super) floor: Option<Term>,
     /// The greatest term that was asked to be stored, and that is stored.
@@ -49,6 +64,8 @@ pub(super) struct Race {
     pub(super) run: Option<Run>,
     /// The last proposal of this process: a later attempt in the same term goes on counting (S2).
     issued: (Term, u16),
+    /// The term of the next election, and what was known when it was chosen: retries do not raise it.
+    planned: Option<(Option<Key>, Option<Term>, Term)>,
     /// Somebody else holds an election until then.
     pub(super) busy_until: Instant,
     start_armed: bool,
@@ -64,11 +81,12 @@ pub(super) struct Race {
     /// The round and initiator whom this node told of better candidates.
     pub(super) declined: Option<(Term, NodeId)>,
     pub(super) lead: Lead,
+    pub(super) tenure: Tenure,
     pub(super) estimate: Estimate,
 }
 
 impl Race {
-    pub(super) fn new(id: ElectionId, floor: Option<Term>, now: Instant) -> Race {
+    pub(super) fn new(id: ElectionId, rules: Rules, me: Watcher, now: Instant) -> Race {
         Race {
             id,
             policy: None,
@@ -78,11 +96,13 @@ impl Race {
             resigned: None,
             opened_at: now,
             claim: None,
-            floor,
-            storing: floor,
-            stored: floor,
+            named_at: now,
+            floor: None,
+            storing: None,
+            stored: None,
             run: None,
             issued: (Term(0), 0),
+            planned: None,
             busy_until: Instant::ZERO,
             start_armed: false,
             objection_armed: false,
@@ -92,6 +112,7 @@ impl Race {
             unhealthy_looks: 0,
             declined: None,
             lead: Lead::default(),
+            tenure: Tenure::new(rules, me),
             estimate: Estimate::new(now),
         }
     }
@@ -108,7 +129,7 @@ impl Race {
         }
     }
 
-    /// What this claim adds to the digest of all.
+    /// What this claim, and the set of watchers beside it, add to the digest of all.
     pub(super) fn digest(&self) -> u32 {
         let Some(Claim { key, .. }) = self.claim else {
             return 0;
@@ -122,7 +143,16 @@ impl Race {
         } = token;
         let tail = u64::from(self.id.0) << 32 | u64::from(revision) << 1 | stage as u64;
         use crate::hash::hash_pair;
-        (hash_pair(hash_pair(term.0, initiator.0), hash_pair(life.0, tail)) as u32).max(1)
+        let set = self.tenure.known.map_or(0, |known| {
+            let rank = known.set.rank;
+            let token = |t: Token| hash_pair(hash_pair(t.term.0, t.initiator.0), t.life.0);
+            hash_pair(
+                hash_pair(token(rank.line), u64::from(rank.number)),
+                token(rank.by),
+            )
+        });
+        let claim = hash_pair(hash_pair(term.0, initiator.0), hash_pair(life.0, tail));
+        (hash_pair(claim, set) as u32).max(1)
     }
 
     /// Whether the claim held names this process, and it has not resigned.
@@ -136,7 +166,7 @@ impl Race {
     /// What has become of the leader by the claim held.
     pub(super) fn leaders_fate(&self, env: Env<'_>) -> Option<Fate> {
         let claim = self.claim?;
-        if claim.leader == env.me && !self.is_named(env) {
+        if claim.is_vacant() || claim.leader == env.me && !self.is_named(env) {
             // Who resigned does not lead again by the same claim, even if it stands again.
             return Some(Fate::Gone);
         }
@@ -148,27 +178,61 @@ impl Race {
         matches!(self.leaders_fate(env), Some(Fate::Here | Fate::Unknown))
     }
 
-    /// The term of the next election. Retries do not raise it, so that a node on its own cannot
-    /// inflate terms (S7).
-    pub(super) fn next_term(&self, env: Env<'_>) -> Term {
-        let last = match (self.claim, self.floor) {
-            (Some(claim), floor) => claim.term().max(floor.unwrap_or_default()),
-            (None, Some(floor)) => floor,
-            // Nothing is known, perhaps because a disk was lost: start where only time can have come.
-            (None, None) => Term(env.life().0 >> 16),
-        };
-        Term(last.0.saturating_add(1))
+    /// The term of the next election: above every one that was seen, and not below the wall clock in seconds, so that
+    /// it is above lost ones too. Retries do not raise it (S7). `None` when terms are used up.
+    pub(super) fn next_term(&mut self, env: Env<'_>) -> Option<Term> {
+        let seen = self.claim.map(|c| c.term()).max(self.floor);
+        let base = self.claim.map(|c| c.key);
+        if let Some((for_base, for_floor, term)) = self.planned
+            && (for_base, for_floor) == (base, self.floor)
+        {
+            return Some(term);
+        }
+        let after = seen.map_or(1, |seen| seen.0.saturating_add(1));
+        let wall = env.wall.unwrap_or(0).min(TERM_CEILING);
+        let term = Term(wall.max(after)).max(self.issued.0);
+        if term.0 > TERM_END {
+            return None;
+        }
+        self.planned = Some((base, self.floor, term));
+        Some(term)
     }
 
-    /// The number of the next proposal in `term`.
-    pub(super) fn next_revision(&mut self, term: Term) -> u16 {
+    /// The last term in which this process proposed: it proposes in no smaller one, which would repeat numbers.
+    pub(super) fn issued_term(&self) -> Term {
+        self.issued.0
+    }
+
+    /// The number of the next proposal in `term`; `None` when they are used up, or a later term was used.
+    pub(super) fn next_revision(&mut self, term: Term) -> Option<u16> {
+        if term < self.issued.0 {
+            return None;
+        }
         let last = if self.issued.0 == term {
             self.issued.1
         } else {
             0
         };
-        self.issued = (term, last.saturating_add(1));
-        self.issued.1
+        self.issued = (term, last.checked_add(1)?);
+        Some(self.issued.1)
+    }
+
+    /// Whether a term is one that nobody can have reached: each message may raise terms above the ceiling by little.
+    pub(super) fn is_beyond(&self, term: Term) -> bool {
+        let seen = self.claim.map(|c| c.term()).max(self.floor);
+        let most = seen.map_or(0, |t| t.0).saturating_add(TERM_STEP);
+        term.0 > TERM_END || term.0 > TERM_CEILING && term.0 > most
+    }
+
+    /// A claim of this term comes in. A node that stored a greater one and holds no claim says that nobody leads by
+    /// it.
+    pub(super) fn defend_floor(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
+        if let Some(floor) = self.floor.filter(|f| *f > term)
+            && self.claim.is_none()
+            && !self.tenure.rules.lack(Ablation::StoredTerm)
+        {
+            self.vacate(cx, env, floor);
+        }
     }
 
     /// Takes a term that was stored in an earlier life.
@@ -213,34 +277,62 @@ impl Race {
 
     /// Takes a claim if it is greater than the one held.
     pub(super) fn adopt(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) -> bool {
+        self.defend_floor(cx, env, claim.term());
         if self.claim.is_some_and(|held| held.key >= claim.key) {
             return false;
         }
-        self.floor = self.floor.max(Some(claim.term()));
         // Another's claim is followed whether or not its term can be stored: whoever issued it has stored it.
-        self.store(cx, env, claim.term());
+        self.raise_floor(cx, env, claim.term());
         let token = claim.key.token;
+        if token.initiator != env.me && self.stays_in_office(env, &claim) {
+            self.claim_again(cx, env);
+            return false;
+        }
         if token.initiator != env.me || token.life != env.life() {
             // A finished election beats a running one, whatever the priorities.
             self.end_run(cx);
         }
         let before = self.claim.replace(claim);
+        if before.is_none_or(|b| (b.leader, b.leader_life) != (claim.leader, claim.leader_life)) {
+            self.named_at = env.now;
+        }
         self.disarm(cx);
         self.unknown_since = None;
         self.vacant = false;
         self.unhealthy_looks = 0;
         self.vain = 0;
-        cx.emit(Report::Event(Event::Changed {
-            election: self.id,
-            claim,
-        }));
-        if self.returning && claim.leader != env.me {
+        // What watchers said was about the leader before.
+        for word in self.tenure.words.values_mut() {
+            word.free = false;
+        }
+        if claim.is_vacant() {
+            self.tell_vacancy(cx);
+        } else {
+            cx.emit(Report::Event(Event::Changed {
+                election: self.id,
+                claim,
+            }));
+        }
+        if self.returning && claim.leader != env.me && !claim.is_vacant() {
             self.returning = false;
             cx.emit(Report::Campaigns);
         }
         self.note_leadership(cx, env, before);
         self.review(cx, env);
         true
+    }
+
+    /// Whether a leader in office need not make way for `claim`: nobody alive leads by it, or it rests on a lesser line
+    /// of watchers. Then it claims again, above that.
+    fn stays_in_office(&self, env: Env<'_>, claim: &Claim) -> bool {
+        let gone = claim.is_vacant()
+            || matches!(
+                env.fate(self.id, claim.leader, claim.leader_life),
+                Fate::Failed | Fate::Gone
+            );
+        gone && self.in_office(env.now)
+            && self.claim.is_some_and(|c| c.names(env.me, env.life()))
+            && self.is_named(env)
     }
 
     /// Drops the election this node holds, if any.
@@ -259,16 +351,27 @@ impl Race {
         from: &crate::protocol::Sender,
         claim: Claim,
     ) {
+        self.defend_floor(cx, env, claim.term());
         match self.claim {
-            Some(held) if held.key > claim.key => {
-                cx.send(from.reply_to(), Msg::Claim(self.id, held));
-            }
+            Some(held) if held.key > claim.key => self.tell_claim(cx, from.reply_to(), held),
             Some(held) if held.key == claim.key => {}
             _ => {
                 self.adopt(cx, env, claim);
+                // It is not taken by a leader in office: then the sender has to know.
+                if let Some(held) = self.claim.filter(|held| held.key > claim.key) {
+                    self.tell_claim(cx, from.reply_to(), held);
+                }
             }
         }
-        self.note_heard(cx, env, from.id, claim.key);
+        self.note_heard(env, from.id, claim.key);
+    }
+
+    /// Tells a claim, and who watches.
+    pub(super) fn tell_claim(&self, cx: &mut ElectionCx<'_>, to: To, claim: Claim) {
+        cx.send(to, Msg::Claim(self.id, claim));
+        if let Some(known) = self.tenure.known {
+            cx.send(to, Msg::Watchers(self.id, Box::new(known)));
+        }
     }
 
     /// Whether an election is due: nobody leads, as far as this node knows. A suspect still leads.
@@ -277,7 +380,10 @@ impl Race {
             None => env.now >= self.boot_ends(env),
             Some(Fate::Here) => {
                 self.unknown_since = None;
-                false
+                // It holds no lease, whatever membership says, and has had the time to ask for it.
+                !self.is_named(env)
+                    && env.now.since(self.named_at) >= self.tenure.span(env)
+                    && self.is_free(env)
             }
             Some(Fate::Failed | Fate::Gone) => true,
             Some(Fate::Unknown) => {
@@ -313,15 +419,20 @@ impl Race {
         }
     }
 
-    fn tell_vacancy(&mut self, cx: &mut ElectionCx<'_>) {
+    pub(super) fn tell_vacancy(&mut self, cx: &mut ElectionCx<'_>) {
         if !core::mem::replace(&mut self.vacant, true) {
             let election = self.id;
             cx.emit(Report::Event(Event::Vacant { election }));
         }
     }
 
-    /// Whether this node holds elections in this race: only those who stand do.
-    fn holds_elections(&self, env: Env<'_>) -> bool {
+    /// Whether this node holds elections in this race: only those who stand do, and one that lost its lease stands back
+    /// for a while.
+    pub(super) fn holds_elections(&self, env: Env<'_>) -> bool {
+        env.now >= self.tenure.back_at && self.stands(env)
+    }
+
+    fn stands(&self, env: Env<'_>) -> bool {
         self.policy.is_some()
             && env.own_entry(self.id).is_some()
             && !env.view.membership.meta().observer
@@ -330,10 +441,10 @@ impl Race {
     /// Sets the time of an election, unless it is set. The best candidate goes first: it will most
     /// likely win, and then nobody has to be told to lead.
     pub(super) fn arm(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, least: Duration) {
-        if self.start_armed || self.run.is_some() || !self.holds_elections(env) {
+        if self.start_armed || self.run.is_some() || !self.stands(env) {
             return;
         }
-        let mut from = env.now + least;
+        let mut from = (env.now + least).max(self.tenure.back_at);
         if self.claim.is_none() {
             from = from.max(self.boot_ends(env));
         }
@@ -382,8 +493,26 @@ impl Race {
             self.arm(cx, env, env.period());
             return;
         }
+        if !self.may_claim(env) {
+            // The watchers are asked first: nobody claims while they promise the lease to another.
+            self.look_at_watchers(cx, env);
+            let again = env.rto().max(self.tenure.span(env) / 8);
+            self.start_armed = true;
+            cx.set_timer(self.timer(TimerKind::Start), env.now + again);
+            return;
+        }
         self.tell_vacancy(cx);
         self.begin(cx, env, stats, false);
+    }
+
+    /// Whether an election may be held: a majority of the watchers promise the lease to nobody, or there are none, or
+    /// so many are gone that others have to do.
+    fn may_claim(&self, env: Env<'_>) -> bool {
+        let lost = || {
+            let allowed = env.config.floor == 0 || self.tenure.forgiven;
+            allowed && self.is_quorum_lost(env)
+        };
+        self.tenure.known.is_none() || self.is_free(env) || lost()
     }
 
     /// Somebody else holds an election: wait for its outcome, and no longer.
@@ -463,6 +592,13 @@ impl Race {
     pub(super) fn on_look(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         cx.set_timer(self.timer(TimerKind::Look), env.now + env.fresh());
         self.review(cx, env);
+        if self.tenure.watch.is_uninformed() {
+            self.exchange(cx, env);
+        }
+        // A notice may have been lost: whoever would stand asks whether the leader still holds its lease.
+        if self.claim.is_some() && !self.is_named(env) && self.holds_elections(env) {
+            self.look_at_watchers(cx, env);
+        }
         if self.policy.is_some_and(|p| p.health && p.replace_unhealthy) {
             self.look_at_health(cx, env, stats);
         }

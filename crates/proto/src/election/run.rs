@@ -37,6 +37,8 @@ pub(super) struct Run {
     /// A better candidate holds it, or a leader that hands over: the incumbent being well is no reason
     /// to stop.
     pub(super) objection: bool,
+    /// Nobody can hold the lease: that members have heard of the leader proves nothing.
+    pub(super) sure: bool,
     /// The claim held when it began: who is to be replaced.
     pub(super) base: Option<Claim>,
     pub(super) skip: Vec<(NodeId, Life)>,
@@ -92,17 +94,26 @@ impl Race {
             // Its outcome could not be told. It is due again when terms can be stored.
             return;
         }
+        let Some(term) = self.next_term(env) else {
+            stats.exhausted += 1;
+            return;
+        };
         stats.elections += 1;
-        let incumbent = self.claim.map(|c| (c.leader, c.leader_life));
+        let vacant = self.claim.is_some_and(|c| c.is_vacant());
+        let incumbent = self.claim.filter(|_| !vacant);
+        let incumbent = incumbent.map(|c| (c.leader, c.leader_life));
         let fate = self.leaders_fate(env);
         let gone = !objection && fate.is_some_and(|f| f != Fate::Here);
+        let own = incumbent.is_some_and(|(id, _)| id == env.me);
+        let sure = vacant || own || self.is_free(env);
         // One that resigned and stands again may win.
         let ruled_out = incumbent.filter(|(id, _)| gone && *id != env.me);
         self.run = Some(Run {
-            term: self.next_term(env),
+            term,
             attempt: cx.rng.bits32(),
             phase: Phase::Query,
             objection,
+            sure,
             base: self.claim,
             skip: ruled_out.into_iter().collect(),
             asked: Vec::new(),
@@ -118,7 +129,7 @@ impl Race {
             favourites: Vec::new(),
         });
         // One that said goodbye, restarted or resigned need not be asked.
-        if gone && matches!(fate, Some(Fate::Failed | Fate::Unknown)) {
+        if gone && !sure && matches!(fate, Some(Fate::Failed | Fate::Unknown)) {
             let nonce = cx.rng.bits32();
             self.probe_incumbent(cx, env, nonce, 0);
         } else {
@@ -283,7 +294,7 @@ impl Race {
             run.answers.push((from, response));
         }
         let seen = run.answers.iter().filter(|(_, a)| a.incumbent_seen).count();
-        if !run.objection && run.answers.len() >= 2 && 2 * seen >= run.answers.len() {
+        if !run.objection && !run.sure && run.answers.len() >= 2 && 2 * seen >= run.answers.len() {
             // The leader is well; it is this node that does not reach it.
             stats.vetoes += 1;
             self.end_run(cx);

@@ -6,6 +6,7 @@ use crate::churn::Beta;
 use crate::id::{ElectionId, NodeId};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// How an election stands at a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,9 +17,14 @@ pub struct Standing {
     pub has_leader: bool,
     /// This node leads, and may act on it, by this token.
     pub acting: Option<Token>,
-    /// Until when it may act without hearing from anybody. Nobody else leads sooner, as long as the
-    /// members that declare it down are of the part of the group that it hears.
+    /// Until when work may start, and go on without a signal to stop: the end of the lease, less the grace.
     pub valid_until: Instant,
+    /// When the work has to be over: the end of the lease, after which others may act.
+    pub end: Instant,
+    /// How long work has to stop, between `valid_until` and `end`.
+    pub grace: Duration,
+    /// The line of watchers that the lease rests on: the token of the claim that began it.
+    pub line: Option<Token>,
     /// Whether this node stands in the election.
     pub campaigns: bool,
     /// Whether this node holds an election just now.
@@ -54,11 +60,15 @@ impl Election {
         let quorum = race
             .estimate
             .quorum(self.config.quorum, inherited, env.size());
+        let end = race.tenure.valid(now).map_or(Instant::ZERO, |v| v.1);
         Some(Standing {
             claim: race.claim,
             has_leader: race.has_leader(env),
             acting: race.lead.acting,
-            valid_until: view.membership.in_touch_until(now),
+            valid_until: end - race.grace(env),
+            grace: race.grace(env),
+            end,
+            line: race.tenure.lease.as_ref().map(|l| l.set().rank.line),
             campaigns: env.own_entry(election).is_some(),
             electing: race.run.is_some(),
             quorum,

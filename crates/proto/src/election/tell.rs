@@ -11,6 +11,7 @@ use super::{ElectionCx, Report, Stats, TimerKind};
 use crate::churn::Beta;
 use crate::id::{Life, NodeId};
 use crate::protocol::To;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl Race {
@@ -34,7 +35,11 @@ impl Race {
         let (term, few) = (run.term, run.counted() < run.quorum);
         let revision = match same {
             Some(told) => told.claim.key.token.revision,
-            None => self.next_revision(term),
+            None => match self.next_revision(term) {
+                Some(revision) => revision,
+                // This election has proposed too often: the next one has another term.
+                None => return self.end_run(cx),
+            },
         };
         let remarks = choice
             .remarks
@@ -99,6 +104,10 @@ impl Race {
             skip: skip.take(env.skip_most()).collect(),
         };
         cx.send(To::Node(claim.leader), msg);
+        if let Some(known) = self.tenure.known {
+            let known = Box::new(known);
+            cx.send(To::Node(claim.leader), Msg::Watchers(self.id, known));
+        }
         cx.set_timer(self.timer(TimerKind::Notify), env.now + env.rto());
     }
 
@@ -250,8 +259,7 @@ impl Race {
             return false;
         }
         self.end_run(cx);
-        self.begin_hand_over(cx, env, stats, entry);
-        true
+        self.begin_hand_over(cx, env, stats, entry)
     }
 
     fn begin_hand_over(
@@ -260,10 +268,13 @@ impl Race {
         env: Env<'_>,
         stats: &mut Stats,
         entry: Entry,
-    ) {
-        stats.elections += 1;
+    ) -> bool {
         let term = self.next_term(env);
-        let revision = self.next_revision(term);
+        let revision = term.and_then(|term| self.next_revision(term));
+        let (Some(term), Some(revision)) = (term, revision) else {
+            return false;
+        };
+        stats.elections += 1;
         let token = Token {
             term,
             initiator: env.me,
@@ -275,6 +286,7 @@ impl Race {
             attempt: cx.rng.bits32(),
             phase: Phase::Notify,
             objection: true,
+            sure: true,
             base: self.claim,
             skip: Vec::new(),
             asked: Vec::new(),
@@ -300,6 +312,7 @@ impl Race {
             remarks: Remarks::HANDED_OVER,
         };
         self.put_forward(cx, env, claim, Vec::new());
+        true
     }
 }
 

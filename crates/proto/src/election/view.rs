@@ -35,6 +35,8 @@ pub(super) struct Env<'a> {
     /// What candidates are compared by.
     pub(super) ranking: Ranking,
     pub(super) storage: Storage,
+    /// The wall clock in seconds, if this node has one.
+    pub(super) wall: Option<u64>,
     pub(super) view: View<'a>,
 }
 

@@ -35,10 +35,6 @@ impl Membership {
             }
         }
         self.bear_witness(cx, from.id, from.life);
-        let silence = cx.now.since(self.last_heard);
-        if silence > self.config.probe_period && silence > self.suspicion_min() / 2 {
-            self.missing_until = cx.now + self.suspicion_min() / 2;
-        }
         self.last_heard = cx.now;
         if self.is_isolated() {
             self.end_isolation(cx, from);

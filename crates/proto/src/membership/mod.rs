@@ -99,8 +99,6 @@ pub struct Membership {
     unlucky: bool,
     last_heard: Instant,
     naps_until: Instant,
-    /// This node heard nobody for a while; until then it may not have heard what it missed.
-    missing_until: Instant,
     isolated_since: Option<Instant>,
     /// Members of whom there was news lately, the latest last.
     news: VecDeque<(Instant, NodeId)>,
@@ -153,7 +151,6 @@ impl Membership {
             unlucky: false,
             last_heard: Instant::ZERO,
             naps_until: Instant::ZERO,
-            missing_until: Instant::ZERO,
             isolated_since: None,
             news: VecDeque::new(),
             repairs: [None; 3],
@@ -242,7 +239,7 @@ impl Membership {
         write!(out, "{:?}{:?}", self.joining, self.pursued)?;
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
-        let silence = (self.missing_until, self.isolated_since);
+        let silence = self.isolated_since;
         let rivals = (self.repairs, self.born, self.warned);
         write!(out, "{times:?}{silence:?}{rivals:?}")
     }

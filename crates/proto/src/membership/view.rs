@@ -75,20 +75,6 @@ impl Membership {
         self.config.suspicion_min(self.size())
     }
 
-    /// Until when this node takes part in its group without hearing from anybody: half of the time that
-    /// passes at least before others declare it down. Alone it is its whole group. After a longer silence
-    /// it takes as long to be sure of having heard what it missed: the first datagram may be old news.
-    pub fn in_touch_until(&self, now: Instant) -> Instant {
-        let span = self.suspicion_min() / 2;
-        if now < self.missing_until {
-            return Instant::ZERO;
-        }
-        if self.table.live() == 0 {
-            return now + span;
-        }
-        self.last_heard + span
-    }
-
     /// The plan in force: members with the life they are planned in, and how many of the sum of all
     /// probes each gets; 0 where draws are independent. Empty while nothing is planned.
     pub fn probe_plan(&self) -> impl Iterator<Item = (NodeId, Life, u64)> + '_ {

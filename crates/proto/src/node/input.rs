@@ -131,6 +131,14 @@ impl Node {
     /// and says with [`Node::handle_stored`] that it succeeded.
     pub fn handle_storage_failure(&mut self, now: Instant) {
         self.io.storing = None;
+        // Answers about leases rest on what their step stores.
+        for outgoing in &mut self.io.outbox {
+            outgoing.frames.retain(|frame| match frame {
+                Frame::Election(msg) => !msg.rests_on_fact(),
+                _ => true,
+            });
+            outgoing.len = outgoing.frames.iter().map(Frame::encoded_len).sum();
+        }
         self.tell_storage(now, false);
         self.flush(now);
     }
@@ -146,6 +154,8 @@ impl Node {
                 let input = election::Input::Stored(election, term);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));
             }
+            // Whoever asked for the lease was not answered, and asks again.
+            Fact::Lease(..) => {}
             Fact::Fence(seq) => {
                 let input = mutex::Input::Stored(seq);
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, input));
@@ -182,12 +192,14 @@ impl Node {
                 });
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, goodbye));
                 self.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Leave));
+                // It says goodbye when nothing runs on that it started as a leader, or under a lock.
                 self.io.leaves = true;
+                self.relay(now);
                 return self.flush(now);
             }
             Command::Election(order) => {
-                self.change_mode(now, order);
-                if let Some(input) = self.by_component(order) {
+                self.change_mode(now, &order);
+                if let Some(input) = self.by_component(&order) {
                     self.step_omega(now, |o, cx| o.on_input(cx, (), input));
                     return self.flush(now);
                 }
@@ -215,9 +227,9 @@ impl Node {
     }
 
     /// A node takes part in an election one way or the other: opening it the other way ends the first.
-    fn change_mode(&mut self, now: Instant, order: election::Order) {
+    fn change_mode(&mut self, now: Instant, order: &election::Order) {
         use election::{Mode, Order};
-        let Order::Open(id, policy) = order else {
+        let Order::Open(id, policy) = *order else {
             return;
         };
         match policy.mode {
@@ -233,10 +245,10 @@ impl Node {
     }
 
     /// What an order means to elections by component; `None` when it is about another election.
-    fn by_component(&self, order: election::Order) -> Option<omega::Input> {
+    fn by_component(&self, order: &election::Order) -> Option<omega::Input> {
         use election::{Mode, Order};
         let held = |id| self.omega.state.holds(id);
-        match order {
+        match *order {
             Order::Open(id, policy) if policy.mode == Mode::Component => {
                 Some(omega::Input::Open(id))
             }

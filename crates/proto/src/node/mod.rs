@@ -43,6 +43,10 @@ pub struct Identity {
     pub addr: SocketAddr,
     /// Name and tags.
     pub meta: Meta,
+    /// The life in which its state directory was made; `life` for a node that stores nothing.
+    pub memory: Life,
+    /// The wall clock in seconds since 1970; `None` without a clock.
+    pub wall: Option<u64>,
 }
 
 /// What a queue keeps room for once it is empty, after it held many.
@@ -89,7 +93,7 @@ struct Io {
     wishes: VecDeque<Report>,
     /// A later life that others remember of this node.
     outlived: Option<Life>,
-    /// This node leaves as soon as those that held its locks have stopped.
+    /// This node leaves as soon as its work as a leader, and that of those that held its locks, has stopped.
     leaves: bool,
     facts: VecDeque<Fact>,
     /// The fact that the driver is storing.
@@ -136,6 +140,8 @@ impl Node {
             life,
             addr,
             meta,
+            memory,
+            wall,
         } = identity;
         let (group, frames_max) = (config.group_tag(), config.frames_max());
         let members = Membership::new(config.membership, frames_max, life, addr, meta);
@@ -187,6 +193,7 @@ impl Node {
         };
         node.election.state.await_storage();
         node.mutex.state.await_storage();
+        node.election.state.remember(memory, wall);
         node.step_membership(now, |m, cx| m.on_input(cx, (), membership::Input::Start));
         if node.omega.state.config().enabled {
             node.step_omega(now, |o, cx| o.on_input(cx, (), omega::Input::Start));

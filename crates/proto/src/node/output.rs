@@ -22,7 +22,7 @@ impl Node {
             self.handle_stored(self.io.now, fact);
         }
         self.io.storing = self.io.facts.pop_front();
-        self.io.storing
+        self.io.storing.clone()
     }
 
     /// The next event for the application.

@@ -119,9 +119,11 @@ impl Node {
             && !self.may_leave()
     }
 
-    /// Whether this node is to leave, and nothing that rested on its locks is at work any more.
+    /// Whether this node is to leave, and nothing that it started as a leader or under a lock is still at work.
     fn may_leave(&self) -> bool {
-        self.io.leaves && self.mutex.state.stopped_by().is_none()
+        self.io.leaves
+            && self.mutex.state.stopped_by().is_none()
+            && self.election.state.is_released()
     }
 
     fn relay_one(&mut self, now: Instant) {

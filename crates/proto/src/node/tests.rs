@@ -35,6 +35,8 @@ impl Alone {
             life: LIFE,
             addr: SocketAddr::from(([10, 0, 0, 1], 7000)),
             meta: Meta::default(),
+            memory: LIFE,
+            wall: None,
         };
         let mut alone = Alone {
             node: Node::new(config, identity, 1, Instant::ZERO).unwrap(),
@@ -55,7 +57,7 @@ impl Alone {
                 self.unstored.push(fact);
                 self.node.handle_storage_failure(self.now);
             } else {
-                self.stored.push(fact);
+                self.stored.push(fact.clone());
             }
         }
         while let Some(event) = self.node.poll_event() {
@@ -87,7 +89,7 @@ impl Alone {
     fn repair(&mut self) {
         self.broken = false;
         for fact in core::mem::take(&mut self.unstored) {
-            self.stored.push(fact);
+            self.stored.push(fact.clone());
             self.node.handle_stored(self.now, fact);
             self.drain();
         }

@@ -397,6 +397,8 @@ mod node {
             life: Life(7),
             addr: addr(1),
             meta: Meta::default(),
+            memory: Life(7),
+            wall: None,
         };
         let mut node = Node::new(NodeConfig::default(), identity, 1, Instant::ZERO).unwrap();
         let record = |id: u64| Record {

@@ -3,6 +3,7 @@
 
 mod baselines;
 mod locks;
+mod works;
 
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
@@ -17,6 +18,7 @@ use consort_proto::membership::JoinState;
 use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
 use locks::Locks;
+use works::Works;
 
 /// Limits of a scenario; what lies between is drawn from the seed.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +89,8 @@ pub struct ChaosReport {
     pub trace_hash: u64,
     /// By lock, where the papers' meet the storm too: what they did during it.
     pub tallies: Vec<Tally>,
+    /// How often a leader's work started.
+    pub works: u64,
 }
 
 /// What a lock did in a storm.
@@ -156,8 +160,10 @@ fn chaos_in(
     let span = params.nodes_max.saturating_sub(params.nodes_min) as u32 + 1;
     let nodes = (params.nodes_min + rng.below(span) as usize).max(1);
     // A lattice in which everybody has several neighbours, or one switch for all.
+    let cuts = Cuts::of(seed);
     let topology = match rng.below(3) {
-        0 => Topology::Grid,
+        // What a lattice loses with a host may be the way between two others.
+        0 if !params.elections || cuts == Cuts::Any => Topology::Grid,
         _ => Topology::Full,
     };
     let layout = Layout::draw(&topology, nodes, 10.0, 30.0, seed);
@@ -172,6 +178,9 @@ fn chaos_in(
     let mut node = elections.config();
     if let Some(locks) = &locks {
         locks.config(&mut node, matches!(start, Start::Cold { .. }));
+    }
+    if params.elections && cuts == Cuts::Strict {
+        node.election.floor = nodes as u16;
     }
     change(&mut node);
     let zombie_safe = node.mutex.zombie_safe;
@@ -198,15 +207,22 @@ fn chaos_in(
     if let Some(locks) = &mut locks {
         locks.begin(&mut engine, params.baselines);
     }
+    let mut works = Works::new(seed, &elections.held, cuts);
+    if params.elections {
+        works.begin(&mut engine);
+    }
     for &(election, policy) in &elections.held {
         engine.open_election(election, policy)?;
     }
-    engine.run_for(Duration::from_secs(20))?;
-    let faults = storm(&mut engine, params.storm, seeds, &mut locks)?;
-    settle(&mut engine, seed, seeds, locks.is_some())?;
+    works.run_for(&mut engine, Duration::from_secs(20))?;
+    let faults = storm(&mut engine, params.storm, seeds, &mut locks, &mut works)?;
+    let all = locks.is_some() || params.elections && cuts == Cuts::Strict;
+    settle(&mut engine, seed, seeds, all)?;
+    works.settle(&mut engine)?;
     let calm_at = engine.world().now();
+    let mut listed_at = None;
     loop {
-        engine.run_for(Duration::from_secs(1))?;
+        works.run_for(&mut engine, Duration::from_secs(1))?;
         let after = engine.world().now().since(calm_at);
         let served = match &mut locks {
             Some(locks) => locks.settle(&mut engine)?,
@@ -214,7 +230,28 @@ fn chaos_in(
         };
         let calm = converged(engine.world()).map_err(|(host, text)| ("I9", host, text));
         let calm = calm.and_then(|()| served.map_err(|(host, text)| ("L1", host, text)));
-        match calm.and_then(|()| elections.settled(engine.world())) {
+        let listed = calm.is_ok();
+        let calm = calm.and_then(|()| elections.settled(engine.world()));
+        if listed {
+            // With equal lists a leader is found soon, or never.
+            let since = *listed_at.get_or_insert(engine.world().now());
+            let led = engine.world().now().since(since);
+            if let Err((invariant @ "L1", host, text)) = &calm
+                && led > ELECTED_WITHIN
+                && params.elections
+            {
+                return Err(Violation {
+                    invariant,
+                    at: engine.world().now(),
+                    host: Some(*host),
+                    text: format!("{text}, {led:?} after all lists were equal"),
+                    rerun: String::new(),
+                });
+            }
+        } else {
+            listed_at = None;
+        }
+        match calm {
             Ok(()) => {
                 engine.finish()?;
                 return Ok(ChaosReport {
@@ -224,6 +261,7 @@ fn chaos_in(
                     counts: *engine.world().net().counts(),
                     trace_hash: engine.world().trace().hash(),
                     tallies: locks.as_ref().map_or(Vec::new(), Locks::tallies),
+                    works: works.started,
                 });
             }
             Err((invariant, host, text)) if after >= params.calm => {
@@ -246,9 +284,12 @@ fn storm(
     span: Duration,
     seeds: usize,
     locks: &mut Option<Locks>,
+    works: &mut Works,
 ) -> Result<usize, Violation> {
     let mut rng = Rng::seed(engine.world().seed(), stream::FAULTS);
     let end = engine.world().now() + span;
+    let cuts = Cuts::of(engine.world().seed());
+    let elects = !engine.world().elections().is_empty();
     let mut faults = 0;
     while engine.world().now() < end {
         let fault = kill_leader(engine, &mut rng).unwrap_or_else(|| draw(engine, &mut rng));
@@ -256,6 +297,15 @@ fn storm(
             Some(locks) => locks.temper(fault, seeds),
             None => Some(fault),
         };
+        let fault = fault.map(|fault| match (fault, cuts) {
+            (Fault::Partition(_), Cuts::OneWay) if elects => one_way(engine, &mut rng),
+            (Fault::Restart { host, keep }, Cuts::Strict) if elects && keep == Keep::Nothing => {
+                // With the disks of a majority of the watchers lost, only an operator goes on.
+                let keep = Keep::Life;
+                Fault::Restart { host, keep }
+            }
+            (fault, _) => fault,
+        });
         if let Some(fault) = fault {
             if let Some(locks) = locks {
                 locks.strike(&fault);
@@ -264,6 +314,7 @@ fn storm(
                 Fault::Leave(host) => Some(host),
                 _ => None,
             };
+            works.strike(engine.world(), &fault);
             engine.strike(fault)?;
             faults += 1;
             if let Some(locks) = locks {
@@ -273,11 +324,51 @@ fn storm(
         let wait = Duration::from_micros(rng.below64(8_000_000));
         match locks {
             Some(locks) => locks.run_for(engine, wait)?,
-            None => engine.run_for(wait)?,
+            None => works.run_for(engine, wait)?,
         }
     }
     Ok(faults)
 }
+
+/// How the group of a storm over elections may fall apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cuts {
+    /// Into parts that each go on: each has a leader, so works of two lines of watchers may overlap.
+    Any,
+    /// Into parts of which at most one goes on, because the election is strict: no two works overlap, without exception.
+    Strict,
+    /// Single hosts do not hear or are not heard: works overlap only while one is cut off.
+    OneWay,
+}
+
+impl Cuts {
+    fn of(seed: u64) -> Cuts {
+        match seed % 4 {
+            0 => Cuts::Any,
+            1 => Cuts::Strict,
+            _ => Cuts::OneWay,
+        }
+    }
+}
+
+/// A leader, or another host, no longer hears, or is no longer heard.
+fn one_way(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
+    let world = engine.world();
+    let election = world.elections().first().map(|e| e.0);
+    let leads = |&host: &usize| {
+        let elections = world.host(host).node().election();
+        election.is_some_and(|e| elections.acting(e).is_some())
+    };
+    let any = rng.below(world.hosts().len() as u32) as usize;
+    let host = world.up().find(leads).unwrap_or(any);
+    match rng.below(2) {
+        0 => Fault::Deafen(host),
+        _ => Fault::Mute(host),
+    }
+}
+
+/// How long after all lists are equal everybody has to hold one claim, whose leader acts.
+const ELECTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// In a group with elections every eighth fault hits a leader.
 fn kill_leader(engine: &Engine<Panel>, rng: &mut Rng) -> Option<Fault> {
@@ -296,9 +387,11 @@ fn kill_leader(engine: &Engine<Panel>, rng: &mut Rng) -> Option<Fault> {
     };
     let leader = world.up().find(leads)?;
     let keep = Keep::Life;
-    Some(match rng.below(3) {
+    Some(match rng.below(5) {
         0 => Fault::Crash(leader),
         1 => Fault::Pause(leader),
+        2 => Fault::Leave(leader),
+        3 => one_way(engine, rng),
         _ => Fault::Restart { host: leader, keep },
     })
 }
@@ -331,6 +424,7 @@ impl Elections {
                 replace_unhealthy: rng.below(4) == 0,
                 preempt,
                 ranking: Ranking::default(),
+                grace: Duration::ZERO,
             };
             (ElectionId::of(name), policy)
         });

@@ -43,15 +43,10 @@ impl Claims {
                 election, claim, ..
             } => self.note(world, host, *election, claim),
             Msg::Query(query) => {
-                let most = match query.claim {
-                    Some(_) => self.terms.get(&query.election).copied().unwrap_or_default(),
-                    // Nothing is known here, perhaps because a disk was lost: time is the floor.
-                    None => {
-                        let wall = BIRTH_SECS + world.now().as_micros() / 1_000_000;
-                        let known = self.terms.get(&query.election);
-                        Term(wall).max(known.copied().unwrap_or_default())
-                    }
-                };
+                // The term after the last, or the wall clock, which runs fast by a tenth at most.
+                let wall = BIRTH_SECS + world.now().as_micros() / 1_000_000 * 11 / 10;
+                let known = self.terms.get(&query.election).copied();
+                let most = known.unwrap_or_default().max(Term(wall));
                 if query.term.0 > most.0 + 1 {
                     let text =
                         format!("asks for term {} when {} is the last", query.term.0, most.0);
@@ -97,6 +92,11 @@ impl Oracle for Claims {
                 return violated("S1", world, host, text);
             }
             let floor = slot(&mut self.floors, host).entry(id).or_default();
+            if claim.term() < *floor {
+                // Also in an earlier life: what it led by must not come before what it follows.
+                let text = format!("holds term {} after {}", claim.term().0, floor.0);
+                return violated("S1", world, host, text);
+            }
             *floor = claim.term().max(*floor);
             let claim = *claim;
             self.note(world, host, id, &claim)?;

@@ -17,7 +17,7 @@ impl Exclusive {
             let host = world.host(host);
             let standing = host.node().standing(world.now(), election);
             matches!(host.state(), Up | Paused)
-                && standing.is_some_and(|s| s.acting.is_some() && world.now() < s.valid_until)
+                && standing.is_some_and(|s| s.acting.is_some() && world.now() < s.end)
         })
     }
 

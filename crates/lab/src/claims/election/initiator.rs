@@ -119,6 +119,8 @@ impl Bench {
             life: LIFE,
             addr: addr_of(0),
             meta: Meta::default(),
+            memory: LIFE,
+            wall: None,
         };
         let entry = |index| Entry::new(id_of(index), LIFE, &campaign);
         let mut ranking: Vec<Entry> = (1..nodes).map(entry).collect();

@@ -36,7 +36,6 @@ fn an_initiator_that_wins_tells_everybody_and_needs_no_answer() {
     let effects = bench.msg(from, Msg::Response(response(&query, &best)));
     let held = bench.held().unwrap();
     assert_eq!(held.leader.0, best[0]);
-    assert_eq!(bench.e.acting(E), Some(held.key.token));
     assert_eq!(notifies(&effects), []);
     let told = sends(&effects)
         .iter()

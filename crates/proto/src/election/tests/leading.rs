@@ -1,6 +1,7 @@
 //! Leading: when a leader may act, and how it gives up.
 
 use super::*;
+use alloc::boxed::Box;
 
 fn notify(claim: Claim) -> Msg {
     let all = (1..=9).map(|id| (NodeId(id), LIFE)).collect();
@@ -11,56 +12,18 @@ fn notify(claim: Claim) -> Msg {
     }
 }
 
-fn became(effects: &Effects) -> bool {
-    events(effects)
-        .iter()
-        .any(|e| matches!(e, Event::BecameLeader { .. }))
-}
-
-/// Node 1 held a claim that names node 2, then is chosen itself.
-fn succeed(prepare: impl FnOnce(&mut Bench)) -> (Bench, Effects) {
-    let mut bench = Bench::new(1, 3, 1);
+/// Node 1 held a claim that names node 2, then is chosen itself and asks the watchers 2, 3 and 4.
+fn succeed() -> (Bench, Effects) {
+    let mut bench = Bench::new(1, 4, 1);
     bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
-    prepare(&mut bench);
+    bench.msg(3, Msg::Watchers(E, Box::new(watched(&[2, 3, 4]))));
     let effects = bench.msg(3, notify(claim(2, 3, 1, 1)));
     (bench, effects)
 }
 
 #[test]
-fn after_a_leader_that_is_gone_a_new_one_acts_at_once() {
-    assert!(became(&succeed(|b| b.fail(2)).1));
-}
-
-#[test]
-fn after_a_leader_that_may_not_know_a_new_one_waits_for_its_word_or_its_time() {
-    let (mut bench, effects) = succeed(|_| {});
-    assert!(!became(&effects));
-    assert_eq!(bench.e.acting(E), None);
-    let wait = |effects: &Effects| {
-        effects.iter().find_map(|e| match e {
-            Effect::SetTimer(t, at) if t.kind == TimerKind::Act => Some(*at),
-            _ => None,
-        })
-    };
-    let least = bench.m.suspicion_min();
-    assert_eq!(wait(&effects), Some(bench.now + least));
-    // It says that it knows: then the time its work takes to stop.
-    let effects = bench.msg(2, Msg::Held(E, claim(2, 3, 1, 1).key));
-    assert_eq!(wait(&effects), Some(bench.now + least / 4));
-    assert!(became(&bench.timer(TimerKind::Act)));
-    assert!(!became(&bench.timer(TimerKind::Act)), "once");
-}
-
-#[test]
-fn a_new_leader_stops_waiting_when_the_former_one_is_declared_down() {
-    let (mut bench, _) = succeed(|_| {});
-    bench.fail(2);
-    assert!(became(&bench.look()));
-}
-
-#[test]
 fn a_leader_tells_members_until_each_has_heard() {
-    let (mut bench, effects) = succeed(|b| b.fail(2));
+    let (mut bench, effects) = succeed();
     let mine = claim(2, 3, 1, 1);
     let told = |effects: &Effects| {
         sends(effects)
@@ -68,34 +31,45 @@ fn a_leader_tells_members_until_each_has_heard() {
             .filter(|s| *s.1 == Msg::Leader(E, mine))
             .count()
     };
-    assert_eq!(told(&effects), 1, "node 3; node 2 is gone");
-    assert_eq!(told(&bench.timer(TimerKind::Push)), 1);
-    bench.msg(3, Msg::Held(E, mine.key));
-    assert_eq!(bench.timer(TimerKind::Push), []);
+    assert_eq!(told(&effects), 3);
+    bench.msg(2, Msg::Held(E, mine.key));
+    assert_eq!(told(&bench.timer(TimerKind::Push)), 2);
+    for id in [3, 4] {
+        bench.msg(id, Msg::Held(E, mine.key));
+    }
+    assert_eq!(told(&bench.timer(TimerKind::Push)), 0);
 }
 
 #[test]
-fn a_resigning_leader_names_the_best_other_to_hold_the_election() {
+fn a_resigning_leader_stops_then_releases_then_names_the_best_other_to_hold_the_election() {
     let best = ranking(4);
     let mut bench = Bench::new(best[0], 4, 1);
-    let mine = claim(1, best[1], 1, best[0]);
-    bench.msg(best[1], notify(mine));
-    let effects = bench.order(Order::Resign(E, None));
+    let effects = bench.msg(best[1], notify(claim(1, best[1], 1, best[0])));
+    bench.attend(effects);
+    let mine = bench.held().unwrap();
     let token = mine.key.token;
+    let effects = bench.order(Order::Resign(E, None));
     assert!(events(&effects).contains(&Event::SteppedDown { election: E, token }));
     assert!(effects.contains(&Effect::Emit(Report::Campaigns)));
+    assert_eq!(sends(&effects), [], "its work may still run");
+    let effects = bench.order(Order::Stopped(E, token));
+    let vacancy = bench.held().unwrap();
+    assert!(vacancy.is_vacant() && vacancy.key.token > token);
+    let sent = sends(&effects);
+    let released = |msg: &Msg| matches!(msg, Msg::Release { token: t, .. } if *t == token);
+    assert_eq!(sent.iter().filter(|s| released(s.1)).count(), 3);
+    let told = sent.iter().filter(|s| *s.1 == Msg::Claim(E, vacancy));
+    assert_eq!(told.count(), 3);
     let resign = Msg::Resign {
         election: E,
-        key: mine.key,
+        key: vacancy.key,
         successor: Some(NodeId(best[1])),
     };
-    let told = sends(&effects).iter().filter(|s| *s.1 == resign).count();
-    assert_eq!(told, 3);
+    assert!(sent.contains(&(NodeId(best[1]), &resign)));
     assert_eq!(bench.e.campaigns(bench.now, &bench.m), []);
     // The named one holds it at once.
     let mut other = Bench::new(best[1], 4, 1);
-    other.msg(best[0], Msg::Claim(E, mine));
-    other.m.pretend(NodeId(best[0]), |m| m.meta = meta(&[]));
+    other.msg(best[0], Msg::Claim(E, vacancy));
     let effects = other.msg(best[0], resign);
     let at_once = Effect::SetTimer(
         Timer {
@@ -106,7 +80,7 @@ fn a_resigning_leader_names_the_best_other_to_hold_the_election() {
     );
     assert!(effects.contains(&at_once), "{effects:?}");
     // Somebody else leads: it stands again.
-    bench.msg(best[1], Msg::Claim(E, claim(2, best[1], 1, best[1])));
+    bench.msg(best[1], Msg::Claim(E, claim(9, best[1], 1, best[1])));
     assert_eq!(bench.e.campaigns(bench.now, &bench.m).len(), 1);
 }
 
@@ -114,11 +88,12 @@ fn a_resigning_leader_names_the_best_other_to_hold_the_election() {
 fn a_leader_can_hand_over_to_one_it_names() {
     let best = ranking(4);
     let mut bench = Bench::new(best[0], 4, 1);
-    let mine = claim(1, best[1], 1, best[0]);
-    bench.msg(best[1], notify(mine));
+    let effects = bench.msg(best[1], notify(claim(1, best[1], 1, best[0])));
+    bench.attend(effects);
+    let mine = bench.held().unwrap();
     let effects = bench.order(Order::Resign(E, Some(NodeId(best[3]))));
     let (to, told) = notifies(&effects)[0];
-    assert_eq!((to, told.term()), (best[3], Term(2)));
+    assert_eq!((to, told.term()), (best[3], Term(mine.term().0 + 1)));
     assert_eq!(
         bench.e.acting(E),
         Some(mine.key.token),
@@ -182,32 +157,39 @@ fn terms_go_on_after_everybody_restarted() {
     bench.order(Order::RestoreTerm(E, Term(41)));
     bench.wait(Duration::from_secs(6));
     bench.timer(TimerKind::Start);
-    assert_eq!(bench.held().unwrap().term(), Term(42));
-    // Without a stored term the clock at the start of the life is the floor.
+    // One for the election, one for the line of watchers that begins with it.
+    assert_eq!(bench.held().unwrap().term(), Term(43));
+    // Terms are not below the wall clock, so they are above those that a lost disk had.
     let mut bench = Bench::new(1, 1, 0);
-    bench.e.races[0].floor = None;
-    bench.m = Membership::new(
-        membership::Config::default(),
-        1150,
-        Life::starting(1_700_000_000, 3, None),
-        addr(1),
-        (*meta(&[campaign()])).clone(),
-    );
+    bench.e.wall = Some(1_700_000_000);
     bench.wait(Duration::from_secs(6));
     bench.timer(TimerKind::Start);
-    assert_eq!(bench.held().unwrap().term(), Term(1_700_000_001));
+    let since = bench.now.since(Instant::ZERO).as_secs();
+    assert_eq!(bench.held().unwrap().term(), Term(1_700_000_001 + since));
+    // One that is ahead of the clock counts on.
+    let mut bench = Bench::new(1, 1, 0);
+    bench.e.wall = Some(1_700_000_000);
+    bench.order(Order::RestoreTerm(E, Term(1 << 31)));
+    bench.wait(Duration::from_secs(6));
+    bench.timer(TimerKind::Start);
+    assert_eq!(bench.held().unwrap().term(), Term((1 << 31) + 2));
 }
 
 #[test]
 fn a_sample_counts_each_member_once() {
-    let (mut bench, _) = succeed(|b| b.fail(2));
-    bench.wait(Duration::from_secs(60));
-    let effects = bench.timer(TimerKind::Sample);
-    let (to, nonce) = match sends(&effects).as_slice() {
-        [(to, Msg::Sample { nonce, .. })] => (to.0, *nonce),
-        other => panic!("{other:?}"),
+    let (mut bench, effects) = succeed();
+    bench.attend(effects);
+    let sample = Timer {
+        election: E,
+        kind: TimerKind::Sample,
     };
-    assert_eq!(to, 3);
+    bench.e.races[0].estimate.last_trial = Instant::ZERO;
+    let effects = bench.step(|e, cx, view| e.on_timer(cx, view, sample));
+    let asked = |s: &(NodeId, &Msg)| match s.1 {
+        Msg::Sample { nonce, .. } => Some(*nonce),
+        _ => None,
+    };
+    let nonce = sends(&effects).iter().find_map(asked).expect("it asks");
     let before = bench.e.tracked(E)[0].beta.weight();
     let sampled = Msg::Sampled {
         election: E,
@@ -231,22 +213,15 @@ fn one_that_resigned_and_stands_again_leads_only_by_another_election() {
     let effects = bench.order(Order::Campaign(E, Candidacy::default()));
     assert!(effects.contains(&Effect::Emit(Report::Campaigns)));
     assert_eq!(bench.e.acting(E), None, "no silent resumption");
-    let standing = bench
-        .e
-        .standing(bench.me, bench.now, bench.view(), E)
-        .unwrap();
-    assert!(!standing.has_leader);
-    let nonce = 3;
-    let effects = bench.msg(2, Msg::Probe(E, nonce));
-    let election = E;
-    let leads = false;
-    let answer = Msg::Incumbent {
-        election,
-        nonce,
-        leads,
-    };
-    assert_eq!(sends(&effects), [(NodeId(2), &answer)]);
+    let standing = bench.e.standing(bench.me, bench.now, bench.view(), E);
+    assert!(!standing.unwrap().has_leader);
     bench.look();
+    bench.timer(TimerKind::Start);
+    assert_eq!(bench.e.acting(E), None, "its former work may still run");
+    // Nobody says that it has ended: then the lease has to.
+    bench.wait(Duration::from_secs(2));
+    bench.timer(TimerKind::Lease);
+    assert!(bench.held().unwrap().is_vacant());
     bench.timer(TimerKind::Start);
     let second = bench.held().unwrap().key.token;
     assert!(second > first);

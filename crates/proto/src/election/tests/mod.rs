@@ -7,6 +7,7 @@ mod leading;
 mod modes;
 mod order;
 mod ranking;
+mod tenure;
 
 use super::*;
 use crate::churn::Beta;
@@ -110,6 +111,19 @@ fn claim(term: u64, initiator: u64, revision: u16, leader: u64) -> Claim {
     }
 }
 
+/// The first set of a line of term 1 with these watchers, for 0.8 s.
+fn watched(nodes: &[u64]) -> lease::Known {
+    let watcher = |&node: &u64| lease::Watcher {
+        node: NodeId(node),
+        memory: LIFE,
+    };
+    let watchers = nodes.iter().map(watcher).collect();
+    lease::Known {
+        set: lease::Set::first(claim(1, 3, 1, 2).key.token, watchers),
+        span: ms(800),
+    }
+}
+
 /// One node: its elections, its member list, its clock.
 struct Bench {
     me: NodeId,
@@ -151,6 +165,7 @@ impl Bench {
             rng: Rng::seed(1, 1),
             now: Instant::ZERO,
         };
+        bench.e.remember(LIFE, None);
         let others = (1..=n).filter(|&id| id != me).map(record).collect();
         let mut effects = Vec::new();
         let mut cx = Cx {
@@ -234,6 +249,39 @@ impl Bench {
     fn hear(&mut self, id: u64) {
         let now = self.now;
         self.m.pretend(NodeId(id), |m| m.last_contact = now);
+    }
+
+    /// The other members do what a named leader asks of them: they close and grant.
+    fn attend(&mut self, mut effects: Effects) -> Effects {
+        let mut at = 0;
+        while at < effects.len() {
+            let answer = match &effects[at] {
+                Effect::Send(To::Node(id), Msg::Close { token, .. }) => {
+                    let closed = Msg::Closed {
+                        election: E,
+                        token: *token,
+                        memory: LIFE,
+                        span: Duration::ZERO,
+                    };
+                    Some((id.0, closed))
+                }
+                Effect::Send(To::Node(id), Msg::Renew { seq, .. }) => {
+                    let granted = Msg::Granted {
+                        election: E,
+                        memory: LIFE,
+                        life: LIFE,
+                        seq: *seq,
+                    };
+                    Some((id.0, granted))
+                }
+                _ => None,
+            };
+            if let Some((from, msg)) = answer {
+                effects.extend(self.msg(from, msg));
+            }
+            at += 1;
+        }
+        effects
     }
 
     fn held(&self) -> Option<Claim> {

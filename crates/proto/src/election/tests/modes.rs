@@ -24,6 +24,8 @@ fn an_election_that_is_opened_the_other_way_ends_the_first_way() {
         life: LIFE,
         addr: addr(1),
         meta: Meta::default(),
+        memory: LIFE,
+        wall: None,
     };
     let now = Instant::ZERO;
     let mut node = Node::new(config, identity, 1, now).unwrap();

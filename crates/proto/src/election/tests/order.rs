@@ -60,9 +60,12 @@ fn a_leader_that_hears_a_greater_claim_steps_down() {
             skip: vec![(NodeId(2), LIFE), (NodeId(3), LIFE)],
         },
     );
-    let token = claim(1, 2, 1, 1).key.token;
+    let effects = bench.attend(effects);
+    // The first leader begins a line of watchers, by a term of its own.
+    let token = bench.held().unwrap().key.token;
+    assert_eq!((token.term, token.initiator), (Term(2), NodeId(1)));
     assert!(events(&effects).contains(&Event::BecameLeader { election: E, token }));
-    let effects = bench.msg(3, Msg::Claim(E, claim(2, 3, 1, 3)));
+    let effects = bench.msg(3, Msg::Claim(E, claim(3, 3, 1, 3)));
     assert!(events(&effects).contains(&Event::SteppedDown { election: E, token }));
     assert_eq!(bench.e.acting(E), None);
 }

@@ -243,18 +243,3 @@ fn nothing_is_announced_after_a_goodbye() {
     bench.input(Input::SetAddr(addr(9)));
     assert_eq!(bench.m.incarnation(), said);
 }
-
-/// What lay in the socket's buffer, or the first word after a silence, is no sign that nothing was missed.
-#[test]
-fn after_a_silence_it_takes_a_while_to_be_in_touch() {
-    let mut bench = Bench::new(3);
-    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
-    let half = bench.m.suspicion_min() / 2;
-    assert_eq!(bench.m.in_touch_until(bench.now), bench.now + half);
-    bench.now = bench.now + half * 20;
-    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
-    assert_eq!(bench.m.in_touch_until(bench.now), Instant::ZERO);
-    bench.now = bench.now + half;
-    bench.msg(sender(2, 0), Msg::Ack { seq: 0 });
-    assert_eq!(bench.m.in_touch_until(bench.now), bench.now + half);
-}

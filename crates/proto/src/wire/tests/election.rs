@@ -7,6 +7,9 @@ use crate::election::{
     Stage, Token,
 };
 use crate::id::{ElectionId, Term};
+use crate::lease;
+use alloc::boxed::Box;
+use core::time::Duration;
 
 const E: ElectionId = ElectionId(7);
 
@@ -136,7 +139,132 @@ fn refusal() -> impl Strategy<Value = Refusal> {
     ]
 }
 
+fn watchers() -> impl Strategy<Value = lease::Watchers> {
+    let watcher = (id(), life()).prop_map(|(node, memory)| lease::Watcher { node, memory });
+    proptest::collection::vec(watcher, 0..5).prop_map(|all| all.into_iter().collect())
+}
+
+fn token() -> impl Strategy<Value = Token> {
+    key().prop_map(|key| key.token)
+}
+
+fn rank() -> impl Strategy<Value = lease::Rank> {
+    let number = prop_oneof![0..4_u32, Just(u32::MAX)];
+    (token(), number, token()).prop_map(|(line, number, by)| lease::Rank { line, number, by })
+}
+
+fn set() -> impl Strategy<Value = lease::Set> {
+    (rank(), watchers(), watchers()).prop_map(|(rank, watchers, former)| lease::Set {
+        rank,
+        watchers,
+        former,
+    })
+}
+
+fn span() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        (0..5000_u64).prop_map(Duration::from_millis),
+        Just(Duration::MAX)
+    ]
+}
+
+fn known() -> impl Strategy<Value = Box<lease::Known>> {
+    (set(), span()).prop_map(|(set, span)| Box::new(lease::Known { set, span }))
+}
+
+fn refused() -> impl Strategy<Value = Box<lease::Refusal>> {
+    use lease::Why;
+    let all = [Why::Promised, Why::Token, Why::Set, Why::Starting];
+    let why = (0..4_usize).prop_map(move |n| all[n]);
+    let token = || proptest::option::of(token());
+    (why, span(), token(), proptest::option::of(set()), token()).prop_map(
+        |(why, left, token, set, closed)| {
+            Box::new(lease::Refusal {
+                why,
+                left,
+                token,
+                set,
+                closed,
+                span: left,
+            })
+        },
+    )
+}
+
+/// What is said about leases.
+fn lease_msg() -> impl Strategy<Value = Msg> {
+    let some_token = || proptest::option::of(token());
+    prop_oneof![
+        (election(), known()).prop_map(|(e, k)| Msg::Watchers(e, k)),
+        (election(), token(), known(), 0..9_u64).prop_map(|(election, token, known, seq)| {
+            Msg::Renew {
+                election,
+                token,
+                known,
+                seq,
+            }
+        }),
+        (election(), life(), life(), 0..9_u64).prop_map(|(election, memory, life, seq)| {
+            Msg::Granted {
+                election,
+                memory,
+                life,
+                seq,
+            }
+        }),
+        (election(), life(), refused()).prop_map(|(election, memory, refusal)| Msg::Refused {
+            election,
+            memory,
+            refusal
+        }),
+        (election(), token()).prop_map(|(election, token)| Msg::Release { election, token }),
+        (election(), token(), proptest::option::of(rank())).prop_map(|(election, token, set)| {
+            Msg::Close {
+                election,
+                token,
+                set,
+            }
+        }),
+        (election(), token(), life(), span()).prop_map(|(election, token, memory, span)| {
+            Msg::Closed {
+                election,
+                token,
+                memory,
+                span,
+            }
+        }),
+        election().prop_map(Msg::Look),
+        (election(), life(), span()).prop_map(|(election, memory, left)| Msg::Notice {
+            election,
+            memory,
+            left
+        }),
+        (
+            election(),
+            some_token(),
+            proptest::option::of(set()),
+            some_token(),
+            any::<bool>()
+        )
+            .prop_map(|(election, token, set, closed, asks)| Msg::Told {
+                election,
+                token,
+                set: set.map(Box::new),
+                closed,
+                span: Duration::from_millis(800),
+                asks
+            }),
+    ]
+}
+
 pub(super) fn msg() -> impl Strategy<Value = Msg> {
+    prop_oneof![
+        3 => lease_msg(),
+        4 => plain_msg(),
+    ]
+}
+
+fn plain_msg() -> impl Strategy<Value = Msg> {
     prop_oneof![
         any::<u32>().prop_map(Msg::Digest),
         (election(), claim()).prop_map(|(e, c)| Msg::Claim(e, c)),
@@ -191,6 +319,67 @@ pub(super) fn msg() -> impl Strategy<Value = Msg> {
             }
         }),
     ]
+}
+
+#[test]
+fn the_bytes_of_a_renewal_and_its_answer_are_pinned() {
+    let token = Token {
+        term: Term(300),
+        initiator: NodeId(2),
+        life: Life(10),
+        revision: 1,
+    };
+    let watcher = |node| lease::Watcher {
+        node: NodeId(node),
+        memory: Life(9),
+    };
+    let set = lease::Set::first(token, [watcher(3), watcher(4)].into_iter().collect());
+    let renew = Msg::Renew {
+        election: E,
+        token,
+        known: Box::new(lease::Known {
+            set,
+            span: Duration::from_millis(800),
+        }),
+        seq: 5,
+    };
+    let granted = Msg::Granted {
+        election: E,
+        memory: Life(9),
+        life: Life(11),
+        seq: 5,
+    };
+    let bytes = from_two(vec![Frame::Election(renew), Frame::Election(granted)]);
+    let hex: String = bytes[HEADER_LEN..]
+        .iter()
+        .map(|b| alloc::format!("{b:02x}"))
+        .collect();
+    let token = "ac0202000000000000000a0000000000000001";
+    let expected = [
+        "01",
+        "68",
+        "0f",
+        "07000000",
+        token,
+        token,
+        "00",
+        token,
+        "02",
+        "03000000000000000900000000000000",
+        "04000000000000000900000000000000",
+        "00",
+        "00",
+        "8090bcfd02",
+        "05",
+        "01",
+        "16",
+        "10",
+        "07000000",
+        "0900000000000000",
+        "0b00000000000000",
+        "05",
+    ];
+    assert_eq!(hex, expected.concat());
 }
 
 #[test]

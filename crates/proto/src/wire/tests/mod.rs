@@ -164,6 +164,8 @@ fn node() -> Node {
         life: Life(10),
         addr: SocketAddr::from(([10, 0, 0, 1], 7000)),
         meta: Meta::named("me"),
+        memory: Life(10),
+        wall: None,
     };
     let mut config = Config::default();
     (config.mutex.bootstrap, config.mutex.walks) = (true, true);

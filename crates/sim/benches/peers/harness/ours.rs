@@ -35,6 +35,8 @@ impl Ours {
             life,
             addr: addr_of(index),
             meta: Meta::default(),
+            memory: life,
+            wall: None,
         };
         let seed = hash_pair(seed, life.0);
         let mut node = Node::new(config, identity, seed, Instant::ZERO).expect("a valid config");

@@ -5,9 +5,9 @@
 //! overlaps as long as every clock runs within [`DRIFT_PER_MILLE`] of real time. The token decides where that fails.
 //!
 //! Pure state machines: input and the time of this node's clock in, small outputs out. They know nothing of member
-//! lists, elections and the wire; [`super`] hosts them, and the model checker hosts the same code with clocks that drift.
+//! lists, elections and the wire; [`crate::election`] hosts them, and the model checker hosts the same code with clocks that drift.
 
-mod ablation;
+pub(crate) mod ablation;
 mod close;
 mod hold;
 mod msg;
@@ -15,21 +15,29 @@ mod peer;
 mod set;
 #[cfg(test)]
 mod tests;
+mod token;
 mod watch;
 
 #[cfg(feature = "_check")]
 pub use ablation::Ablation;
 pub use ablation::Rules;
-pub use close::{Closing, Progress};
+pub use close::{Closing, Need, Progress};
 pub use hold::{Lease, Output};
-pub use msg::{Ack, Refusal, Renew, Why};
+pub use msg::{Ack, Known, Refusal, Renew, Told, Why};
 pub use set::{Holder, Rank, Set, WATCHERS_MAX, Watcher, Watchers, WatchersError};
+pub use token::{ParseTokenError, Token};
 pub use watch::{Record, Verdict, Watch};
 
 use core::time::Duration;
 
 /// By how much a clock may run faster or slower than real time, in thousandths.
 pub const DRIFT_PER_MILLE: u32 = 100;
+
+/// The longest lease that is taken from others.
+pub const SPAN_MAX: Duration = Duration::from_secs(3600);
+
+/// The shortest one.
+pub const SPAN_MIN: Duration = Duration::from_millis(1);
 
 /// For how long a watcher promises: at least `span` of real time by any clock within the bound.
 fn with_margin(rules: &Rules, span: Duration) -> Duration {

@@ -1,11 +1,11 @@
 //! A holder: when its lease ends, whom it asks next, how it changes its watchers, and how it gives up.
 
+use super::Token;
 use super::ablation::{Ablation, Rules};
 use super::msg::{Ack, Refusal, Renew, Why};
 use super::peer::Peer;
 use super::set::{Holder, Rank, Set, Watcher, Watchers};
 use super::without_margin;
-use crate::election::Token;
 use crate::id::NodeId;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -145,10 +145,31 @@ impl Lease {
         self.phase == Phase::Stopping
     }
 
-    /// Whether no quorum can be had: too many watchers are down, closed this line, or lost their memory.
+    /// Whether no quorum can be had: too many watchers are down, have lost their memory, or closed this line.
     pub fn is_lost(&self, down: impl Fn(NodeId) -> bool) -> bool {
-        let unable = |w: &Watcher| self.peers.iter().any(|p| p.watcher == *w && p.is_unable);
-        self.set.lost(|w| down(w.node) || unable(w))
+        let lost = |w: &Watcher| {
+            let mut peers = self.peers.iter();
+            peers.any(|p| p.watcher == *w && (p.closed || p.gone))
+        };
+        self.set.lost(|w| down(w.node) || lost(w))
+    }
+
+    /// Whether a watcher closed this line.
+    pub fn is_closed(&self) -> bool {
+        self.peers.iter().any(|p| p.closed)
+    }
+
+    /// A node answers with this memory: the watcher that it was with another one is no more.
+    fn note_memory(&mut self, from: Watcher) {
+        let same = |p: &&mut Peer| p.watcher.node == from.node;
+        for peer in self.peers.iter_mut().filter(same) {
+            peer.gone = peer.watcher.memory != from.memory;
+        }
+    }
+
+    /// Whether this watcher is known to be no more.
+    pub fn is_gone(&self, watcher: Watcher) -> bool {
+        self.peers.iter().any(|p| p.watcher == watcher && p.gone)
     }
 
     /// A watcher promises.
@@ -174,14 +195,6 @@ impl Lease {
         }
     }
 
-    /// A node that lost its memory is another watcher: the one before never answers again.
-    fn note_memory(&mut self, from: Watcher) {
-        let peers = self.peers.iter_mut();
-        for peer in peers.filter(|p| p.watcher.node == from.node) {
-            peer.is_unable |= peer.watcher.memory < from.memory;
-        }
-    }
-
     /// A watcher refuses, and tells what it knows.
     pub fn on_refusal(
         &mut self,
@@ -193,14 +206,11 @@ impl Lease {
         if self.phase != Phase::Open {
             return;
         }
-        let closed = refusal.closed.is_some_and(|c| self.set.rank.line < c);
         self.note_memory(from);
-        let asked = |p: &Peer| p.watcher.node == from.node;
-        if self.peers.iter().any(asked) {
-            self.heard_at = now;
-        }
+        let closed = refusal.closed.is_some_and(|c| self.set.rank.line < c);
         if let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) {
-            peer.is_unable = closed;
+            self.heard_at = now;
+            peer.closed = closed;
             if refusal.why == Why::Promised {
                 // It is asked again when its promise is over.
                 let wait = refusal.left.clamp(self.span / 16, self.span / 3);

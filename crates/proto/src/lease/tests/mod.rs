@@ -4,8 +4,8 @@ mod closing;
 mod holding;
 mod watching;
 
+use super::Token;
 use super::*;
-use crate::election::Token;
 use crate::id::{Life, NodeId, Term};
 use crate::time::Instant;
 use alloc::vec::Vec;

@@ -81,6 +81,7 @@ fn refusal(why: Why) -> Refusal {
         token: None,
         set: None,
         closed: None,
+        span: ms(0),
     }
 }
 
@@ -403,6 +404,7 @@ fn a_watcher_that_lost_its_memory_counts_as_lost() {
         token: None,
         set: None,
         closed: None,
+        span: Duration::ZERO,
     };
     b.lease.on_refusal(at(5), wiped, &refusal, &mut b.out);
     assert!(!b.lease.is_lost(|_| false));

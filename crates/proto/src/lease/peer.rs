@@ -1,7 +1,7 @@
 //! What a holder knows of one of its watchers.
 
+use super::Token;
 use super::set::{Rank, Watcher};
-use crate::election::Token;
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -33,8 +33,10 @@ pub(super) struct Peer {
     pub(super) rank: Option<Rank>,
     /// When the renewal of this round is repeated.
     pub(super) again_at: Option<Instant>,
-    /// It can never grant in this set: its line is closed, or its node lost the memory that the set names.
-    pub(super) is_unable: bool,
+    /// It says that the line of this set is closed.
+    pub(super) closed: bool,
+    /// Its node answers with another memory: this watcher is no more.
+    pub(super) gone: bool,
 }
 
 impl Peer {
@@ -47,7 +49,8 @@ impl Peer {
             token: None,
             rank: None,
             again_at: None,
-            is_unable: false,
+            closed: false,
+            gone: false,
         }
     }
 
@@ -81,7 +84,7 @@ impl Peer {
         self.until = self.until.max(Some(counted.unwrap_or(sent.until)));
         self.token = self.token.max(Some(sent.token));
         self.rank = self.rank.max(Some(sent.rank));
-        self.is_unable = false;
+        self.closed = false;
         if sent.at >= round_began {
             self.again_at = None;
         }

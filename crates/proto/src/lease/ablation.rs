@@ -51,6 +51,10 @@ pub enum Ablation {
     StrictQuorum,
     /// A client that stands again waits for the end of its former work.
     StandAgain,
+    /// Whoever is followed and does not lead says so.
+    Vacancy,
+    /// A claim below the stored term is not taken.
+    StoredTerm,
     /// New work takes a token only when a quorum acknowledged it.
     TokenQuorum,
 }

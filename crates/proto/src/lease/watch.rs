@@ -1,12 +1,13 @@
 //! A watcher: what it recorded, to whom it promised, and when it refuses.
 
+use super::Token;
 use super::ablation::{Ablation, Rules};
-use super::msg::{Refusal, Renew, Why};
+use super::msg::{Refusal, Renew, Told, Why};
 use super::set::{Holder, Rank, Set, Watcher};
 use super::with_margin;
-use crate::election::Token;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,18 @@ pub struct Record {
 }
 
 impl Record {
+    /// The bytes that are stored.
+    pub fn encode(&self) -> Vec<u8> {
+        // Its lists are short: there is always room.
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+
+    /// What [`Record::encode`] wrote; `None` if the bytes are something else.
+    pub fn decode(bytes: &[u8]) -> Option<Record> {
+        let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(record)
+    }
+
     fn rank(&self) -> Option<Rank> {
         self.set.map(|s| s.rank)
     }
@@ -217,6 +230,7 @@ impl Watch {
             token: self.record.token,
             set: self.record.set,
             closed: self.record.closed,
+            span: self.record.span,
         })
     }
 
@@ -299,21 +313,17 @@ impl Watch {
     }
 
     /// Another member tells what it recorded. Returns whether this record has to be stored.
-    pub fn on_told(
-        &mut self,
-        token: Option<Token>,
-        set: Option<Set>,
-        closed: Option<Token>,
-    ) -> bool {
+    pub fn on_told(&mut self, told: &Told) -> bool {
         let before = self.record;
-        if token > self.record.token {
-            self.record.token = token;
+        if told.token > self.record.token {
+            self.record.token = told.token;
             self.record.holder = None;
         }
-        if set.map(|s| s.rank) > self.record.rank() {
-            self.record.set = set;
+        if told.set.map(|s| s.rank) > self.record.rank() {
+            self.record.set = told.set;
+            self.record.span = self.record.span.max(told.span);
         }
-        self.record.closed = self.record.closed.max(closed);
+        self.record.closed = self.record.closed.max(told.closed);
         self.record != before
     }
 

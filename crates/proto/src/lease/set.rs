@@ -1,6 +1,6 @@
 //! The watchers of a lease: who they are, how one set of them follows another, and what a majority is.
 
-use crate::election::Token;
+use super::Token;
 use crate::id::{Life, NodeId};
 use alloc::vec::Vec;
 use core::fmt;
@@ -146,6 +146,14 @@ impl Set {
             },
             watchers,
             former: Watchers::NONE,
+        }
+    }
+
+    /// The same watchers in a line that begins with `token`, once a quorum of them has closed the line before.
+    pub const fn reopened(self, token: Token) -> Set {
+        Set {
+            rank: Set::first(token, self.watchers).rank,
+            ..self
         }
     }
 

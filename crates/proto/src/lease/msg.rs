@@ -1,9 +1,27 @@
 //! What holders and watchers say to each other.
 
+use super::Token;
 use super::set::{Holder, Set};
-use crate::election::Token;
 use crate::id::Life;
 use core::time::Duration;
+use serde::{Deserialize, Serialize};
+
+/// A set of watchers, and for how long their promises last: what members tell each other beside a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Known {
+    /// Who watches.
+    pub set: Set,
+    /// For how long a renewal asks (D).
+    pub span: Duration,
+}
+
+impl Known {
+    /// Whether it can be taken from others.
+    pub(crate) fn is_sane(&self) -> bool {
+        let spans = super::SPAN_MIN..=super::SPAN_MAX;
+        !self.set.watchers.is_empty() && spans.contains(&self.span)
+    }
+}
 
 /// A holder asks for a lease, or renews it: the same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +48,7 @@ pub struct Ack {
 }
 
 /// Why a watcher refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Why {
     /// Its promise to another holder runs.
     Promised,
@@ -47,7 +65,7 @@ pub enum Why {
 }
 
 /// A refusal, with what the watcher recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Refusal {
     /// The reason.
     pub why: Why,
@@ -59,4 +77,19 @@ pub struct Refusal {
     pub set: Option<Set>,
     /// Below which lines are closed.
     pub closed: Option<Token>,
+    /// At least as long as any lease on that set.
+    pub span: Duration,
+}
+
+/// What a member recorded, as it tells one that restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Told {
+    /// The greatest token granted or closed for.
+    pub token: Option<Token>,
+    /// The greatest set.
+    pub set: Option<Set>,
+    /// Below which lines are closed.
+    pub closed: Option<Token>,
+    /// At least as long as any lease on that set.
+    pub span: Duration,
 }

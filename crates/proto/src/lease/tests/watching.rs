@@ -54,6 +54,7 @@ fn another_holder_is_refused_while_the_promise_runs_and_the_first_one_is_told_of
         token: Some(token(1)),
         set: Some(first()),
         closed: None,
+        span: SPAN,
     });
     let told = Verdict::Refuse {
         refusal: refusal.clone(),
@@ -171,7 +172,13 @@ fn a_restarted_watcher_waits_for_its_promises_and_keeps_its_record() {
         refused(w.on_renew(at(1110), &renew(3, 3, first()))),
         Some(Why::Starting)
     );
-    assert!(w.on_told(Some(token(4)), Some(changing(4)), Some(token(1))));
+    let told = Told {
+        token: Some(token(4)),
+        set: Some(changing(4)),
+        closed: Some(token(1)),
+        span: SPAN,
+    };
+    assert!(w.on_told(&told));
     w.on_informed();
     assert_eq!(
         refused(w.on_renew(at(1109), &renew(5, 3, changing(4)))),

@@ -1,0 +1,43 @@
+//! `consort election`: what only operators do to an election.
+
+use crate::Answer;
+use crate::client::{AgentAddr, block_on, election_path};
+use crate::output;
+use consort_agent::api::Done;
+use core::time::Duration;
+
+/// Repair an election
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Forget(ForgetArgs),
+}
+
+/// Give up watchers of a strict election that are lost for good
+///
+/// In a strict election nobody leads while a majority of the last leader's watchers is gone. When they will not
+/// come back, or lost their disks, this lets a majority of the configured number of nodes begin anew. It gives
+/// up the one guarantee that they kept: make sure that no former leader still works. Elections that are not
+/// strict do this by themselves.
+#[derive(Debug, clap::Args)]
+struct ForgetArgs {
+    /// Name of the election
+    #[arg(value_name = "NAME")]
+    election: String,
+    #[command(flatten)]
+    agent: AgentAddr,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
+    let Command::Forget(args) = &args.command;
+    let path = election_path(&args.election, "/forget");
+    let patience = Duration::from_secs(10);
+    block_on(async { Ok(args.agent.post::<Done>(&path, &(), patience).await?) })?;
+    output::line("lost watchers are given up: the next leader needs a majority of the floor")?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,331 @@
+//! The lease in an election: who may act when, who may stand when, and what is said when nobody leads.
+
+use super::*;
+use alloc::boxed::Box;
+
+/// Node 1 of four, led by node 2 whose watchers are 2, 3 and 4.
+fn followed() -> Bench {
+    let mut bench = Bench::new(1, 4, 1);
+    bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
+    bench.msg(3, Msg::Watchers(E, Box::new(watched(&[2, 3, 4]))));
+    bench.wait(Duration::from_secs(10));
+    bench
+}
+
+fn became(effects: &Effects) -> bool {
+    let became = |e: &Event| matches!(e, Event::BecameLeader { .. });
+    events(effects).iter().any(became)
+}
+
+fn renewals(effects: &Effects) -> Vec<(u64, u64)> {
+    let renewal = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Renew { seq, .. } => Some((id.0, *seq)),
+        _ => None,
+    };
+    sends(effects).into_iter().filter_map(renewal).collect()
+}
+
+fn looks(effects: &Effects) -> usize {
+    let look = |s: &(NodeId, &Msg)| *s.1 == Msg::Look(E);
+    sends(effects).into_iter().filter(look).count()
+}
+
+fn notice(left: u64) -> Msg {
+    Msg::Notice {
+        election: E,
+        memory: LIFE,
+        left: ms(left),
+    }
+}
+
+fn granted(seq: u64) -> Msg {
+    Msg::Granted {
+        election: E,
+        memory: LIFE,
+        life: LIFE,
+        seq,
+    }
+}
+
+fn chosen(bench: &mut Bench, term: u64) -> Effects {
+    let skip = (1..=9).map(|id| (NodeId(id), LIFE)).collect();
+    let claim = claim(term, 3, 1, 1);
+    let election = E;
+    bench.msg(
+        3,
+        Msg::Notify {
+            election,
+            claim,
+            skip,
+        },
+    )
+}
+
+#[test]
+fn a_chosen_leader_acts_when_a_majority_of_the_watchers_grants_it() {
+    let mut bench = followed();
+    let effects = chosen(&mut bench, 2);
+    let sent = renewals(&effects);
+    assert_eq!(sent, [(2, 1), (3, 2), (4, 3)]);
+    assert!(!became(&bench.msg(2, granted(1))));
+    // A refusal says nothing for it, and a member that does not watch counts for nothing.
+    assert!(!became(&bench.msg(5, granted(2))));
+    assert!(became(&bench.msg(4, granted(3))));
+    let standing = bench
+        .e
+        .standing(bench.me, bench.now, bench.view(), E)
+        .unwrap();
+    assert_eq!(standing.end, bench.now + ms(720));
+    assert_eq!(standing.valid_until, bench.now + ms(520), "less the grace");
+    // Renewed several times in that span, or over.
+    bench.wait(ms(270));
+    assert_eq!(renewals(&bench.timer(TimerKind::Lease)).len(), 3);
+    bench.wait(ms(450));
+    let effects = bench.timer(TimerKind::Lease);
+    assert!(matches!(
+        events(&effects)[..],
+        [Event::SteppedDown { .. }, ..]
+    ));
+    assert!(
+        bench.held().unwrap().is_vacant(),
+        "others must not wait for it"
+    );
+}
+
+#[test]
+fn the_first_leader_asks_every_member_before_it_begins_a_line_of_watchers() {
+    let mut bench = Bench::new(1, 3, 1);
+    let effects = chosen(&mut bench, 2);
+    let closes = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Close {
+            token, set: None, ..
+        } => Some((id.0, *token)),
+        _ => None,
+    };
+    let asked: Vec<_> = sends(&effects).into_iter().filter_map(closes).collect();
+    let token = claim(2, 3, 1, 1).key.token;
+    assert_eq!(asked, [(2, token), (3, token)]);
+    let closed = Msg::Closed {
+        election: E,
+        token,
+        memory: LIFE,
+        span: Duration::ZERO,
+    };
+    assert_eq!(renewals(&bench.msg(2, closed.clone())), []);
+    let effects = bench.msg(3, closed);
+    assert_eq!(bench.held().unwrap().term(), Term(3));
+    // Of three all watch, this node included, which has granted already.
+    assert!(!became(&effects));
+    let sent = renewals(&effects);
+    assert_eq!(sent.iter().map(|s| s.0).collect::<Vec<_>>(), [2, 3]);
+    let stored = |e: &EffectOf<Election>| matches!(e, Effect::Persist(Fact::Lease(..)));
+    assert!(effects.iter().any(stored));
+    assert!(became(&bench.msg(2, granted(sent[0].1))));
+}
+
+#[test]
+fn a_member_stores_its_record_before_it_grants_and_refuses_others_meanwhile() {
+    let mut bench = Bench::new(2, 4, 1);
+    let renew = |term, seq| Msg::Renew {
+        election: E,
+        token: claim(term, 3, 1, 2).key.token,
+        known: Box::new(watched(&[2, 3, 4])),
+        seq,
+    };
+    let effects = bench.msg(1, renew(1, 7));
+    let stored = effects
+        .iter()
+        .position(|e| matches!(e, Effect::Persist(Fact::Lease(..))));
+    let sent = effects.iter().position(|e| matches!(e, Effect::Send(..)));
+    assert!(stored.is_some() && stored < sent);
+    assert!(sends(&effects).contains(&(NodeId(1), &granted(7))));
+    let effects = bench.msg(4, renew(2, 1));
+    assert!(matches!(
+        sends(&effects)[..],
+        [(NodeId(4), Msg::Refused { .. }), ..]
+    ));
+    // Released, it says that it is free to those that may stand.
+    let release = Msg::Release {
+        election: E,
+        token: claim(1, 3, 1, 2).key.token,
+    };
+    let effects = bench.msg(1, release);
+    let told = sends(&effects).iter().filter(|s| *s.1 == notice(0)).count();
+    assert_eq!(told, 3);
+}
+
+#[test]
+fn nobody_claims_until_a_majority_of_the_watchers_says_that_its_promise_is_over() {
+    let mut bench = followed();
+    bench.fail(2);
+    bench.look();
+    let effects = bench.timer(TimerKind::Start);
+    assert_eq!((queries(&effects).len(), looks(&effects)), (0, 3));
+    bench.msg(3, notice(0));
+    bench.msg(4, notice(100));
+    assert_eq!(queries(&bench.timer(TimerKind::Start)), []);
+    bench.msg(4, notice(0));
+    assert!(!queries(&bench.timer(TimerKind::Start)).is_empty());
+    // What was said a while ago does not count.
+    let mut bench = followed();
+    bench.fail(2);
+    bench.look();
+    bench.msg(3, notice(0));
+    bench.msg(4, notice(0));
+    bench.wait(ms(300));
+    assert_eq!(queries(&bench.timer(TimerKind::Start)), []);
+}
+
+#[test]
+fn a_leader_that_is_listed_but_holds_no_lease_is_replaced() {
+    let mut bench = followed();
+    bench.hear(2);
+    bench.msg(3, notice(0));
+    let effects = bench.msg(4, notice(0));
+    assert!(events(&effects).contains(&Event::Vacant { election: E }));
+    let effects = bench.timer(TimerKind::Start);
+    let asked = queries(&effects);
+    assert!(!asked.is_empty() && probes(&effects).is_empty());
+    // That others hear from it is no reason to stop.
+    for (from, query) in asked {
+        let mut seen = response(&query, &ranking(4));
+        seen.incumbent_seen = true;
+        bench.msg(from, Msg::Response(seen));
+    }
+    assert_eq!(bench.e.stats().vetoes, 0);
+}
+
+/// A leader ended and stood again: six members followed it for ever, and it led nothing.
+#[test]
+fn whoever_is_followed_and_does_not_lead_says_so() {
+    let mut bench = followed();
+    let effects = chosen(&mut bench, 2);
+    bench.attend(effects);
+    let token = bench.held().unwrap().key.token;
+    bench.order(Order::Stopped(E, token));
+    bench.order(Order::Withdraw(E));
+    let vacancy = bench.held().unwrap();
+    assert!(vacancy.is_vacant());
+    assert_eq!(bench.e.acting(E), None);
+    // Any sign of being followed is answered by the later claim.
+    let effects = bench.msg(3, Msg::Claim(E, claim(2, 3, 1, 1)));
+    assert!(sends(&effects).contains(&(NodeId(3), &Msg::Claim(E, vacancy))));
+    let effects = bench.msg(4, Msg::Digest(1));
+    assert!(sends(&effects).contains(&(NodeId(4), &Msg::Claim(E, vacancy))));
+    // A member that takes it knows that nobody leads, and rules nobody out.
+    let mut other = followed();
+    let effects = other.msg(1, Msg::Claim(E, vacancy));
+    assert_eq!(events(&effects), [Event::Vacant { election: E }]);
+    other.msg(3, notice(0));
+    other.msg(4, notice(0));
+    let asked = queries(&other.timer(TimerKind::Start));
+    assert!(asked.iter().all(|(_, q)| q.skip.is_empty()));
+    assert!(!asked.is_empty());
+}
+
+/// An agent led alone, restarted, joined, and followed a smaller term: its resource refused hundreds of leaders.
+#[test]
+fn a_claim_below_the_stored_term_is_answered_with_a_vacancy_and_the_leader_claims_above_it() {
+    let mut bench = Bench::new(4, 4, 1);
+    bench.order(Order::RestoreTerm(E, Term(50)));
+    let below = claim(40, 1, 1, 1);
+    let effects = bench.msg(1, Msg::Claim(E, below));
+    let vacancy = bench.held().unwrap();
+    assert!(vacancy.is_vacant() && vacancy.term() == Term(50));
+    assert!(sends(&effects).contains(&(NodeId(1), &Msg::Claim(E, vacancy))));
+
+    let mut leader = followed();
+    let effects = chosen(&mut leader, 2);
+    leader.attend(effects);
+    let first = leader.held().unwrap().key.token;
+    let effects = leader.msg(4, Msg::Claim(E, vacancy));
+    let mine = leader.held().unwrap();
+    assert!(mine.names(NodeId(1), LIFE) && mine.term() == Term(51));
+    assert!(
+        !events(&effects)
+            .iter()
+            .any(|e| matches!(e, Event::SteppedDown { .. }))
+    );
+    assert_eq!(
+        leader.e.acting(E),
+        Some(first),
+        "until the watchers have granted the new one"
+    );
+    leader.attend(effects);
+    assert_eq!(leader.e.acting(E), Some(mine.key.token));
+}
+
+#[test]
+fn terms_that_nobody_can_have_reached_are_refused() {
+    let mut bench = Bench::new(1, 3, 1);
+    let far = (1 << 32) + (1 << 20) + 1;
+    for term in [far, u64::MAX] {
+        assert_eq!(bench.msg(2, Msg::Claim(E, claim(term, 2, 1, 3))), []);
+    }
+    assert_eq!(bench.e.stats().number_refused, 2);
+    bench.msg(2, Msg::Claim(E, claim(1 << 32, 2, 1, 3)));
+    bench.msg(2, Msg::Claim(E, claim((1 << 32) + (1 << 20), 2, 1, 3)));
+    assert_eq!(bench.held().unwrap().term(), Term((1 << 32) + (1 << 20)));
+    // At the end nobody holds an election.
+    bench.order(Order::RestoreTerm(E, Term(1 << 63)));
+    bench.fail(3);
+    bench.look();
+    bench.timer(TimerKind::Start);
+    assert_eq!(
+        (bench.e.stats().elections, bench.e.stats().exhausted),
+        (0, 1)
+    );
+}
+
+#[test]
+fn a_restarted_member_grants_nothing_until_it_told_and_heard_what_was_recorded() {
+    let mut bench = Bench::new(2, 3, 1);
+    let record = lease::Record {
+        token: Some(claim(3, 3, 1, 1).key.token),
+        set: Some(watched(&[2, 3]).set),
+        span: ms(800),
+        ..lease::Record::default()
+    };
+    let effects = bench.order(Order::RestoreLease(E, Box::new(record)));
+    let asked = |s: &&(NodeId, &Msg)| matches!(s.1, Msg::Told { asks: true, .. });
+    assert_eq!(sends(&effects).iter().filter(asked).count(), 2);
+    let renew = Msg::Renew {
+        election: E,
+        token: claim(4, 3, 1, 1).key.token,
+        known: Box::new(watched(&[2, 3])),
+        seq: 1,
+    };
+    let grants = |effects: &Effects| sends(effects).iter().any(|s| *s.1 == granted(1));
+    bench.wait(ms(900));
+    assert!(!grants(&bench.msg(1, renew.clone())));
+    let told = Msg::Told {
+        election: E,
+        token: None,
+        set: None,
+        closed: None,
+        span: Duration::ZERO,
+        asks: false,
+    };
+    bench.msg(1, told.clone());
+    assert!(
+        !grants(&bench.msg(1, renew.clone())),
+        "node 3 has not answered"
+    );
+    bench.msg(3, told);
+    assert!(grants(&bench.msg(1, renew)));
+}
+
+/// An agent that was told to leave, with a client that goes on asking to stand.
+#[test]
+fn a_node_that_leaves_stands_in_nothing_whatever_it_is_asked() {
+    let mut bench = followed();
+    let effects = chosen(&mut bench, 2);
+    bench.attend(effects);
+    let token = bench.held().unwrap().key.token;
+    bench.step(|e, cx, view| e.on_input(cx, view, Input::Leave));
+    assert!(!bench.e.is_released(), "its work may still run");
+    bench.order(Order::Campaign(E, Candidacy::default()));
+    assert_eq!(bench.e.campaigns(bench.now, &bench.m), []);
+    bench.order(Order::Stopped(E, token));
+    assert!(bench.e.is_released());
+}
