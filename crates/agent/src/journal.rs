@@ -40,6 +40,7 @@ pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
             },
             () = sleep_until(complain_at.unwrap_or_else(Instant::now)), if complain_at.is_some() => {
                 tracing::warn!(
+                    target: "consort::event::seeds_silent",
                     "no answer from {}; check that a node of the same group runs there and that UDP gets through (still \
                      trying)", seeds.join(", ")
                 );
@@ -108,49 +109,66 @@ impl Journal {
             Event::Up { member, how, .. } => {
                 self.learn(member);
                 match how {
-                    Arrival::Joined => tracing::info!("{} is up", name(member)),
-                    Arrival::Refuted => tracing::info!("{} answered for itself", name(member)),
+                    Arrival::Joined => {
+                        tracing::info!(target: "consort::event::up", "{} is up", name(member))
+                    }
+                    Arrival::Refuted => {
+                        tracing::info!(target: "consort::event::up", "{} answered for itself", name(member))
+                    }
                     Arrival::Returned => {
-                        tracing::warn!("{} is back, it had not failed", name(member))
+                        tracing::warn!(target: "consort::event::up", "{} is back, it had not failed", name(member))
                     }
                 }
             }
             Event::Suspected { member, by, .. } => {
-                tracing::warn!("{} is suspected by {}", name(member), self.name(*by));
+                tracing::warn!(target: "consort::event::suspected", "{} is suspected by {}", name(member), self.name(*by));
             }
             Event::Down { member, why, .. } => match why {
-                Departure::Failed => tracing::warn!("{} has failed", name(member)),
-                Departure::Left => tracing::info!("{} has left", name(member)),
-                Departure::Restarted => tracing::info!("{} has restarted", name(member)),
+                Departure::Failed => {
+                    tracing::warn!(target: "consort::event::down", "{} has failed", name(member))
+                }
+                Departure::Left => {
+                    tracing::info!(target: "consort::event::down", "{} has left", name(member))
+                }
+                Departure::Restarted => {
+                    tracing::info!(target: "consort::event::down", "{} has restarted", name(member))
+                }
             },
             Event::Updated { member } => match self.learn(member) {
                 Some(before) => match changes(&before, member).as_str() {
                     // Elections it stands in, naps and the like.
-                    "" => tracing::debug!("{} announces other candidacies", name(member)),
-                    changes => tracing::info!("{} changed {changes}", name(member)),
+                    "" => {
+                        tracing::debug!(target: "consort::event::updated", "{} announces other candidacies", name(member))
+                    }
+                    changes => {
+                        tracing::info!(target: "consort::event::updated", "{} changed {changes}", name(member))
+                    }
                 },
-                None => tracing::debug!("{} announces itself", name(member)),
+                None => {
+                    tracing::debug!(target: "consort::event::updated", "{} announces itself", name(member))
+                }
             },
             Event::SelfAccused { by, was_dead } => {
-                tracing::warn!(
-                    was_dead,
+                tracing::warn!(target: "consort::event::self_accused", was_dead,
                     "this node was accused by {} and has refuted",
                     self.name(*by)
                 );
             }
-            Event::Joined => tracing::info!("this node has joined its group"),
-            Event::Departed => tracing::info!("this node has left its group"),
+            Event::Joined => {
+                tracing::info!(target: "consort::event::joined", "this node has joined its group")
+            }
+            Event::Departed => {
+                tracing::info!(target: "consort::event::departed", "this node has left its group")
+            }
             Event::IdentityConflict => {
-                tracing::error!(
-                    "another process uses this node's id; give one of them another with id"
+                tracing::error!(target: "consort::event::identity_conflict", "another process uses this node's id; give one of them another with id"
                 );
             }
             Event::IdentityTaken => {
-                tracing::error!("a process that was started earlier uses this node's id");
+                tracing::error!(target: "consort::event::identity_taken", "a process that was started earlier uses this node's id");
             }
             Event::OptionsDiffer { id } => {
-                tracing::warn!(
-                    "{} runs with another probe_period; set the same everywhere",
+                tracing::warn!(target: "consort::event::options_differ", "{} runs with another probe_period; set the same everywhere",
                     self.name(*id)
                 );
             }
@@ -160,11 +178,13 @@ impl Journal {
                     "" => leader.id.to_string(),
                     name => name.to_owned(),
                 };
-                tracing::info!("{who} leads election {election} (term {term})");
+                tracing::info!(target: "consort::event::leader_changed", "{who} leads election {election} (term {term})");
             }
-            Event::LeaderVacant { election } => tracing::warn!("nobody leads election {election}"),
+            Event::LeaderVacant { election } => {
+                tracing::warn!(target: "consort::event::leader_vacant", "nobody leads election {election}")
+            }
             Event::BecameLeader { election, token } => {
-                tracing::info!("this node leads election {election}, token {token}");
+                tracing::info!(target: "consort::event::became_leader", "this node leads election {election}, token {token}");
                 if let Some(name) = &election.name
                     && self.led.insert(name.to_string())
                 {
@@ -172,23 +192,26 @@ impl Journal {
                 }
             }
             Event::SteppedDown { election, .. } => {
-                tracing::info!("this node no longer leads election {election}");
+                tracing::info!(target: "consort::event::stepped_down", "this node no longer leads election {election}");
             }
-            Event::LockLost { lock, why, .. } => tracing::warn!("lock {lock} is lost: {why}"),
-            Event::LockWitness => tracing::info!("this node counts as a witness of locks"),
+            Event::LockLost { lock, why, .. } => {
+                tracing::warn!(target: "consort::event::lock_lost", "lock {lock} is lost: {why}")
+            }
+            Event::LockWitness => {
+                tracing::info!(target: "consort::event::lock_witness", "this node counts as a witness of locks")
+            }
             Event::TokensFromClock => {
-                tracing::warn!(
-                    "too few members remember the clock of lock tokens: that they still grow rests on state \
+                tracing::warn!(target: "consort::event::tokens_from_clock", "too few members remember the clock of lock tokens: that they still grow rests on state \
                      directories and clocks"
                 );
             }
             Event::LinkUp { id } => {
-                tracing::info!("{} and this node hear each other", self.name(*id))
+                tracing::info!(target: "consort::event::link_up", "{} and this node hear each other", self.name(*id))
             }
             Event::LinkDown { id } => {
-                tracing::warn!("{} and this node no longer hear each other", self.name(*id));
+                tracing::warn!(target: "consort::event::link_down", "{} and this node no longer hear each other", self.name(*id));
             }
-            other => tracing::info!("{other:?}"),
+            other => tracing::info!(target: "consort::event::other", "{other:?}"),
         }
     }
 }
@@ -233,7 +256,7 @@ async fn watch_leadership(node: Node, name: String) {
             return;
         };
         if stalled {
-            tracing::info!("this node may act again as the leader of election {name}");
+            tracing::info!(target: "consort::event::may_act", "this node may act again as the leader of election {name}");
         }
         leadership.lost().await;
         tokio::select! {
@@ -243,6 +266,7 @@ async fn watch_leadership(node: Node, name: String) {
         stalled = election.leader().is_some_and(|l| l.is_self) && election.leadership().is_none();
         if stalled {
             tracing::warn!(
+                target: "consort::event::may_not_act",
                 "this node may not act as the leader of election {name}: it has heard from nobody for too long, or its \
                  leadership is being checked"
             );

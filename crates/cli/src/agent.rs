@@ -59,6 +59,9 @@ pub(crate) struct Args {
     /// Stand in this election; repeat for more ([[election]] in a file tells more)
     #[arg(long, value_name = "NAME")]
     campaign: Vec<String>,
+    /// How to log to standard error: lines of text, or one JSON object a line
+    #[arg(long, env = "CONSORT_LOG_FORMAT", value_enum, default_value_t)]
+    log_format: output::Format,
     /// Find neighbours by multicast on this interface, or on all that can; repeat for more. They become
     /// members without --join
     #[arg(
@@ -164,7 +167,7 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
     let config = settings(&args)?;
-    start_logging("info");
+    start_logging_as("info", args.log_format);
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -270,8 +273,12 @@ impl Signals {
     }
 }
 
-/// Logs to standard error; `CONSORT_LOG` decides how much.
+/// Logs text to standard error; `CONSORT_LOG` decides how much.
 pub(crate) fn start_logging(default: &str) {
+    start_logging_as(default, output::Format::Text);
+}
+
+fn start_logging_as(default: &str, format: output::Format) {
     let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -279,5 +286,9 @@ pub(crate) fn start_logging(default: &str) {
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr);
     // Only fails when logging has been started already.
-    let _ = log.try_init();
+    let _ = match format {
+        output::Format::Text => log.try_init(),
+        // The target names the event; fields and message are at the top.
+        output::Format::Json => log.json().with_target(true).flatten_event(true).try_init(),
+    };
 }

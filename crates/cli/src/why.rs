@@ -149,9 +149,13 @@ fn term_line(term: &TermView) -> String {
         }
         (Some(until), Some(how)) => format!("until {} ({})", clock(until), safe(how)),
         (Some(until), None) => format!("until {}", clock(until)),
-        (None, _) => "since then".to_owned(),
+        (None, _) => String::new(),
     };
     let from = if term.partly { "before " } else { "" };
+    if term.until_ms.is_none() {
+        let since = clock(term.from_ms);
+        return format!("{from}{since}  {name} leads since then, term {}", term.term);
+    }
     format!(
         "{from}{}  {name} led, term {}, {end}",
         clock(term.from_ms),

@@ -5,6 +5,7 @@ mod common;
 use common::{Agent, consort, run, signal, until};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Stdio;
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
@@ -149,4 +150,47 @@ fn a_seed_without_an_address_is_tried_again() {
     assert_eq!(agent.info()["members"]["alive"], 1);
     let wrong = run(&["agent", "--bind", "127.0.0.1:0", "--join", "a b"]);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
+fn logs_are_json_with_stable_names_of_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = Agent::start(dir.path(), "a", None, &[]);
+    let (path, http) = (
+        dir.path().join("log"),
+        format!("unix:{}", dir.path().join("b").display()),
+    );
+    let seed = a.info()["address"].as_str().unwrap().to_owned();
+    let args = [
+        "agent",
+        "--name",
+        "b",
+        "--bind",
+        "127.0.0.1:0",
+        "--http",
+        &http,
+        "--join",
+        &seed,
+    ];
+    let mut command = consort(&args);
+    command.args(["--log-format", "json"]).stdout(Stdio::null());
+    command.stderr(std::fs::File::create(&path).unwrap());
+    let _b = common::Process(command.spawn().unwrap(), "-KILL");
+    let line = until("a line about the join", || {
+        let text = read(&path);
+        let lines = text
+            .lines()
+            .map(|l| serde_json::from_str::<Value>(l).expect(l));
+        lines
+            .collect::<Vec<_>>()
+            .into_iter()
+            .find(|l| l["target"] == "consort::event::joined")
+    });
+    assert_eq!(
+        (&line["level"], line["message"].is_string()),
+        (&"INFO".into(), true),
+        "{line}"
+    );
+    let wrong = run(&["agent", "--log-format", "xml"]);
+    assert_eq!(wrong.status.code(), Some(2));
 }

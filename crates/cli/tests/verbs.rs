@@ -131,7 +131,7 @@ fn events_are_monitored_by_kind_and_name() {
     let (code, text, _) = said(&["why", "leader", "gate", "--http", &a.http]);
     assert_eq!(code, Some(0));
     assert!(
-        text.contains("a led, term") && text.contains("CANDIDATE"),
+        text.contains("a leads since then, term") && text.contains("CANDIDATE"),
         "{text}"
     );
 }
