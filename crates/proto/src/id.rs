@@ -59,13 +59,46 @@ impl Life {
         }
     }
 
-    /// The life that repairs a collision: one second past this one, told apart by `random`.
+    /// The life that repairs a collision: one second past this one, told apart by `random`. At [`Life::END`] it stays in
+    /// that second.
     pub const fn next(self, random: u16) -> Life {
-        Life(((self.0 >> 16).wrapping_add(1)) << 16 | random as u64)
+        let secs = self.secs();
+        let secs = if secs < Life::END { secs + 1 } else { secs };
+        Life(secs << 16 | random as u64)
+    }
+
+    /// Lives up to here are plain: any clock may show such a time (seconds of the year 2106).
+    pub const CEILING: u64 = 1 << 32;
+    /// How many seconds one message may put a life above the ceiling ahead of the one that is known.
+    pub const STEP: u64 = 1 << 10;
+    /// No life begins after this second.
+    pub const END: u64 = 1 << 47;
+
+    /// The second in which it began, by its own clock.
+    pub const fn secs(self) -> u64 {
+        self.0 >> 16
+    }
+
+    /// Whether a message may say that a node is in this life, of which `known` is the latest known life.
+    ///
+    /// A forged life would outbid every later one of its node. Up to the ceiling the node can outbid it; above, lives
+    /// grow so slowly that they are never used up. No clock of the receiver is asked: it may be wrong.
+    pub fn may_follow(self, known: Option<Life>) -> bool {
+        let known = known.map_or(0, Life::secs);
+        self.secs() <= Life::CEILING.max(known.saturating_add(Life::STEP))
+            && self.secs() <= Life::END
     }
 }
 
 impl Incarnation {
+    /// How far one message may raise the incarnation of a life.
+    pub const STEP: u32 = 1 << 16;
+
+    /// Whether a message may say this of a life in which `known` is the latest known incarnation.
+    pub const fn may_follow(self, known: Incarnation) -> bool {
+        self.0 <= known.0.saturating_add(Incarnation::STEP)
+    }
+
     /// The next incarnation, or `None` when the counter is used up and a new life is due.
     pub const fn next(self) -> Option<Incarnation> {
         match self.0.checked_add(1) {

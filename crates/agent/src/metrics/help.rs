@@ -51,6 +51,7 @@ const HELP: &[(char, &str, &str)] = &[
     ('s', "membership_naps_refused", "Announced naps that were longer than allowed."),
     ('s', "membership_meta_refused", "Records or settings with a name or tags that are not allowed."),
     ('s', "membership_accusations_unknown", "Accusations of nodes that this one does not know."),
+    ('s', "membership_numbers_refused", "Claims with a life or an incarnation that nobody can have reached."),
     ('c', "election_elections", "Elections started by this node."),
     ('c', "election_degraded", "Claims for which fewer lists were read than the quorum asks for."),
     ('c', "election_vetoes", "Elections stopped because others see the leader."),

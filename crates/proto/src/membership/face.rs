@@ -93,4 +93,6 @@ pub struct Stats {
     pub meta_refused: u64,
     /// Accusations of nodes that this one does not know.
     pub accusations_unknown: u64,
+    /// Claims with a life or an incarnation that nobody can have reached.
+    pub numbers_refused: u64,
 }

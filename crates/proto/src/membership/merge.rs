@@ -16,6 +16,20 @@ use core::time::Duration;
 pub(super) const WARNINGS: u8 = 3;
 
 impl Membership {
+    /// Whether a claim about `id` can be true: its life and incarnation are not far ahead of what is known. One that
+    /// cannot is counted, and to be ignored.
+    pub(crate) fn believes(&mut self, me: NodeId, id: NodeId, said: Precedence) -> bool {
+        let known = match id == me {
+            true => Some(self.own_precedence()),
+            false => self.table.get(id).map(|m| m.precedence),
+        };
+        let same = known.filter(|k| k.life == said.life);
+        let plain = said.life.may_follow(known.map(|k| k.life))
+            && same.is_none_or(|k| said.incarnation.may_follow(k.incarnation));
+        self.stats.numbers_refused += u64::from(!plain);
+        plain
+    }
+
     /// Every datagram, before its frames: its header is a claim of its sender.
     pub(crate) fn on_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
         self.notice_pause(cx);
@@ -145,6 +159,9 @@ impl Membership {
             return;
         }
         let (id, precedence) = (record.id, record.precedence);
+        if !self.believes(cx.me, id, precedence) {
+            return;
+        }
         if id == cx.me {
             self.defend(cx, precedence, record.accuser, Some(record.addr));
             return;
@@ -220,6 +237,9 @@ impl Membership {
             precedence,
             accuser,
         } = accusation;
+        if !self.believes(cx.me, id, precedence) {
+            return;
+        }
         if id == cx.me {
             self.defend(cx, precedence, accuser, None);
             return;

@@ -33,7 +33,7 @@ impl Lock {
         };
         let waits = own.waits();
         let latest = reply.names.iter().map(|n| n.seq).max().unwrap_or(0);
-        if !sh.see(reply.floor.seq()) || !sh.see(latest) {
+        if !sh.see(cx.now, reply.floor.seq()) || !sh.see(cx.now, latest) {
             return;
         }
         if waits {

@@ -33,6 +33,12 @@ pub(super) const TURNS_MAX: u8 = (1 << TURN_BITS) - 1;
 /// Clocks at or past this are not believed: what follows them must fit, however fast they run.
 pub(super) const SEQ_MAX: u64 = (1 << 48) - (1 << 40);
 
+/// Clocks up to here are plain: a wall clock may show such a time (milliseconds of the year 2109).
+pub(super) const SEQ_CEILING: u64 = 1 << 42;
+
+/// How far clocks above the ceiling may grow in an hour by what others say, so that they are never used up.
+pub(super) const SEQ_PER_HOUR: u64 = 1 << 27;
+
 impl LockId {
     /// The lock called `name`.
     pub const fn of(name: &str) -> LockId {

@@ -326,7 +326,7 @@ impl Mutex {
             Msg::Release { lock, floor, .. } => (*lock, *floor),
             _ => return,
         };
-        if self.shared.see(floor.seq()) {
+        if self.shared.see(cx.now, floor.seq()) {
             self.with_lock(cx, peers, lock, |lock, _, _, _| lock.raise_floor(floor));
         }
     }
@@ -378,7 +378,7 @@ impl Protocol for Mutex {
             | Msg::Clock(clock) => *clock,
             _ => 0,
         };
-        if !self.shared.see(clock) {
+        if !self.shared.see(cx.now, clock) {
             return;
         }
         if !self.learn(cx, peers, from.id, from.life) {
@@ -407,7 +407,7 @@ impl Protocol for Mutex {
                 });
             }
             Msg::Break { lock, floor } => {
-                if self.shared.see(floor.seq()) {
+                if self.shared.see(cx.now, floor.seq()) {
                     self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
                         lock.on_break(cx, sh, peers, floor);
                     });

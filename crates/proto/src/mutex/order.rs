@@ -109,7 +109,7 @@ impl Mutex {
             }
             Order::SetPlace(place) => self.shared.place = place % PLACES,
             Order::RestoreFence(seq) => {
-                self.shared.see(seq);
+                self.shared.restore(seq);
             }
         }
     }

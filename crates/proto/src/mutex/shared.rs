@@ -2,7 +2,7 @@
 
 use super::census::{Census, Learned};
 use super::coverage::Coverage;
-use super::fence::SEQ_MAX;
+use super::fence::{SEQ_CEILING, SEQ_MAX, SEQ_PER_HOUR};
 use super::sync::Told;
 use super::{Config, Fence, MutexCx, Stats};
 use crate::id::{Life, NodeId};
@@ -27,6 +27,9 @@ pub(super) struct Shared {
     pub(super) started: Instant,
     /// Logical clock (L): at or past every stamp that was seen.
     pub(super) clock: u64,
+    /// How far it may follow others above the ceiling, as of `allowed_at`.
+    allowed: u64,
+    allowed_at: Instant,
     /// Up to where the clock was asked to be stored.
     reserved: u64,
     /// Up to where the clock is stored: only places and tokens below are used.
@@ -61,6 +64,9 @@ pub(super) struct Shared {
     pub(super) stats: Stats,
 }
 
+/// Milliseconds of an hour.
+const HOUR_MS: u64 = 3_600_000;
+
 impl Shared {
     pub(super) fn new(
         config: Config,
@@ -78,6 +84,8 @@ impl Shared {
             started: now,
             // A life starts with the wall clock, so tokens grow even when everybody forgot.
             clock: wall_start(life),
+            allowed: SEQ_PER_HOUR,
+            allowed_at: now,
             reserved: 0,
             stored: 0,
             awaits_storage: false,
@@ -101,14 +109,34 @@ impl Shared {
         }
     }
 
-    /// Takes a clock that somebody told. Whether it can be believed.
-    pub(super) fn see(&mut self, seq: u64) -> bool {
+    /// Takes a clock that somebody told. Whether it can be believed: a forged one must not use up the range, for then
+    /// nobody could ask for a lock any more. Above the ceiling the clock follows as far as its allowance goes. So a node
+    /// that was lied to is understood by the others again as soon as they have caught up.
+    pub(super) fn see(&mut self, now: Instant, seq: u64) -> bool {
         if seq >= SEQ_MAX {
             self.stats.clocks_refused += 1;
             return false;
         }
-        self.clock = self.clock.max(seq);
-        true
+        let plain = self.clock.max(seq.min(SEQ_CEILING));
+        let growth = seq.saturating_sub(plain);
+        if growth > 0 {
+            let since = now.since(self.allowed_at).as_millis() as u64;
+            let refill = since.saturating_mul(SEQ_PER_HOUR / HOUR_MS);
+            self.allowed = self.allowed.saturating_add(refill).min(SEQ_PER_HOUR);
+            self.allowed_at = now;
+        }
+        let taken = growth.min(self.allowed);
+        self.allowed -= taken;
+        self.clock = plain + taken;
+        self.stats.clocks_refused += u64::from(taken < growth);
+        taken == growth
+    }
+
+    /// Takes the clock that an earlier life of this node stored.
+    pub(super) fn restore(&mut self, seq: u64) {
+        if seq < SEQ_MAX {
+            self.clock = self.clock.max(seq);
+        }
     }
 
     /// Moves the clock to at least `seq`, and has it stored. Whether a place or token of `seq` may be used: not
@@ -197,5 +225,5 @@ impl Shared {
 
 /// The wall clock at the start of a life, in milliseconds.
 fn wall_start(life: Life) -> u64 {
-    (life.0 >> 16).saturating_mul(1000).min(SEQ_MAX - 1)
+    life.secs().saturating_mul(1000).min(SEQ_CEILING)
 }

@@ -117,7 +117,7 @@ impl Mutex {
             }
             if !majority(mature) {
                 let wall = sh.wall(cx.now);
-                sh.see(wall);
+                sh.see(cx.now, wall);
                 cx.emit(Event::FloorFromClock);
             }
         }

@@ -34,7 +34,7 @@ impl Lock {
     ) {
         let ttl = Duration::from_millis(u64::from(r.ttl_ms));
         let sane = r.stamp >= r.prio && r.place < super::PLACES && ttl <= sh.config.ttl_max;
-        if !sane || !sh.see(r.stamp) {
+        if !sane || !sh.see(cx.now, r.stamp) {
             sh.stats.requests_refused += 1;
             return;
         }
@@ -201,7 +201,7 @@ impl Lock {
         floor: Fence,
     ) {
         let (id, life) = from;
-        if !sh.see(floor.seq()) {
+        if !sh.see(cx.now, floor.seq()) {
             return;
         }
         self.raise_floor(floor);

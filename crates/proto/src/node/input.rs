@@ -3,7 +3,7 @@
 use super::{Key, Node, QUEUE_SPARE};
 use crate::command::Command;
 use crate::election;
-use crate::membership::{self, Coordinate};
+use crate::membership::{self, Coordinate, Precedence};
 use crate::mutex;
 use crate::omega;
 use crate::protocol::{Fact, Protocol, Sender};
@@ -56,6 +56,10 @@ impl Node {
             digest: header.digest,
             coordinate: header.coordinate.filter(Coordinate::is_sane),
         };
+        let claim = Precedence::alive(from.life, from.incarnation);
+        if !self.membership.state.believes(self.io.me, from.id, claim) {
+            return;
+        }
         if header.id == self.io.me {
             self.io.stats.datagrams_own_id += 1;
             self.step_membership(now, |m, cx| m.on_own_id(cx, from));

@@ -287,3 +287,41 @@ fn a_member_known_by_its_header_only_is_asked_for_its_record() {
     b.now = b.now + T;
     assert_eq!(heard(&mut b, None), [], "and not when it is known");
 }
+
+/// A forged life or incarnation must not put its node's own numbers out of reach.
+#[test]
+fn numbers_that_cannot_be_are_not_believed() {
+    let mut b = Bench::new(3);
+    let of = |life: Life, incarnation: u32, status| {
+        let incarnation = Incarnation(incarnation);
+        let precedence = Precedence::alive(life, incarnation).with(status);
+        let (id, accuser) = (NodeId(3), NodeId(2));
+        Msg::Accusation(Accusation {
+            id,
+            precedence,
+            accuser,
+        })
+    };
+    let before = b.member(3).precedence;
+    let secs = |s: u64| Life(s << 16);
+    for forged in [secs(Life::CEILING + 1), secs(Life::END + 1), Life(u64::MAX)] {
+        assert_eq!(b.msg(sender(2, 0), of(forged, 0, Status::Left)), []);
+    }
+    let far = before.incarnation.0 + Incarnation::STEP + 1;
+    assert_eq!(b.msg(sender(2, 0), of(before.life, far, Status::Dead)), []);
+    assert_eq!(b.member(3).precedence, before);
+    assert_eq!(b.m.stats().numbers_refused, 4);
+    // About this node itself: what is believed is outbid, and what is not leaves it as it was.
+    let own = b.m.life();
+    let mut forged = alive(1, 0);
+    forged.precedence = Precedence::alive(Life(u64::MAX), Incarnation(0)).with(Status::Left);
+    b.msg(sender(2, 0), Msg::Record(forged.clone()));
+    assert_eq!(b.m.life(), own);
+    forged.precedence = Precedence::alive(secs(Life::CEILING), Incarnation(0)).with(Status::Left);
+    b.msg(sender(2, 0), Msg::Record(forged));
+    assert!(b.m.life() > secs(Life::CEILING + 1) && b.m.life().secs() == Life::CEILING + 1);
+    // Above the ceiling lives grow in small steps, and end.
+    assert!(secs(Life::CEILING + 5).may_follow(Some(b.m.life())));
+    assert!(!secs(Life::CEILING + 2 + Life::STEP).may_follow(Some(b.m.life())));
+    assert_eq!(secs(Life::END).next(7).secs(), Life::END);
+}

@@ -1,6 +1,7 @@
 //! Tokens grow, whatever order requests are served in.
 
 use super::*;
+use crate::mutex::fence::{SEQ_CEILING, SEQ_MAX, SEQ_PER_HOUR};
 
 /// A11, F1: a late request of a slow clock enters after one of a fast clock; its own place is no token.
 #[test]
@@ -154,13 +155,24 @@ fn clocks_that_cannot_be_are_not_believed() {
     let mut c = Cluster::new(3);
     let from = sender(id(2), Life(1 << 16));
     let before = c.host(1).mutex.shared.clock;
-    c.deliver(Packet {
-        from,
-        to: id(1),
-        msg: Msg::Clock(u64::MAX),
-    });
-    assert_eq!(c.host(1).mutex.shared.clock, before);
-    assert_eq!(c.host(1).mutex.stats().clocks_refused, 1);
+    let tell = |c: &mut Cluster, clock: u64| {
+        let (to, msg) = (id(1), Msg::Clock(clock));
+        c.deliver(Packet { from, to, msg });
+        let mutex = &c.host(1).mutex;
+        (mutex.shared.clock, mutex.stats().clocks_refused)
+    };
+    assert_eq!(tell(&mut c, u64::MAX), (before, 1));
+    // Whoever took the last clock of all could never ask again.
+    let most = SEQ_CEILING + SEQ_PER_HOUR;
+    assert_eq!(tell(&mut c, SEQ_CEILING), (SEQ_CEILING, 1));
+    assert_eq!(tell(&mut c, most - 5), (most - 5, 1));
+    // Above the ceiling it grows slowly, however many say so.
+    assert_eq!(tell(&mut c, SEQ_MAX - 1), (most, 2));
+    assert_eq!(tell(&mut c, SEQ_MAX - 1), (most, 3));
+    // Locks are still to be had: the others follow.
+    c.acquire(1);
+    c.pass(secs(5));
+    assert!(c.token(1).is_some());
 }
 
 /// An operator breaks a lock: its holder is told, later tokens are far greater, those who wait go on.
