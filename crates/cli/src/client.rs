@@ -56,10 +56,44 @@ pub(crate) enum ClientError {
     Slow { addr: HttpAddr },
 }
 
+impl ClientError {
+    /// What is wrong, in a few words.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            ClientError::NoAgent { source, .. } => source.to_string(),
+            ClientError::Refused(error) => error.message.clone(),
+            ClientError::Strange { what, .. } => format!("not an answer of an agent: {what}"),
+            ClientError::Slow { .. } => "it took too long to answer".to_owned(),
+        }
+    }
+}
+
 impl AgentAddr {
+    /// The agent at this address.
+    pub(crate) fn of(http: HttpAddr) -> AgentAddr {
+        AgentAddr { http }
+    }
+
+    /// Its address, for people.
+    pub(crate) fn shown(&self) -> String {
+        match &self.http {
+            HttpAddr::Tcp(addr) => format!("http://{addr}"),
+            HttpAddr::Unix(_) => self.http.to_string(),
+        }
+    }
+
     /// Asks for `path`.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         let patience = Duration::from_secs(10);
+        self.call(Method::GET, path, Bytes::new(), patience).await
+    }
+
+    /// Asks for `path` and waits for at most `patience`.
+    pub(crate) async fn get_within<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
         self.call(Method::GET, path, Bytes::new(), patience).await
     }
 
@@ -107,6 +141,13 @@ impl AgentAddr {
             body: answer.into_body(),
             rest: Vec::new(),
         })
+    }
+
+    /// Follows a stream of events.
+    pub(crate) async fn follow(&self, path: &str) -> Result<SseStream, ClientError> {
+        let body = self.stream(path).await?;
+        let rest = Vec::new();
+        Ok(SseStream { body, rest })
     }
 
     async fn call<T: DeserializeOwned>(
@@ -184,7 +225,7 @@ impl AgentAddr {
         }
     }
 
-    fn strange(&self, what: impl ToString) -> ClientError {
+    pub(crate) fn strange(&self, what: impl ToString) -> ClientError {
         ClientError::Strange {
             addr: self.http.clone(),
             what: what.to_string(),

@@ -24,9 +24,11 @@ mod output;
 mod reproduce;
 mod resign;
 mod rtt;
+mod screen;
 mod shell;
 mod sim;
 mod tags;
+mod top;
 mod topology;
 mod up;
 mod version;
@@ -39,7 +41,8 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort up                                 a live group of 5 nodes; type k 3 to kill one
+  consort up                                 a live group of 5 nodes; press k to kill one
+  consort top                                watch a running group in the terminal
   consort members                            who is there, as the agent on this machine sees it
   consort leader leader                      who leads the election called leader
   consort agent --join 192.168.1.20          one node that joins a group on the network
@@ -90,6 +93,7 @@ enum Command {
     Locks(locks::Args),
     Tags(tags::Args),
     Churn(churn::Args),
+    Top(top::Args),
     Topology(topology::Args),
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
@@ -134,6 +138,7 @@ fn main() -> ExitCode {
         Command::Locks(args) => locks::run(&args),
         Command::Tags(args) => tags::run(&args),
         Command::Churn(args) => churn::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Reproduce(args) => reproduce::run(args),

@@ -129,7 +129,7 @@ pub(crate) fn reliability_table(members: &[MemberView]) -> String {
 }
 
 /// Sorts `node-10` after `node-9`.
-fn natural(name: &str) -> (String, u64) {
+pub(crate) fn natural(name: &str) -> (String, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name[stem.len()..].parse().unwrap_or(0);
     (stem.to_owned(), number)

@@ -8,7 +8,7 @@
 
 mod clock;
 mod family;
-mod signals;
+pub(crate) mod signals;
 pub(crate) mod start;
 pub(crate) mod watchdog;
 

@@ -85,13 +85,19 @@ pub(crate) fn read(order: &Value) -> Result<Option<Order>, String> {
     order.map(Some).map_err(|e| format!("not understood: {e}"))
 }
 
+/// Asks every node what it sees.
+pub(crate) async fn ask_all(mut nodes: Vec<NodeState>) -> Vec<NodeState> {
+    for node in &mut nodes {
+        node.ask().await;
+    }
+    nodes
+}
+
 /// Answers how the group stands, without holding it up.
 pub(crate) fn tell(group: &Group, asked: LabOrder) {
-    let (mut nodes, period) = (group.states(), group.period());
+    let (nodes, period) = (group.states(), group.period());
     tokio::spawn(async move {
-        for node in &mut nodes {
-            node.ask().await;
-        }
+        let nodes = ask_all(nodes).await;
         let answer = json!({
             "election": ELECTION,
             "period_ms": period.as_millis() as u64,

@@ -1,40 +1,46 @@
 //! `consort up`: a live group on this machine, to watch and to play with.
 
 mod deed;
+mod face;
 mod fault;
 mod group;
 mod lab;
+mod obey;
 mod order;
+mod plain;
+mod scene;
 mod watch;
 
 use crate::Answer;
-use crate::agent::{Signals, start_logging};
+use crate::agent::start_logging;
+use crate::guarded::signals::Signals;
 use crate::output;
-use consort_agent::api::MemberView;
+use crate::screen::{Entry, Tone, there};
 use consort_agent::{HttpAddr, LabOrder};
 use core::net::SocketAddr;
 use core::time::Duration;
-use group::{ELECTION, Group, Note, Plan};
+use face::{Face, Wish, farewell};
+use group::{Group, Note, Plan};
 use order::Order;
+use plain::typed_lines;
+use scene::{Player, Scene};
 use serde_json::{Value, json};
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::process::Stdio;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
-use watch::Watch;
-
-/// Longest order that is read, in bytes.
-const LINE_MAX: u64 = 4096;
+use watch::{News, Watch};
 
 /// How often agreement and stragglers are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Start a live group of nodes on this machine and watch it
 ///
-/// Opens on a dashboard: a web page that shows the group and has buttons to break it. Each node has its
-/// own UDP socket and HTTP interface on loopback. Type commands (also piped in) to kill, pause, cut off and
-/// revive nodes and see the others find out. All stand in an election, so that one leads; kill it and see
+/// In a terminal it is a live screen with one-key commands to kill, pause, cut off and revive nodes and see the
+/// others find out; press ? for all of them, q to quit. Otherwise, and with --plain, it prints lines and reads
+/// commands from standard input. Besides, there is a dashboard: a web page with the same buttons. Each node has its
+/// own UDP socket and HTTP interface on loopback. All stand in an election, so that one leads; kill it and see
 /// another take over. Ctrl-C lets all leave.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,25 +63,36 @@ pub(crate) struct Args {
     /// Open the dashboard in a browser
     #[arg(long)]
     open: bool,
+    /// Play a story of a minute, with captions; printed as lines, it ends by itself
+    #[arg(long, value_enum)]
+    scene: Option<Scene>,
+    /// Print lines and read commands even in a terminal
+    #[arg(long)]
+    plain: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   consort up --open                              then click: Kill
-  consort up                                     then type: k 3
+  consort up                                     then press: k
+  consort up --scene failover                    watch a leader die and another take over
   consort up --nodes 20 --period 200ms
   (echo k 3; sleep 15; echo r 3; sleep 5; echo q) | consort up";
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
-    start_logging("warn");
+    let screen = there() && !args.plain;
+    // Log lines would be written across the screen.
+    if !screen || !io::stderr().is_terminal() {
+        start_logging("warn");
+    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(up(args))
+        .block_on(up(args, screen))
 }
 
-async fn up(args: Args) -> anyhow::Result<Answer> {
+async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let start = Instant::now();
     let (notes, mut notes_in) = mpsc::channel::<Note>(4096);
@@ -89,32 +106,45 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
     let mut live = Live {
         group: Group::new(plan, notes, lab),
         watch: Watch::new(start, args.period * 10),
-        agreed: false,
+        agreed: None,
+        face: None,
+        player: args.scene.map(Player::new),
+        deeds: 0,
     };
     for _ in 0..args.nodes {
         live.group.add().await?;
     }
     live.group.alive = true;
-    live.greet(&args)?;
-    let mut typed = typed_lines();
+    let mut typed = match screen {
+        true => {
+            live.face = Some(Face::new()?);
+            live.open(&args)?;
+            mpsc::channel(1).1
+        }
+        false => {
+            live.greet(&args)?;
+            typed_lines()
+        }
+    };
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ended = loop {
-        let step = tokio::select! {
-            Some(note) = notes_in.recv() => live.note(&note),
-            Some(line) = typed.recv() => match live.obey(&line).await {
-                Ok(true) => Ok(()),
-                Ok(false) => break Ok(()),
-                Err(error) => Err(error),
-            },
-            Some(asked) = lab_in.recv() => live.serve(asked).await,
+        let goes_on = tokio::select! {
+            Some(note) = notes_in.recv() => live.note(&note).map(|()| true),
+            Some(line) = typed.recv() => live.obey(&line).await,
+            Some(asked) = lab_in.recv() => live.serve(asked).await.map(|()| true),
+            wish = next_wish(&mut live.face) => live.grant(wish).await,
             _ = look.tick() => live.look().await,
-            () = signals.next() => break Ok(()),
+            () = signals.next() => Ok(false),
         };
-        if step.is_err() {
-            break step;
+        match goes_on {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
         }
     };
+    // The terminal is the user's again, and so are error messages.
+    live.face = None;
     let goodbye = async {
         // Nobody reads the events any more: the channel must not fill up.
         drop(notes_in);
@@ -125,117 +155,184 @@ async fn up(args: Args) -> anyhow::Result<Answer> {
         () = signals.next() => {}
     }
     ended?;
-    output::line(&live.watch.line(Instant::now(), "all nodes have left"))?;
+    let now = Instant::now();
+    output::line(&live.watch.line(now, "all nodes have left"))?;
+    let tally = live.watch.tally();
+    let shown = live.watch.elapsed(now);
+    let text = farewell(live.deeds, tally.failures, tally.leaders, shown);
+    output::line(&text)?;
     Ok(Answer::Yes)
 }
 
-/// Lines of standard input, from a thread of their own. The end of the input ends nothing else.
-fn typed_lines() -> mpsc::Receiver<String> {
-    let (lines, lines_out) = mpsc::channel(16);
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        while let Ok(Some(line)) = next_line(&mut input) {
-            if lines.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines_out
-}
-
-/// The next line, `None` at the end. What has no end is no line.
-fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    let read = input.take(LINE_MAX).read_line(&mut line)?;
-    if read as u64 == LINE_MAX && !line.ends_with('\n') {
-        return Err(io::ErrorKind::InvalidData.into());
+/// What the user of the screen wants, where there is one.
+async fn next_wish(face: &mut Option<Face>) -> Wish {
+    match face {
+        Some(face) => face.next().await,
+        None => core::future::pending().await,
     }
-    Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 struct Live {
     group: Group,
     watch: Watch,
-    agreed: bool,
+    /// Since when all nodes know each other.
+    agreed: Option<Instant>,
+    face: Option<Face>,
+    player: Option<Player>,
+    /// Orders that were carried out.
+    deeds: usize,
 }
 
 impl Live {
-    fn say(&self, text: &str) -> anyhow::Result<()> {
-        Ok(output::line(&self.watch.line(Instant::now(), text))?)
+    fn say(&mut self, tone: Tone, text: &str) -> anyhow::Result<()> {
+        let now = Instant::now();
+        match &mut self.face {
+            Some(face) => face.push(Entry {
+                at: self.watch.seconds(now),
+                tone,
+                depth: 0,
+                text: text.to_owned(),
+                gap: None,
+            }),
+            None => output::line(&self.watch.line(now, text))?,
+        }
+        Ok(())
     }
 
-    fn greet(&mut self, args: &Args) -> anyhow::Result<()> {
-        let addresses = self.group.addresses();
-        let first = addresses[0].clone();
-        let period = humantime::format_duration(args.period);
-        for remark in self.group.remarks.drain(..) {
-            output::line(&format!("note: {remark}"))?;
-        }
-        let n = addresses.len();
-        output::line(&format!(
-            "A live group of {n} on loopback, probing every {period}\n"
-        ))?;
-        output::line(&output::table(["NODE", "UDP", "HTTP"], &addresses))?;
-        if !first[2].starts_with("unix:") {
-            let page = format!("http://{}/", first[2]);
-            output::line(&format!("\nDashboard:  {page}"))?;
-            if args.open && !browse(&page) {
-                output::line("            (no browser could be opened; open it by hand)")?;
+    fn report(&mut self, news: &[News]) -> anyhow::Result<()> {
+        for news in news {
+            match &mut self.face {
+                Some(face) => face.push(self.watch.entry(news)),
+                None => output::line(&self.watch.plain(news))?,
             }
         }
-        let http = match args.http.is_none() && first[2] == HttpAddr::default().to_string() {
-            true => String::new(),
-            false => format!(" --http {}", first[2]),
-        };
-        let group = match &args.group {
-            Some(group) => format!(" --group {group}"),
-            None => String::new(),
-        };
-        output::line(&format!(
-            "\nIn another terminal:  consort members{http}\n                      \
-             consort leader {ELECTION}{http}\n                      \
-             consort events{http}\n                      \
-             consort lock demo{http} -- sleep 5\n                      \
-             consort agent --name mine --bind 127.0.0.1:0 --http 127.0.0.1:0 \
-             --period {period}{group} --join {}",
-            first[1]
-        ))?;
-        let how = match io::stdin().is_terminal() {
-            true => "Type and press Enter",
-            false => "Commands on standard input",
-        };
-        output::line(&format!(
-            "{how}:  k 3 kill node-3 · p 3 pause · r 3 revive · i 3 isolate · x 4 5 partition · \
-             heal · a add · h help · q quit\n"
-        ))?;
         Ok(())
+    }
+
+    /// Address of the dashboard; `None` where it is served on a Unix socket.
+    fn page(&self) -> Option<String> {
+        let addresses = self.group.addresses();
+        let http = &addresses.first()?[2];
+        (!http.starts_with("unix:")).then(|| format!("http://{http}/"))
+    }
+
+    /// The beginning, on a screen.
+    fn open(&mut self, args: &Args) -> anyhow::Result<()> {
+        for remark in core::mem::take(&mut self.group.remarks) {
+            self.say(Tone::Plain, &remark)?;
+        }
+        let period = humantime::format_duration(args.period);
+        let text = format!("{} nodes started, probing every {period}", args.nodes);
+        self.say(Tone::Plain, &text)?;
+        if args.open {
+            self.browse()?;
+        }
+        self.draw()
+    }
+
+    fn browse(&mut self) -> anyhow::Result<()> {
+        match self.page() {
+            Some(page) if browse(&page) => {
+                self.say(Tone::Plain, &format!("opened {page} in a browser"))
+            }
+            Some(page) => self.say(
+                Tone::Plain,
+                &format!("no browser could be opened; open {page} by hand"),
+            ),
+            None => self.say(Tone::Plain, "the dashboard is on a Unix socket"),
+        }
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        match &mut self.face {
+            Some(face) => face.draw(),
+            None => Ok(()),
+        }
+    }
+
+    /// Does what the user of the screen wants; `false` ends the group.
+    async fn grant(&mut self, wish: Wish) -> anyhow::Result<bool> {
+        match wish {
+            Wish::Quit => return Ok(false),
+            Wish::Look => {}
+            Wish::Nothing(why) => self.say(Tone::Plain, &why)?,
+            Wish::Browse => self.browse()?,
+            Wish::Order(order) => self.carry_out_and_say(order).await?,
+        }
+        self.draw()?;
+        Ok(true)
+    }
+
+    async fn carry_out_and_say(&mut self, order: Order) -> anyhow::Result<()> {
+        match self.carry_out(order).await {
+            Ok(Some(said)) if self.face.is_some() => self.say(Tone::Deed, &said.text)?,
+            Ok(Some(said)) => self.say(Tone::Deed, &said.plain())?,
+            Ok(None) => {}
+            // A slip of the user's, or a port that is taken meanwhile: the group lives on.
+            Err(error) => self.say(Tone::Plain, &output::explain(&error))?,
+        }
+        for remark in core::mem::take(&mut self.group.remarks) {
+            self.say(Tone::Plain, &remark)?;
+        }
+        Ok(())
+    }
+
+    /// Plays the scene on; `false` when it is over and nobody looks on.
+    async fn play(&mut self) -> anyhow::Result<bool> {
+        let (Some(player), Some(since)) = (&mut self.player, self.agreed) else {
+            return Ok(true);
+        };
+        let running = self.group.running();
+        let leader = self.watch.leader();
+        let leader = running.iter().find(|(_, id)| Some(**id) == leader);
+        let leader = leader.map(|(number, _)| *number);
+        let nodes = self.group.addresses().len();
+        let Some((caption, order)) = player.step(since.elapsed(), nodes, leader) else {
+            return Ok(true);
+        };
+        let over = player.is_over();
+        let caption = match (over, &self.face) {
+            (true, Some(_)) => format!("{caption} Go on by hand, or press q."),
+            _ => caption.to_owned(),
+        };
+        match &mut self.face {
+            Some(face) => face.model.caption = Some(caption),
+            None => output::line(&format!("\n  {caption}\n"))?,
+        }
+        if let Some(order) = order {
+            self.carry_out_and_say(order).await?;
+        }
+        Ok(!over || self.face.is_some())
     }
 
     fn note(&mut self, note: &Note) -> anyhow::Result<()> {
         let running = self.group.running();
-        for line in self
+        let news = self
             .watch
-            .note(note.observer, &note.event, note.at, &running)
-        {
-            output::line(&line)?;
-        }
-        Ok(())
+            .note(note.observer, &note.event, note.at, &running);
+        self.report(&news)
     }
 
-    async fn look(&mut self) -> anyhow::Result<()> {
-        if !self.agreed && self.group.agrees().await {
-            self.agreed = true;
+    /// Looks after everything; `false` when there is nothing more to show.
+    async fn look(&mut self) -> anyhow::Result<bool> {
+        if self.agreed.is_none() && self.group.agrees().await {
+            self.agreed = Some(Instant::now());
             let n = self.group.running().len();
-            self.say(&format!("all {n} nodes know each other"))?;
+            self.say(Tone::Alive, &format!("all {n} nodes know each other"))?;
         }
         for name in self.group.reap().await {
-            self.say(&format!("{name} was told to leave, and stopped"))?;
+            let text = format!("{name} was told to leave, and stopped");
+            self.say(Tone::Left, &text)?;
         }
         let running = self.group.running();
-        for line in self.watch.settle(Instant::now(), &running) {
-            output::line(&line)?;
+        let news = self.watch.settle(Instant::now(), &running);
+        self.report(&news)?;
+        let goes_on = self.play().await?;
+        if let Some(face) = &mut self.face {
+            face.follow(&self.group);
         }
-        Ok(())
+        self.draw()?;
+        Ok(goes_on)
     }
 
     /// Carries out what was typed; `false` ends the group.
@@ -243,22 +340,14 @@ impl Live {
         let order = match order::parse(line) {
             Ok(order) => order,
             Err(hint) => {
-                self.say(&hint)?;
+                self.say(Tone::Plain, &hint)?;
                 return Ok(true);
             }
         };
         if order == Order::Quit {
             return Ok(false);
         }
-        match self.carry_out(order).await {
-            Ok(Some(text)) => self.say(&text)?,
-            Ok(None) => {}
-            // A slip of the user's, or a port that is taken meanwhile: the group lives on.
-            Err(error) => self.say(&output::explain(&error))?,
-        }
-        for remark in core::mem::take(&mut self.group.remarks) {
-            self.say(&remark)?;
-        }
+        self.carry_out_and_say(order).await?;
         Ok(true)
     }
 
@@ -273,9 +362,9 @@ impl Live {
             Err(error) => Err(anyhow::Error::msg(error)),
         };
         let answer: Result<Value, String> = match answer {
-            Ok(text) => {
-                let text = text.unwrap_or_default();
-                self.say(&text)?;
+            Ok(said) => {
+                let text = said.map(|s| s.plain()).unwrap_or_default();
+                self.say(Tone::Deed, &text)?;
                 Ok(json!({"done": text}))
             }
             Err(error) => Err(output::explain(&error)),
@@ -283,111 +372,6 @@ impl Live {
         // Who asked may be gone.
         let _ = asked.reply.send(answer);
         Ok(())
-    }
-
-    async fn carry_out(&mut self, order: Order) -> anyhow::Result<Option<String>> {
-        let now = Instant::now();
-        let text = match order {
-            Order::Kill { node } => {
-                self.group.remark("kill", Some(node));
-                let (id, name) = self.group.kill(node).await?;
-                self.watch.cause(id, &name, "kill", now);
-                format!("killed {name}; now the others have to find out (r {node} revives it)")
-            }
-            Order::Pause { node } => {
-                let (id, name) = self.group.pause(node)?;
-                self.group.remark("pause", Some(node));
-                self.watch.cause(id, &name, "pause", now);
-                format!("paused {name}: it hears and says nothing (r {node} resumes it)")
-            }
-            Order::Revive { node } => {
-                // A resumed node goes on where it was; a revived one starts with an empty list.
-                if !self.group.is_paused(node) {
-                    self.watch.restarted(node);
-                }
-                let (id, name, what) = self.group.revive(node).await?;
-                self.group.remark(what, Some(node));
-                self.watch.cause(id, &name, what, now);
-                format!("{what}d {name}")
-            }
-            Order::Leave { node } => {
-                self.group.remark("goodbye", Some(node));
-                let (id, name) = self.group.leave(node).await?;
-                self.watch.cause(id, &name, "goodbye", now);
-                format!("{name} has said goodbye")
-            }
-            Order::Isolate { node } => {
-                let (id, name) = self.group.isolate(node)?;
-                self.group.remark("isolate", Some(node));
-                self.watch.cause(id, &name, "isolation", now);
-                format!("isolated {name}: it hears nobody and nobody hears it (heal ends it)")
-            }
-            Order::Partition { nodes } => {
-                let [near, far] = self.group.partition(&nodes)?;
-                let (near, far) = (near.join(" "), far.join(" "));
-                self.group.remark(&format!("partition {far}"), None);
-                format!("partition: {near} on one side, {far} on the other (heal ends it)")
-            }
-            Order::Heal {} => {
-                self.group.heal();
-                self.group.remark("heal", None);
-                "healed: no partition, isolation, loss or delay any more".to_owned()
-            }
-            Order::Lose { node, percent } => {
-                let (_, name) = self.group.lose(node, percent)?;
-                self.group.remark(&format!("lose {percent} %"), Some(node));
-                format!("{name} loses {percent} % of its datagrams, both ways")
-            }
-            Order::Slow { node, ms } => {
-                let (_, name) = self.group.slow(node, ms)?;
-                self.group.remark(&format!("slow {ms} ms"), Some(node));
-                format!("datagrams of {name} are {ms} ms late")
-            }
-            Order::Add {} => {
-                let number = self.group.add().await?;
-                self.group.remark("add", Some(number));
-                let [name, addr, http] = &self.group.addresses()[number - 1];
-                format!("added {name} at {addr}, HTTP at {http}")
-            }
-            Order::Lock { node, name: lock } => {
-                self.group.remark(&format!("lock {lock}"), Some(node));
-                let (_, name) = self.group.take_lock(node, &lock)?;
-                format!("{name} asks for lock {lock} and holds it (g {node} {lock} gives it back)")
-            }
-            Order::Unlock { node, name: lock } => {
-                self.group.remark(&format!("unlock {lock}"), Some(node));
-                let (_, name) = self.group.give_lock(node, &lock)?;
-                format!("{name} gives lock {lock} back")
-            }
-            Order::Campaign { node } => {
-                let (_, name) = self.group.stand(node, true).await?;
-                self.group.remark("campaign", Some(node));
-                format!("{name} stands in election {ELECTION}")
-            }
-            Order::Withdraw { node } => {
-                self.group.remark("withdraw", Some(node));
-                let (_, name) = self.group.stand(node, false).await?;
-                format!("{name} stands in election {ELECTION} no more")
-            }
-            Order::Resign { node } => {
-                self.group.remark("resign", Some(node));
-                let (_, name) = self.group.resign(node).await?;
-                format!("{name} stops leading")
-            }
-            Order::Members => {
-                let handles = self.group.handles();
-                let Some((name, node)) = handles.first() else {
-                    return Ok(Some("no node is running; r 1 revives one".to_owned()));
-                };
-                let members = node.members().await?;
-                let views: Vec<MemberView> = members.iter().map(MemberView::from).collect();
-                let table = output::members_table(&views);
-                format!("as {name} sees them:\n{table}")
-            }
-            Order::Help => format!("what can be typed:\n{}", order::HELP),
-            Order::Quit | Order::Nothing => return Ok(None),
-        };
-        Ok(Some(text))
     }
 }
 
@@ -407,26 +391,5 @@ fn browse(page: &str) -> bool {
             true
         }
         Err(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_lines_and_what_has_no_end_is_none() {
-        let mut input = io::Cursor::new("kill 1\r\n\nlast");
-        let mut lines = Vec::new();
-        while let Some(line) = next_line(&mut input).unwrap() {
-            lines.push(line);
-        }
-        assert_eq!(lines, ["kill 1", "", "last"]);
-        let longest = "x".repeat(LINE_MAX as usize - 1);
-        let mut input = io::Cursor::new(format!("{longest}\nnext\n"));
-        assert_eq!(next_line(&mut input).unwrap(), Some(longest));
-        assert_eq!(next_line(&mut input).unwrap().as_deref(), Some("next"));
-        let mut endless = io::BufReader::new(io::repeat(0));
-        assert!(next_line(&mut endless).is_err());
     }
 }

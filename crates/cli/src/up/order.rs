@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 /// The lock that is taken unless another is named.
-const LOCK: &str = "demo";
+pub(super) const LOCK: &str = "demo";
 
 /// How many datagrams a lossy node loses, and how late those of a slow one are, unless told otherwise.
-const PERCENT: u8 = 30;
-const DELAY_MS: u16 = 200;
+pub(super) const PERCENT: u8 = 30;
+pub(super) const DELAY_MS: u16 = 200;
 
 /// An order, typed or sent by the dashboard as `{"do": "kill", "node": 3}`; nodes are numbered from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

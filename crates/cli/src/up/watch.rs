@@ -1,6 +1,7 @@
 //! Many observers, few lines: collects who saw what of whom until everybody has.
 
 use crate::output::safe;
+use crate::screen::{Entry, Tone};
 use consort::{Arrival, Departure, Event, Leader, Life, Member, NodeId, Token};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,24 @@ struct Wave {
     told: bool,
 }
 
-/// Turns the events of all nodes into lines.
+/// Something that happened, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct News {
+    at: Instant,
+    tone: Tone,
+    text: String,
+    /// How long after the user's last deed.
+    after: String,
+}
+
+/// How much happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) failures: usize,
+    pub(crate) leaders: usize,
+}
+
+/// Turns the events of all nodes into news.
 #[derive(Debug)]
 pub(crate) struct Watch {
     start: Instant,
@@ -38,6 +56,7 @@ pub(crate) struct Watch {
     lives: BTreeMap<NodeId, Life>,
     causes: BTreeMap<NodeId, (Instant, &'static str)>,
     seat: Seat,
+    tally: Tally,
 }
 
 /// Who leads, and who has heard of it.
@@ -62,7 +81,22 @@ impl Watch {
             lives: BTreeMap::new(),
             causes: BTreeMap::new(),
             seat: Seat::default(),
+            tally: Tally::default(),
         }
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Who leads, as far as any node has told.
+    pub(crate) fn leader(&self) -> Option<NodeId> {
+        self.seat.leader
+    }
+
+    /// How long the group has been shown.
+    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
     }
 
     /// The user did something to a node of this group.
@@ -84,6 +118,27 @@ impl Watch {
         format!("{since:7.1}s  {text}")
     }
 
+    /// News as a line of text.
+    pub(crate) fn plain(&self, news: &News) -> String {
+        self.line(news.at, &format!("{}{}", news.text, news.after))
+    }
+
+    /// News as a line of the screen; what follows a deed stands below it.
+    pub(crate) fn entry(&self, news: &News) -> Entry {
+        Entry {
+            at: self.seconds(news.at),
+            tone: news.tone,
+            depth: usize::from(!news.after.is_empty()),
+            text: format!("{}{}", news.text, news.after),
+            gap: None,
+        }
+    }
+
+    /// Seconds since start.
+    pub(crate) fn seconds(&self, now: Instant) -> String {
+        format!("{:6.1}s", self.elapsed(now).as_secs_f64())
+    }
+
     /// `observer` reports `event`. `running` are the nodes that can observe, with their ids.
     pub(crate) fn note(
         &mut self,
@@ -91,7 +146,7 @@ impl Watch {
         event: &Event,
         now: Instant,
         running: &BTreeMap<usize, NodeId>,
-    ) -> Vec<String> {
+    ) -> Vec<News> {
         let (member, life, kind) = match event {
             Event::Up { member, life, how } => {
                 let kind = match how {
@@ -115,7 +170,8 @@ impl Watch {
                 return Vec::new();
             }
             Event::IdentityConflict => {
-                return vec![self.line(now, "two processes use the same id")];
+                let text = "two processes use the same id".to_owned();
+                return vec![news(now, Tone::Failed, text, String::new())];
             }
             Event::LeaderChanged { leader, .. } => {
                 return self.note_leader(observer, leader, now, running);
@@ -128,9 +184,10 @@ impl Watch {
                     Some(before) => self.after_deed_to(before, now),
                     None => String::new(),
                 };
-                let text = format!("{} leads, term {}{after}", self.name(id), token.term.0);
+                let text = format!("{} leads, term {}", self.name(id), token.term.0);
                 self.seat.acting = Some(*token);
-                let mut lines = vec![self.line(now, &text)];
+                self.tally.leaders += 1;
+                let mut lines = vec![news(now, Tone::Leader, text, after)];
                 lines.extend(self.settle_leader(now, running));
                 return lines;
             }
@@ -162,32 +219,25 @@ impl Watch {
         if let Event::Suspected { by, .. } = event
             && first
         {
-            let text = format!(
-                "{name} is suspected by {}{}",
-                self.name(*by),
-                self.after(id, now)
-            );
-            lines.push(self.line(now, &text));
+            let text = format!("{name} is suspected by {}", self.name(*by));
+            lines.push(news(now, Tone::Suspect, text, self.after(id, now)));
             self.mark_told(id, kind);
         }
         let others = running.values().filter(|&&r| r != id).count();
+        self.tally.failures += usize::from(kind == Kind::Failed && first);
         if kind == Kind::Failed && first && others > 1 {
             let at = running
                 .get(&observer)
                 .map_or_else(String::new, |r| self.name(*r));
-            let text = format!("{name} failed at {at} first{}", self.after(id, now));
-            lines.push(self.line(now, &text));
+            let text = format!("{name} failed at {at} first");
+            lines.push(news(now, Tone::Failed, text, self.after(id, now)));
         }
         lines.extend(self.settle(now, running));
         lines
     }
 
     /// Tells of waves that have reached everybody, or stand still.
-    pub(crate) fn settle(
-        &mut self,
-        now: Instant,
-        running: &BTreeMap<usize, NodeId>,
-    ) -> Vec<String> {
+    pub(crate) fn settle(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Vec<News> {
         let mut due = Vec::new();
         for (&(id, kind), wave) in self.waves.iter_mut().filter(|(_, w)| !w.told) {
             let others = running.iter().filter(|(_, r)| **r != id);
@@ -216,8 +266,15 @@ impl Watch {
                     Kind::Failed => "failed",
                     Kind::Left => "left, known",
                 };
-                let (name, after) = (self.name(id), self.after(id, last));
-                self.line(last, &format!("{name} {what} at {at}/{of} others{after}"))
+                let tone = match kind {
+                    Kind::Joined => Tone::Joined,
+                    Kind::Refuted | Kind::Returned => Tone::Alive,
+                    Kind::Suspected => Tone::Suspect,
+                    Kind::Failed => Tone::Failed,
+                    Kind::Left => Tone::Left,
+                };
+                let text = format!("{} {what} at {at}/{of} others", self.name(id));
+                news(last, tone, text, self.after(id, last))
             })
             .collect()
     }
@@ -229,7 +286,7 @@ impl Watch {
         leader: &Leader,
         now: Instant,
         running: &BTreeMap<usize, NodeId>,
-    ) -> Vec<String> {
+    ) -> Vec<News> {
         if !leader.name.is_empty() {
             self.names.insert(leader.id, safe(&leader.name));
         }
@@ -247,7 +304,7 @@ impl Watch {
     }
 
     /// Tells when a leader that acts is known to all.
-    fn settle_leader(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Option<String> {
+    fn settle_leader(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Option<News> {
         let seat = &mut self.seat;
         let (leader, token) = (seat.leader?, seat.token?);
         let all = running.keys().all(|o| seat.seen.get(o) == Some(&token));
@@ -258,7 +315,8 @@ impl Watch {
         let before = seat.before;
         let after = before.map_or_else(String::new, |b| self.after_deed_to(b, now));
         let (name, n) = (self.name(leader), running.len());
-        Some(self.line(now, &format!("all {n} nodes follow {name}{after}")))
+        let text = format!("all {n} nodes follow {name}");
+        Some(news(now, Tone::Leader, text, after))
     }
 
     /// How long after the user's last deed to another node.
@@ -302,139 +360,14 @@ impl Watch {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use consort::{Incarnation, Meta, Status};
-    use std::sync::Arc;
-
-    fn member(n: u64) -> Member {
-        Member {
-            id: NodeId(n),
-            status: Status::Alive,
-            addr: ([127, 0, 0, 1], 1).into(),
-            life: Life(1),
-            incarnation: Incarnation(0),
-            meta: Arc::new(Meta::named(format!("node-{n}"))),
-            rtt: None,
-            health_percent: 100,
-            suspicions: 0,
-            refutations: 0,
-            accuser: None,
-            reliability: consort::Reliability::default(),
-            heard: None,
-            place: None,
-            is_self: false,
-        }
-    }
-
-    fn failed(n: u64) -> Event {
-        Event::Down {
-            member: member(n),
-            life: Life(1),
-            why: Departure::Failed,
-            by: NodeId(1),
-        }
-    }
-
-    #[test]
-    fn a_failure_is_told_when_first_seen_and_when_seen_by_all() {
-        let start = Instant::now();
-        let mut watch = Watch::new(start, Duration::from_secs(5));
-        let running = [(1, NodeId(1)), (2, NodeId(2)), (4, NodeId(4))].into();
-        watch.cause(NodeId(3), "node-3", "kill", start);
-        let at = |s| start + Duration::from_secs(s);
-        watch.names.insert(NodeId(2), "node-2".into());
-        let lines = watch.note(2, &failed(3), at(4), &running);
-        assert_eq!(
-            lines,
-            ["    4.0s  node-3 failed at node-2 first (4.0s after kill)"]
-        );
-        assert!(watch.note(1, &failed(3), at(5), &running).is_empty());
-        let lines = watch.note(4, &failed(3), at(6), &running);
-        assert_eq!(
-            lines,
-            ["    6.0s  node-3 failed at 3/3 others (6.0s after kill)"]
-        );
-        assert!(
-            watch.note(5, &failed(3), at(7), &running).is_empty(),
-            "a latecomer"
-        );
-        watch.restarted(1);
-        assert!(
-            watch.note(1, &failed(3), at(8), &running).is_empty(),
-            "an observer that was revived"
-        );
-        assert!(watch.settle(at(99), &running).is_empty());
-    }
-
-    #[test]
-    fn a_new_leader_is_told_when_it_may_act_and_when_all_follow() {
-        use consort::{ElectionId, ElectionName, Stage, Term};
-        let start = Instant::now();
-        let mut watch = Watch::new(start, Duration::from_secs(5));
-        let running: BTreeMap<usize, NodeId> = [(1, NodeId(1)), (2, NodeId(2))].into();
-        let election = ElectionName {
-            id: ElectionId(1),
-            name: None,
-        };
-        let token = |term| Token {
-            term: Term(term),
-            initiator: NodeId(1),
-            life: Life(1),
-            revision: 1,
-        };
-        let changed = |n, term| Event::LeaderChanged {
-            election: election.clone(),
-            leader: Leader {
-                id: NodeId(n),
-                life: Life(1),
-                name: format!("node-{n}"),
-                addr: None,
-                token: token(term),
-                stage: Stage::Confirmed,
-                degraded: false,
-                handed_over: false,
-                scope: None,
-                is_self: false,
-            },
-        };
-        let acts = |term| Event::BecameLeader {
-            election: election.clone(),
-            token: token(term),
-        };
-        watch.note(1, &changed(3, 7), start, &running);
-        watch.cause(NodeId(3), "node-3", "kill", start);
-        let at = |s| start + Duration::from_secs(s);
-        assert!(watch.note(2, &changed(2, 8), at(4), &running).is_empty());
-        let lines = watch.note(2, &acts(8), at(4), &running);
-        assert_eq!(
-            lines,
-            ["    4.0s  node-2 leads, term 8 (4.0s after kill of node-3)"]
-        );
-        let lines = watch.note(1, &changed(2, 8), at(5), &running);
-        assert_eq!(
-            lines,
-            ["    5.0s  all 2 nodes follow node-2 (5.0s after kill of node-3)"]
-        );
-        assert!(
-            watch.note(1, &changed(2, 8), at(6), &running).is_empty(),
-            "once"
-        );
-    }
-
-    #[test]
-    fn a_wave_that_stands_still_is_told_as_it_is() {
-        let start = Instant::now();
-        let mut watch = Watch::new(start, Duration::from_secs(5));
-        let running = [(1, NodeId(1)), (2, NodeId(2)), (3, NodeId(3))].into();
-        let up = Event::Up {
-            member: member(9),
-            life: Life(1),
-            how: Arrival::Joined,
-        };
-        assert!(watch.note(1, &up, start, &running).is_empty());
-        let lines = watch.settle(start + Duration::from_secs(6), &running);
-        assert_eq!(lines, ["    0.0s  node-9 joined, known at 1/3 others"]);
+fn news(at: Instant, tone: Tone, text: String, after: String) -> News {
+    News {
+        at,
+        tone,
+        text,
+        after,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The terminal: taken for a while, and given back as it was, however the program ends.
+
+use anyhow::Context;
+use core::sync::atomic::{AtomicBool, Ordering};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use std::io::{self, IsTerminal, Stdout};
+use std::sync::Once;
+use tokio::sync::mpsc;
+
+/// The terminal is ours.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Some part of the program panicked while it was.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is a terminal at both ends that a screen can be drawn on.
+pub(crate) fn there() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb
+}
+
+/// The terminal while it is taken. Dropping it gives the terminal back; a panic anywhere does so, too.
+pub(crate) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    pub(crate) fn take() -> anyhow::Result<Screen> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let usual = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                if TAKEN.load(Ordering::Relaxed) {
+                    PANICKED.store(true, Ordering::Relaxed);
+                    give_back();
+                }
+                usual(info);
+            }));
+        });
+        enable_raw_mode().context("the terminal cannot be switched to single keys")?;
+        TAKEN.store(true, Ordering::Relaxed);
+        // From here on the terminal is given back, whatever follows fails.
+        let given_back = Given;
+        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        core::mem::forget(given_back);
+        Ok(Screen { terminal })
+    }
+
+    /// Draws the screen anew; writes what has changed.
+    pub(crate) fn draw(
+        &mut self,
+        draw: impl FnOnce(&mut ratatui::Frame<'_>),
+    ) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            !PANICKED.load(Ordering::Relaxed),
+            "a part of the program failed, see above"
+        );
+        self.terminal.draw(draw)?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+struct Given;
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Does nothing when the terminal is not taken.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::Relaxed) {
+        // Nobody may be at the other end any more.
+        let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// What is typed, and changes of size, from a thread of their own. The channel closes when there is nobody to type.
+pub(crate) fn typed() -> mpsc::Receiver<Event> {
+    let (events, events_out) = mpsc::channel(64);
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if events.blocking_send(event).is_err() {
+                break;
+            }
+        }
+    });
+    events_out
+}
