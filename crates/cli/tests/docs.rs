@@ -1,0 +1,119 @@
+//! The documentation hangs together: links lead somewhere, the book has every page, commands exist.
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "tests need std; naming alloc would tell nothing"
+)]
+
+mod common;
+
+use common::run;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages() -> Vec<PathBuf> {
+    let folders = [root(), root().join("docs")];
+    let files = folders.iter().flat_map(|f| fs::read_dir(f).unwrap());
+    let paths = files.map(|f| f.unwrap().path());
+    paths
+        .filter(|p| p.extension().is_some_and(|e| e == "md"))
+        .collect()
+}
+
+/// Where the links of a page lead, without anchors; other sites are left out.
+fn links(text: &str) -> Vec<String> {
+    let ends = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'));
+    ends.map(|(link, _)| link.split('#').next().unwrap_or_default().to_owned())
+        .filter(|link| !link.is_empty() && !link.contains("://"))
+        .collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    let mut broken = Vec::new();
+    let mut seen = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in links(&text) {
+            seen += 1;
+            if !page.parent().unwrap().join(&link).exists() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} links were found");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_book_has_every_page() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let listed: BTreeSet<String> = links(&summary).into_iter().collect();
+    let docs = pages()
+        .into_iter()
+        .filter(|p| p.parent().unwrap().ends_with("docs"));
+    for page in docs {
+        let name = page.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(
+            name == "SUMMARY.md" || listed.contains(&name),
+            "SUMMARY.md lacks {name}"
+        );
+    }
+}
+
+/// Every `consort VERB` of the pages is a command, and every long option behind it one of its options.
+#[test]
+fn commands_on_the_pages_exist() {
+    let mut wrong = Vec::new();
+    let mut helps = std::collections::BTreeMap::new();
+    for page in pages() {
+        if page.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let lines = text.lines().filter_map(|l| l.strip_prefix("    consort "));
+        for line in lines {
+            // What follows ` -- ` or a pipe is another program's.
+            let ours = line.split(" -- ").next().unwrap_or(line);
+            let ours = ours.split(" | ").next().unwrap_or(ours);
+            let ours = ours.split("  ").next().unwrap_or(ours);
+            let words: Vec<&str> = ours.split_whitespace().take_while(|w| *w != "#").collect();
+            let verbs: Vec<&str> = match words.first() {
+                Some(&"sim") => words.iter().take(2).copied().collect(),
+                _ => words.iter().take(1).copied().collect(),
+            };
+            if verbs.first().is_none_or(|v| v.starts_with('-')) {
+                continue;
+            }
+            let help = helps.entry(verbs.join(" ")).or_insert_with(|| {
+                let mut args = verbs.clone();
+                args.push("--help");
+                let output = run(&args);
+                output
+                    .status
+                    .success()
+                    .then(|| String::from_utf8(output.stdout).unwrap())
+            });
+            let Some(help) = help else {
+                wrong.push(format!("{}: consort {line}", page.display()));
+                continue;
+            };
+            let options = words.iter().filter(|w| w.starts_with("--"));
+            for option in options {
+                let name = option.split('=').next().unwrap_or(option);
+                if !help.contains(name) {
+                    wrong.push(format!("{}: {name} in consort {line}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(helps.len() > 10, "only {} commands were found", helps.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
