@@ -30,6 +30,10 @@ pub(crate) struct ReproduceArgs {
     /// The papers' numbers of runs: hours for everything
     #[arg(long, conflicts_with = "quick")]
     full: bool,
+    /// Give claims that stay undecided more runs, up to MOST times those of the budget
+    #[arg(long, value_name = "MOST", num_args = 0..=1, default_missing_value = "16",
+        value_parser = clap::value_parser!(u16).range(2..), conflicts_with_all = ["shard", "list"])]
+    until_decided: Option<u16>,
     /// Decides everything random
     #[arg(long, value_name = "S", default_value_t = 7)]
     seed: u64,
@@ -76,7 +80,7 @@ enum Format {
     Markdown,
 }
 
-/// Runs `consort reproduce`. Exit code 1: a claim recorded as reproduced no longer is.
+/// Runs `consort reproduce`. Exit code 1: what is on record as shown no longer is.
 pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     if let Some(ReproduceCommand::Merge(args)) = args.command {
         return merge(&args);
@@ -114,7 +118,18 @@ pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
         )?;
         return Ok(Answer::Yes);
     }
-    let judged = plan.judge(vec![partial])?;
+    let mut judged = plan.judge(vec![partial.clone()])?;
+    let (mut plan, mut partial) = (plan, partial);
+    while let Some(most) = args.until_decided
+        && let Some(grown) = plan.grown(&judged, most.into())
+    {
+        let bar = progress(grown.size(Shard::ALL));
+        let more = pool.install(|| grown.extend(&plan, partial, &|weight| bar.inc(weight)));
+        bar.finish_and_clear();
+        partial = more?;
+        judged = grown.judge(vec![partial.clone()])?;
+        plan = grown;
+    }
     report(&plan, &claims, &judged, args.out.as_deref(), args.format)
 }
 
@@ -125,7 +140,8 @@ fn merge(args: &MergeArgs) -> anyhow::Result<Answer> {
     }
     let order = partials.first().context("no shares given")?.order.clone();
     let claims = registry::find(&order.claims)?;
-    let plan = Plan::new(claims.clone(), order.budget, order.seed);
+    let factors = order.factors.clone();
+    let plan = Plan::with_factors(claims.clone(), order.budget, order.seed, factors);
     let judged = plan.judge(partials)?;
     report(&plan, &claims, &judged, args.out.as_deref(), args.format)
 }

@@ -2,32 +2,59 @@
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::stat::{Estimate, number};
+pub use crate::check::{Basis, Check, Passed};
+use crate::stat::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// What became of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every check of its acceptance rule holds.
-    Reproduced,
-    /// A check fails; the claim says why.
+    /// Every published number that is compared is within its tolerance of ours, and every published order holds.
+    Magnitude,
+    /// Every published order, trend or statement that is compared holds; a size differs, or none is published.
+    Direction,
+    /// The published statement is shown to be false.
+    Refuted,
+    /// A goal of our own is met. Such a claim says nothing about a paper.
+    Met,
+    /// A published order, or every published number that is compared, does not hold; the claim says why. Or a goal of
+    /// our own is missed.
     Differs,
-    /// A check misses its bound by less than two standard errors: more runs would tell.
+    /// The interval of a check contains its bound: more runs would tell.
     Undecided,
-    /// Listed, not measured.
-    NotYet,
+    /// Listed, and not measured under these rules.
+    NotMeasured,
 }
 
 impl Verdict {
+    /// All, in the order in which they are counted.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::Magnitude,
+        Verdict::Direction,
+        Verdict::Refuted,
+        Verdict::Met,
+        Verdict::Differs,
+        Verdict::Undecided,
+        Verdict::NotMeasured,
+    ];
+
     /// As people read it.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Reproduced => "reproduced",
+            Verdict::Magnitude => "magnitude",
+            Verdict::Direction => "direction",
+            Verdict::Refuted => "refuted",
+            Verdict::Met => "met",
             Verdict::Differs => "differs",
             Verdict::Undecided => "undecided",
-            Verdict::NotYet => "not yet",
+            Verdict::NotMeasured => "not measured",
         }
+    }
+
+    /// Whether it says that something was shown, which a later run has to show again.
+    pub fn is_shown(self) -> bool {
+        self <= Verdict::Met
     }
 }
 
@@ -43,15 +70,15 @@ pub struct Claim {
     pub metric: &'static str,
     /// In which world.
     pub configuration: &'static str,
-    /// The published values.
+    /// What the paper says; empty for a goal of our own.
     pub published: &'static str,
-    /// What has to hold for it to count as reproduced. Never widened after a run.
+    /// What is compared with what. Never widened after a run.
     pub rule: &'static str,
-    /// The verdict on record.
+    /// The verdict on record, under these rules.
     pub expected: Verdict,
-    /// Why it differs; required where the record says so.
+    /// Why it differs, or why a size does; required where the record says that it differs.
     pub cause: Option<&'static str>,
-    /// The simulations it needs; `None`: not yet.
+    /// The simulations it needs; `None`: there are none yet.
     pub experiment: Option<Experiment>,
 }
 
@@ -86,100 +113,6 @@ pub struct Series {
     pub points: Vec<(f64, Estimate)>,
 }
 
-/// Result of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Passed {
-    /// The estimate obeys the rule.
-    Yes,
-    /// It does not.
-    No,
-    /// It does not, but by less than two standard errors.
-    Open,
-}
-
-/// One part of an acceptance rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
-    /// What is compared.
-    pub what: String,
-    /// The published value, or empty.
-    pub published: String,
-    /// The bounds that the measured value has to keep.
-    pub rule: String,
-    /// The measured value.
-    pub measured: Estimate,
-    /// Whether it keeps them.
-    pub passed: Passed,
-}
-
-impl Check {
-    /// `low <= measured <= high`; infinite bounds are left out of the text.
-    pub fn within(
-        what: impl Into<String>,
-        published: impl Into<String>,
-        measured: Estimate,
-        (low, high): (f64, f64),
-    ) -> Check {
-        let rule = match (low.is_finite(), high.is_finite()) {
-            (true, true) => format!("{} to {}", number(low), number(high)),
-            (true, false) => format!("at least {}", number(low)),
-            _ => format!("at most {}", number(high)),
-        };
-        let off = (low - measured.value).max(measured.value - high);
-        let passed = match off {
-            off if off <= 0.0 => Passed::Yes,
-            off if off < 2.0 * measured.se => Passed::Open,
-            // Not a number lands here too: nothing was measured.
-            _ => Passed::No,
-        };
-        Check {
-            what: what.into(),
-            published: published.into(),
-            rule,
-            measured,
-            passed,
-        }
-    }
-
-    /// `measured <= high`.
-    pub fn at_most(
-        what: impl Into<String>,
-        published: impl Into<String>,
-        measured: Estimate,
-        high: f64,
-    ) -> Check {
-        Check::within(what, published, measured, (f64::NEG_INFINITY, high))
-    }
-
-    /// `measured >= low`.
-    pub fn at_least(
-        what: impl Into<String>,
-        published: impl Into<String>,
-        measured: Estimate,
-        low: f64,
-    ) -> Check {
-        Check::within(what, published, measured, (low, f64::INFINITY))
-    }
-
-    /// A statement that holds or not.
-    pub fn holds(what: impl Into<String>, published: impl Into<String>, holds: bool) -> Check {
-        let value = f64::from(u8::from(holds));
-        let mut check = Check::at_least(what, published, Estimate::exact(value), 1.0);
-        check.rule = "holds".into();
-        check
-    }
-
-    /// The measured value as people read it.
-    pub fn ours(&self) -> String {
-        match (self.rule.as_str(), self.passed) {
-            ("holds", Passed::Yes) => "holds".into(),
-            ("holds", _) => "does not hold".into(),
-            _ => self.measured.to_string(),
-        }
-    }
-}
-
 impl Outcome {
     /// An empty outcome with named axes.
     pub fn new(x: &str, y: &str) -> Outcome {
@@ -200,15 +133,57 @@ impl Outcome {
         self.series.push(Series { name, points });
     }
 
+    /// The checks that make the verdict. What is our own decides only where nothing of a paper is compared.
+    fn decisive(&self) -> impl Iterator<Item = &Check> + Clone {
+        let published = self.checks.iter().any(|c| c.basis != Basis::Own);
+        let decides = move |c: &&Check| !published || c.basis != Basis::Own;
+        self.checks.iter().filter(decides)
+    }
+
     /// The verdict that the checks give.
     pub fn verdict(&self) -> Verdict {
-        let any = |p: Passed| self.checks.iter().any(|c| c.passed == p);
-        match (any(Passed::No), any(Passed::Open), self.checks.is_empty()) {
-            (_, _, true) => Verdict::NotYet,
-            (true, ..) => Verdict::Differs,
-            (_, true, _) => Verdict::Undecided,
-            _ => Verdict::Reproduced,
+        let of = |basis: Basis| self.decisive().filter(move |c| c.basis == basis);
+        let any = |p: Passed| self.decisive().any(|c| c.passed == p);
+        let has = |basis: Basis| of(basis).next().is_some();
+        if self.checks.is_empty() || any(Passed::Unmeasured) {
+            return Verdict::NotMeasured;
         }
+        // A size that differs leaves an order that holds, and a statement that nothing refutes holds.
+        let fails =
+            |c: &Check| c.passed == Passed::No && matches!(c.basis, Basis::Order | Basis::Own);
+        if self.decisive().any(fails) {
+            return Verdict::Differs;
+        }
+        if of(Basis::Counterexample).any(|c| c.passed == Passed::Yes) {
+            return Verdict::Refuted;
+        }
+        if of(Basis::Value).any(|c| c.passed == Passed::No) {
+            let stands = has(Basis::Order) || has(Basis::Counterexample);
+            let open = self
+                .decisive()
+                .any(|c| c.basis != Basis::Value && c.passed == Passed::Open);
+            return match (stands, open) {
+                (true, false) => Verdict::Direction,
+                (true, true) => Verdict::Undecided,
+                (false, _) => Verdict::Differs,
+            };
+        }
+        match any(Passed::Open) {
+            true => Verdict::Undecided,
+            false if has(Basis::Value) => Verdict::Magnitude,
+            false if has(Basis::Own) => Verdict::Met,
+            false => Verdict::Direction,
+        }
+    }
+
+    /// By which factor the number of runs has to grow for a verdict that is undecided; `None` when it is decided, or no number of
+    /// runs decides it.
+    pub fn runs_factor(&self) -> Option<f64> {
+        if self.verdict() != Verdict::Undecided {
+            return None;
+        }
+        let factor = |c: &Check| Some(c.runs_to_decide()? as f64 / c.measured.n as f64);
+        self.decisive().filter_map(factor).reduce(f64::max)
     }
 }
 
@@ -226,10 +201,14 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether a claim on record as reproduced no longer is. A sample too small to tell is no evidence.
+    /// Whether what is on record as shown no longer is. A sample too small to tell is no evidence.
     pub fn is_regression(&self) -> bool {
-        self.expected == Verdict::Reproduced
-            && !matches!(self.verdict, Verdict::Reproduced | Verdict::Undecided)
+        let lost = match (self.expected, self.verdict) {
+            (_, Verdict::Undecided) => false,
+            (Verdict::Direction, Verdict::Magnitude) => false,
+            (expected, verdict) => expected != verdict,
+        };
+        self.expected.is_shown() && lost
     }
 
     /// The checks in one line: those with a published value, else the first few.
@@ -249,42 +228,88 @@ impl Judged {
 mod tests {
     use super::*;
 
-    fn estimate(value: f64, se: f64) -> Estimate {
+    /// An estimate from enough runs whose interval is `half` to each side.
+    fn estimate(value: f64, half: f64) -> Estimate {
+        let se = half / 2.093;
         Estimate { value, se, n: 100 }
     }
 
-    #[test]
-    fn a_miss_is_open_only_within_two_standard_errors() {
-        let check = |value, se| Check::within("x", "", estimate(value, se), (30.0, 43.0)).passed;
-        assert_eq!(check(35.0, 1.0), Passed::Yes);
-        assert_eq!(check(44.0, 1.0), Passed::Open);
-        assert_eq!(check(46.0, 1.0), Passed::No);
-        assert_eq!(check(29.0, 0.1), Passed::No);
-        assert_eq!(check(f64::NAN, 1.0), Passed::No);
+    fn verdict(checks: Vec<Check>) -> Verdict {
+        Outcome {
+            checks,
+            ..Outcome::default()
+        }
+        .verdict()
+    }
+
+    fn value(x: f64, half: f64) -> Check {
+        Check::near("size", 100.0, estimate(x, half))
+    }
+
+    fn order(x: f64, half: f64) -> Check {
+        Check::below("order", "below 1", estimate(x, half), 1.0)
+    }
+
+    fn goal(x: f64) -> Check {
+        Check::at_most("goal", "", estimate(x, 0.1), 1.0).own("our goal")
     }
 
     #[test]
-    fn a_tampered_value_turns_a_reproduced_claim_into_a_regression() {
-        let judged = |value| {
-            let mut outcome = Outcome::default();
-            let e = estimate(value, 0.5);
-            outcome.checks.push(Check::at_least("x", "", e, 25.0));
-            Judged {
-                id: "test.fig1".into(),
-                verdict: outcome.verdict(),
-                expected: Verdict::Reproduced,
-                outcome,
-            }
+    fn sizes_orders_and_goals_make_the_verdict() {
+        use Verdict::*;
+        for (checks, expected) in [
+            (vec![value(100.0, 5.0)], Magnitude),
+            (vec![value(100.0, 5.0), order(0.5, 0.1)], Magnitude),
+            (vec![value(150.0, 5.0), order(0.5, 0.1)], Direction),
+            (vec![value(150.0, 5.0), order(0.95, 0.1)], Undecided),
+            (vec![value(150.0, 5.0)], Differs),
+            (vec![value(110.0, 9.0), order(0.5, 0.1)], Undecided),
+            (vec![value(100.0, 5.0), order(1.5, 0.1)], Differs),
+            (vec![order(0.5, 0.1)], Direction),
+            (vec![goal(0.5)], Met),
+            (vec![goal(2.0)], Differs),
+            (vec![goal(2.0), order(0.5, 0.1)], Direction),
+            (vec![value(f64::NAN, 1.0), order(0.5, 0.1)], NotMeasured),
+            (vec![], NotMeasured),
+        ] {
+            assert_eq!(verdict(checks.clone()), expected, "{checks:?}");
+        }
+    }
+
+    #[test]
+    fn one_counterexample_refutes_and_none_in_some_runs_proves_nothing() {
+        let found = |x: f64| Check::counterexample("two inside", "never", estimate(x, 5.0));
+        assert_eq!(verdict(vec![found(0.1)]), Verdict::Refuted);
+        assert_eq!(verdict(vec![found(0.0)]), Verdict::Undecided);
+        assert_eq!(verdict(vec![found(0.1), order(1.5, 0.1)]), Verdict::Differs);
+        let false_ = |is| Check::disproved("ratio below 1", "below 1", is);
+        assert_eq!(verdict(vec![false_(true)]), Verdict::Refuted);
+        assert_eq!(verdict(vec![false_(false)]), Verdict::Direction);
+    }
+
+    #[test]
+    fn what_was_shown_and_no_longer_is_counts_as_a_regression() {
+        let judged = |expected, verdict| Judged {
+            id: "test.fig1".into(),
+            verdict,
+            expected,
+            outcome: Outcome::default(),
         };
-        assert!(!judged(30.0).is_regression());
-        assert!(judged(20.0).is_regression());
-        let mut known = judged(20.0);
-        known.expected = Verdict::Differs;
-        assert!(!known.is_regression());
-    }
-
-    #[test]
-    fn an_outcome_without_checks_proves_nothing() {
-        assert_eq!(Outcome::default().verdict(), Verdict::NotYet);
+        for shown in [
+            Verdict::Magnitude,
+            Verdict::Direction,
+            Verdict::Refuted,
+            Verdict::Met,
+        ] {
+            for lost in [Verdict::Differs, Verdict::NotMeasured] {
+                assert!(judged(shown, lost).is_regression(), "{shown:?} {lost:?}");
+            }
+            assert!(!judged(shown, shown).is_regression());
+            assert!(!judged(shown, Verdict::Undecided).is_regression());
+            assert!(!judged(Verdict::Differs, shown).is_regression());
+        }
+        assert!(judged(Verdict::Magnitude, Verdict::Direction).is_regression());
+        assert!(!judged(Verdict::Direction, Verdict::Magnitude).is_regression());
+        assert!(judged(Verdict::Refuted, Verdict::Magnitude).is_regression());
     }
 }

@@ -1,7 +1,7 @@
 //! The laboratory: every figure and table as an executable claim.
 //!
-//! A [`Claim`] names what was published, the configuration, the rule by which it counts as reproduced,
-//! and the verdict on record. A [`Plan`] turns claims into independent units of work, runs all or a
+//! A [`Claim`] names what was published, the configuration, the rule by which it is judged, and the verdict on
+//! record. Its [`Check`]s compare numbers with a paper or with a goal of our own; intervals decide them. A [`Plan`] turns claims into independent units of work, runs all or a
 //! share of them, and judges the result. Same seed, same result: for any number of threads or shards,
 //! and whichever other claims run beside.
 
@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod budget;
 pub mod cell;
+pub mod check;
 pub mod claim;
 pub mod claims;
 pub mod output;
@@ -18,6 +19,7 @@ pub mod sample;
 pub mod stat;
 
 pub use budget::Budget;
+pub use check::Check;
 pub use claim::{Claim, Judged, Verdict};
 pub use plan::{Partial, Plan, Shard};
 

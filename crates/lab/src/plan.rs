@@ -47,6 +47,9 @@ pub struct Order {
     pub budget: Budget,
     /// Which claims, in order of the registry.
     pub claims: Vec<String>,
+    /// Claims that got more runs than the budget gives them, and how many times as many.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub factors: BTreeMap<String, usize>,
 }
 
 /// The work for some claims.
@@ -70,10 +73,20 @@ pub struct Partial {
 impl<'a> Plan<'a> {
     /// The work for `claims`; cells that several of them need are run once.
     pub fn new(claims: Vec<&'a Claim>, budget: Budget, seed: u64) -> Plan<'a> {
+        Plan::with_factors(claims, budget, seed, BTreeMap::new())
+    }
+
+    /// The same with so many times the runs for some claims.
+    pub fn with_factors(
+        claims: Vec<&'a Claim>,
+        budget: Budget,
+        seed: u64,
+        factors: BTreeMap<String, usize>,
+    ) -> Plan<'a> {
         let mut cells: Vec<Cell> = Vec::new();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        for experiment in claims.iter().filter_map(|c| c.experiment) {
-            for cell in (experiment.cells)(budget) {
+        for claim in &claims {
+            for cell in cells_of(claim, budget, &factors) {
                 match known.get(cell.key()) {
                     Some(&at) => cells[at].extend(cell.run_count()),
                     None => {
@@ -88,6 +101,7 @@ impl<'a> Plan<'a> {
             seed,
             budget,
             claims: claims.iter().map(|c| c.id.into()).collect(),
+            factors,
         };
         Plan {
             order,
@@ -118,6 +132,61 @@ impl<'a> Plan<'a> {
         let mine = self.mine(shard);
         let weight = mine.iter().map(|(_, (cell, _))| cell.weight()).sum();
         (mine.len(), weight)
+    }
+
+    /// The claims that a verdict leaves undecided, with the runs that would decide them, at most `most` times those of the budget.
+    /// `None` when there is none that more runs could decide within that limit.
+    pub fn grown(&self, judged: &[Judged], most: usize) -> Option<Plan<'a>> {
+        let mut factors = self.order.factors.clone();
+        for result in judged {
+            let Some(factor) = result.outcome.runs_factor() else {
+                continue;
+            };
+            let now = factors.get(&result.id).copied().unwrap_or(1);
+            // The spread is itself an estimate: a little more than it asks for.
+            let next = ((now as f64 * factor * 1.2).ceil() as usize).min(most);
+            if next > now {
+                factors.insert(result.id.clone(), next);
+            }
+        }
+        (factors != self.order.factors).then(|| {
+            let (claims, order) = (self.claims.clone(), &self.order);
+            Plan::with_factors(claims, order.budget, order.seed, factors)
+        })
+    }
+
+    /// Runs what `before`, all units of a smaller plan for the same claims, does not have.
+    pub fn extend(
+        &self,
+        smaller: &Plan<'_>,
+        before: Partial,
+        done: &(dyn Fn(u64) + Sync),
+    ) -> Result<Partial, LabError> {
+        let runs = smaller.units().map(|(cell, run)| (cell.key(), run));
+        let mut known: BTreeMap<(&str, usize), Sample> = runs
+            .zip(before.units.into_iter().map(|(_, sample)| sample))
+            .collect();
+        let units = self.units().enumerate();
+        let units: Vec<(usize, &Cell, usize, Option<Sample>)> = units
+            .map(|(unit, (cell, run))| (unit, cell, run, known.remove(&(cell.key(), run))))
+            .collect();
+        let units: Result<Vec<_>, LabError> = units
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|(unit, cell, run, sample)| {
+                let sample = match sample {
+                    Some(sample) => sample,
+                    None => cell.run(self.order.seed, run)?,
+                };
+                done(cell.weight());
+                Ok((unit, sample))
+            })
+            .collect();
+        Ok(Partial {
+            order: self.order.clone(),
+            shard: Shard::ALL,
+            units: units?,
+        })
     }
 
     /// Runs a share of the units on the current thread pool; tells the weight of each finished one.
@@ -179,7 +248,7 @@ impl<'a> Plan<'a> {
         let outcome = match claim.experiment {
             None => Outcome::default(),
             Some(experiment) => {
-                let cells = (experiment.cells)(self.order.budget);
+                let cells = cells_of(claim, self.order.budget, &self.order.factors);
                 let cells = cells.into_iter().map(|cell| {
                     let samples = by_key[cell.key()];
                     (cell.key().to_owned(), &samples[..cell.run_count()])
@@ -197,4 +266,19 @@ impl<'a> Plan<'a> {
             outcome,
         }
     }
+}
+
+/// What a claim asks for.
+fn cells_of(claim: &Claim, budget: Budget, factors: &BTreeMap<String, usize>) -> Vec<Cell> {
+    let Some(experiment) = claim.experiment else {
+        return Vec::new();
+    };
+    let factor = factors.get(claim.id).copied().unwrap_or(1);
+    let cells = (experiment.cells)(budget).into_iter();
+    cells
+        .map(|cell| {
+            let runs = cell.run_count() * factor;
+            cell.runs(runs)
+        })
+        .collect()
 }

@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn differences_have_a_cause_and_unmeasured_claims_say_so() {
+    fn differences_have_a_cause_and_what_has_no_experiment_has_no_verdict() {
         for claim in all() {
             let differs = claim.expected == Verdict::Differs;
-            assert_eq!(differs, claim.cause.is_some(), "{}", claim.id);
-            let measured = claim.experiment.is_some();
-            assert_eq!(measured, claim.expected != Verdict::NotYet, "{}", claim.id);
+            assert!(!differs || claim.cause.is_some(), "{}", claim.id);
+            let measured = claim.expected != Verdict::NotMeasured;
+            assert!(!measured || claim.experiment.is_some(), "{}", claim.id);
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
                     cells: cells.collect(),
                 };
                 let verdict = (experiment.judge)(&data).verdict();
-                assert_ne!(verdict, Verdict::Reproduced, "{}", claim.id);
+                assert!(!verdict.is_shown(), "{}: {verdict:?}", claim.id);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! each of [`GROUPS`] groups of runs. It serves means, quantiles and ratios between cells alike, and
 //! because cells share their seeds, a ratio is compared on the same layouts and crashes.
 
+use crate::check::EQUAL_RUNS;
 use serde::{Deserialize, Serialize};
 
 /// How many groups runs are split into for the spread.
@@ -14,7 +15,7 @@ pub const GROUPS: usize = 20;
 pub struct Estimate {
     /// The statistic over all runs.
     pub value: f64,
-    /// Its standard error; 0 when it is exact.
+    /// Its standard error; 0 when it is exact, or when all runs agree.
     pub se: f64,
     /// How many runs it comes from.
     pub n: usize,
@@ -42,11 +43,45 @@ impl Estimate {
             .map(|g| f(&|run| run % groups != g))
             .filter(|x| x.is_finite())
             .collect();
+        if parts.len() < 2 {
+            let se = f64::INFINITY;
+            return Estimate { value, se, n };
+        }
         let count = parts.len() as f64;
         let mean = parts.iter().sum::<f64>() / count;
         let square = parts.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
         let se = ((count - 1.0) / count * square).sqrt();
         Estimate { value, se, n }
+    }
+
+    /// Half the width of the interval that holds the true value with 95 % confidence. Infinite when the spread is not
+    /// known: one run, or a few that happen to agree.
+    pub fn half_width(&self) -> f64 {
+        match self.se {
+            0.0 if self.n == 1 || self.n >= EQUAL_RUNS => 0.0,
+            0.0 => f64::INFINITY,
+            se if se.is_finite() => student(GROUPS.min(self.n).saturating_sub(1)) * se,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The interval that holds the true value with 95 % confidence.
+    pub fn interval(&self) -> (f64, f64) {
+        let half = self.half_width();
+        (self.value - half, self.value + half)
+    }
+}
+
+/// The 97.5 % quantile of Student's distribution for so many degrees of freedom: the spread of [`GROUPS`] groups and
+/// less is itself uncertain.
+fn student(freedom: usize) -> f64 {
+    const TABLE: [f64; GROUPS - 1] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+        2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
+    ];
+    match freedom {
+        0 => f64::INFINITY,
+        n => TABLE[n.min(TABLE.len()) - 1],
     }
 }
 

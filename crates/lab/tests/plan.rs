@@ -22,7 +22,7 @@ const SMALL: Claim = Claim {
     configuration: "twelve nodes",
     published: "140",
     rule: "at least 139",
-    expected: Verdict::Reproduced,
+    expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| vec![cell(0.0, false).runs(12), cell(3.0, true).runs(7)],
@@ -75,7 +75,7 @@ fn threads_and_company_do_not_change_a_result() {
 #[test]
 fn a_broken_rule_is_seen() {
     let judged = whole(vec![&SMALL, &OTHER], 2);
-    assert_eq!(judged[0].verdict, Verdict::Reproduced);
+    assert_eq!(judged[0].verdict, Verdict::Direction);
     assert_eq!(judged[1].verdict, Verdict::Differs);
     assert!(!judged[0].is_regression() && judged[1].is_regression());
 }

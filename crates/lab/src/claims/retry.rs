@@ -14,10 +14,10 @@ pub(super) const RETRY: Claim = Claim {
         with a wrong verdict",
     configuration: "Setup B, m=3, default settings without repeated pings and reminders, with one of them, and \
         with both; nobody crashes; 5 and 20 % loss per hop, 200 periods",
-    published: "no paper; design goal",
+    published: "",
     rule: "with both, at 5 % loss: at most half of the suspicions, less transmissions, less bytes; at 20 % loss: at \
         most half of the time with a wrong verdict; each alone: not more of it",
-    expected: Verdict::Reproduced,
+    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -81,7 +81,8 @@ fn retry(data: &Data<'_>) -> Outcome {
         let ratio = data.estimate(&[&cells[0], &cells[1]], |v| {
             statistic(&v[0]) / statistic(&v[1])
         });
-        out.checks.push(Check::at_most(what, "", ratio, most));
+        out.checks
+            .push(Check::at_most(what, "", ratio, most).own("our goal"));
     }
     for (setting, most) in [(both, 0.5), (reminders, 1.0), (pings, 1.0)] {
         let cells = [lossy(setting, 0.2), lossy(neither, 0.2)];
@@ -90,7 +91,8 @@ fn retry(data: &Data<'_>) -> Outcome {
             "time with a wrong verdict, {} over neither, 20 % loss",
             setting.0
         );
-        out.checks.push(Check::at_most(what, "", ratio, most));
+        out.checks
+            .push(Check::at_most(what, "", ratio, most).own("our goal"));
     }
     out
 }

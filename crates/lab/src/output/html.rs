@@ -1,14 +1,14 @@
 //! One page that needs nothing else.
 
-use crate::claim::{Claim, Judged, Passed, Verdict};
+use crate::claim::{Basis, Claim, Judged, Passed, Verdict};
 use crate::plan::Order;
 use core::fmt::Write;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;\
 padding:0 1rem;color:#1b1f24}h2{margin:2.5rem 0 .3rem}table{border-collapse:collapse;width:100%;\
 margin:.7rem 0;font-size:.92rem}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid \
-#d8dde3;vertical-align:top}th{background:#f4f6f8}.reproduced,.yes{color:#1a6b33}.differs,.no{color:\
-#a12c12}.undecided,.open,.not-yet{color:#6b5900}dt{font-weight:600}dd{margin:0 0 .4rem}svg{max-width:\
+#d8dde3;vertical-align:top}th{background:#f4f6f8}.magnitude,.direction,.met,.yes{color:#1a6b33}.refuted,.differs,.no{\
+color:#a12c12}.undecided,.open,.unmeasured,.not-measured{color:#6b5900}.own{color:#57606a}dt{font-weight:600}dd{margin:0 0 .4rem}svg{max-width:\
 100%;height:auto}.verdict{font-weight:600}";
 
 /// The report.
@@ -22,10 +22,12 @@ pub(super) fn page(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Consort: published and measured</title>\
          <style>{STYLE}</style></head><body><h1>Published and measured</h1><p>Consort {}, {} runs, \
-         seed {}. Numbers are followed by their standard error; bars show two of them.</p>",
+         seed {}: {}. Numbers are followed by their standard error; bars show the interval that \
+         holds the true value with 95 % confidence.</p>",
         escape(&order.version),
         order.budget.name(),
         order.seed,
+        super::counts(judged.iter().map(|j| j.verdict)),
     );
     out += "<table><tr><th>claim</th><th>published</th><th>ours</th><th>verdict</th></tr>";
     for (claim, result) in claims.iter().zip(judged) {
@@ -67,6 +69,7 @@ fn section(out: &mut String, claim: &Claim, result: &Judged, plot: Option<&str>)
         ("Published", claim.published),
         ("Rule", claim.rule),
         ("Cause of the difference", claim.cause.unwrap_or("")),
+        ("Again", &format!("consort reproduce {}", claim.id)),
     ] {
         if !text.is_empty() {
             put(
@@ -77,23 +80,27 @@ fn section(out: &mut String, claim: &Claim, result: &Judged, plot: Option<&str>)
     }
     *out += "</dl>";
     if !result.outcome.checks.is_empty() {
-        *out +=
-            "<table><tr><th>check</th><th>published</th><th>rule</th><th>ours</th><th></th></tr>";
+        *out += "<table><tr><th>check</th><th>published</th><th>our own reference</th><th>rule</th><th>measured\
+             </th><th></th></tr>";
         for check in &result.outcome.checks {
-            let (class, word) = match check.passed {
-                Passed::Yes => ("yes", "holds"),
-                Passed::No => ("no", "fails"),
-                Passed::Open => ("open", "too few runs to tell"),
+            let class = match check.passed {
+                _ if check.basis == Basis::Own => "own",
+                Passed::Yes => "yes",
+                Passed::No => "no",
+                Passed::Open => "open",
+                Passed::Unmeasured => "unmeasured",
             };
             put(
                 out,
                 format_args!(
-                    "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{word}\
+                    "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}\
                      </td></tr>",
                     escape(&check.what),
                     escape(&check.published),
-                    escape(&check.rule),
+                    escape(&check.reference),
+                    check.bound,
                     escape(&check.ours()),
+                    escape(&check.result()),
                 ),
             );
         }
@@ -109,7 +116,7 @@ fn put(out: &mut String, text: core::fmt::Arguments<'_>) {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::NotYet => "not-yet",
+        Verdict::NotMeasured => "not-measured",
         other => other.name(),
     }
 }

@@ -5,7 +5,7 @@ mod html;
 mod plot;
 mod text;
 
-pub use text::{list_json, list_table, markdown, results_table};
+pub use text::{counts, list_json, list_table, markdown, results_table};
 
 use crate::LabError;
 use crate::claim::{Claim, Judged};
@@ -20,7 +20,7 @@ struct Results<'a> {
     claims: &'a [Judged],
 }
 
-/// Writes a CSV file and a plot for each claim, `results.json` and `report.html`.
+/// Writes a CSV file and a plot for each claim that has numbers to show, `results.json` and `report.html`.
 pub fn write_all(
     dir: &Path,
     order: &Order,
@@ -31,7 +31,7 @@ pub fn write_all(
     let mut plots = Vec::new();
     for (claim, result) in claims.iter().zip(judged) {
         let svg = plot::svg(claim, &result.outcome);
-        if claim.experiment.is_some() {
+        if !result.outcome.series.is_empty() {
             let numbers = csv::csv(&result.outcome);
             write(&dir.join(format!("{}.csv", claim.id)), numbers.as_bytes())?;
         }

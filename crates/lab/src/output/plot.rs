@@ -93,13 +93,13 @@ fn draw(
         if points.len() <= 30 {
             chart.draw_series(points.iter().map(|p| Circle::new(*p, 3, color.filled())))?;
         }
-        // Two standard errors either way.
-        let spread = series
-            .points
-            .iter()
-            .filter(|(_, e)| e.se.is_finite() && e.se > 0.0);
+        // The interval that holds the true value with 95 % confidence.
+        let spread = series.points.iter().filter(|(_, e)| {
+            let half = e.half_width();
+            half.is_finite() && half > 0.0
+        });
         chart.draw_series(spread.map(|(x, e)| {
-            let ends = [e.value - 2.0 * e.se, e.value + 2.0 * e.se];
+            let ends: [f64; 2] = e.interval().into();
             PathElement::new(
                 ends.map(|y| (*x, y.clamp(low, high))),
                 color.stroke_width(1),

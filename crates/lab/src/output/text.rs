@@ -1,6 +1,6 @@
 //! Tables for terminals, JSON and Markdown.
 
-use crate::claim::{Claim, Judged, Verdict};
+use crate::claim::{Basis, Claim, Judged, Passed, Verdict};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -42,18 +42,32 @@ pub fn list_table(claims: &[&Claim]) -> String {
         let verdict = claim.expected.name();
         out += &format!("{:<18} {verdict:<12} {}\n", claim.id, claim.title);
     }
+    out += &format!("{}\n", counts(claims.iter().map(|c| c.expected)));
     out
+}
+
+/// How many claims have each verdict, in words.
+pub fn counts(verdicts: impl Iterator<Item = Verdict> + Clone) -> String {
+    let count = |verdict: Verdict| verdicts.clone().filter(|v| *v == verdict).count();
+    let all = Verdict::ALL.iter().map(|v| (count(*v), v.name()));
+    let some: Vec<String> = all
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, name)| format!("{n} {name}"))
+        .collect();
+    format!("{} claims: {}", verdicts.clone().count(), some.join(", "))
 }
 
 /// Published beside measured, for people.
 pub fn results_table(claims: &[&Claim], judged: &[Judged]) -> String {
     let mut out = String::new();
     for (claim, result) in claims.iter().zip(judged) {
-        let note = match (result.expected, result.verdict) {
-            (e, v) if e == v => "",
-            _ if result.is_regression() => "  <- recorded as reproduced",
-            (Verdict::Differs, Verdict::Reproduced) => "  <- recorded as differing",
-            _ => "",
+        let recorded = result.expected.name();
+        let note = match result.is_regression() {
+            true => format!("  <- recorded as {recorded}"),
+            false if result.expected == Verdict::Differs && result.verdict.is_shown() => {
+                format!("  <- recorded as {recorded}")
+            }
+            false => String::new(),
         };
         let verdict = result.verdict.name();
         out += &format!("{:<18} {verdict}{note}\n", claim.id);
@@ -66,18 +80,38 @@ pub fn results_table(claims: &[&Claim], judged: &[Judged]) -> String {
                 out += &format!("  {name:<10} {}\n", wrapped(&text, 13, 100));
             }
         }
-        let misses = result.outcome.checks.iter();
-        for check in misses.filter(|c| c.passed != crate::claim::Passed::Yes) {
-            let word = match check.passed {
-                crate::claim::Passed::Open => "open",
+        for check in &result.outcome.checks {
+            if check.passed == Passed::Yes {
+                continue;
+            }
+            let against = match check.reference.as_str() {
+                "" => String::new(),
+                name => format!(" ({name})"),
+            };
+            let (what, ours) = (&check.what, check.ours());
+            let text = format!(
+                "{what}: {ours}, rule {}{against}; {}",
+                check.bound,
+                check.result()
+            );
+            let word = match check.basis {
+                Basis::Own => "beside",
                 _ => "misses",
             };
-            let text = format!("{}: {}, rule {}", check.what, check.ours(), check.rule);
             out += &format!("  {word:<10} {}\n", wrapped(&text, 13, 100));
         }
-        if let (Verdict::Differs, Some(cause)) = (result.verdict, claim.cause) {
+        if let Some(factor) = result.outcome.runs_factor() {
+            let text =
+                format!("{factor:.1} times the runs would decide; --until-decided runs them");
+            out += &format!("  {:<10} {text}\n", "undecided");
+        }
+        if let (Verdict::Differs | Verdict::Direction, Some(cause)) = (result.verdict, claim.cause)
+        {
             out += &format!("  {:<10} {}\n", "cause", wrapped(cause, 13, 100));
         }
+    }
+    if judged.len() > 1 {
+        out += &format!("{}\n", counts(judged.iter().map(|j| j.verdict)));
     }
     out
 }
@@ -113,7 +147,7 @@ pub fn markdown(claims: &[&Claim], judged: &[Judged]) -> String {
         .filter_map(|c| Some((c.id, c.cause?)))
         .peekable();
     if differing.peek().is_some() {
-        out += "\nWhy some differ:\n\n";
+        out += "\nWhy some differ, in a statement or in a size:\n\n";
     }
     for (id, cause) in differing {
         out += &format!("- `{id}`: {cause}\n");

@@ -16,9 +16,10 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     configuration: "5 nodes, e-greedy; beside it the same with estimates by time; otherwise as bandit.fig2",
     published: "by the number of updates of node 4: start .043 .047 .062 .138 .048; end .938 .006 .010 .928 .668 after 1620; \
         dashed lines at .935 .245 .218 .981 .764, which are the probabilities with noise (B-6)",
-    rule: "nodes 1 and 2 below .02; median over runs of nodes 0 and 3 in .75 to .95; 1500 to 1900 updates; error of each node \
-        .16 to .19, by time .07 to .12",
-    expected: Verdict::Differs,
+    rule: "beliefs of nodes 0 and 3 (medians), and the number of updates, within 15 % of the published run's; those of nodes 1 and 2 within .05 of \
+        it; nodes 0 and 3 believed worse than 1 and 2. \"Good estimates\" is not compared: they are far from the dashed lines by the paper's own \
+        figure. Beside it our pre-study, errors of .16 to .19, by time .07 to .12",
+    expected: Verdict::NotMeasured,
     cause: Some(
         "by time, nodes 1 and 2, which are down for 9 % of the time, are within the bounds (.12 and .11); nodes 0, 3 and 4, down \
          for 68, 68 and 46 %, see the others only while they are up themselves, which is when others are down more often than \
@@ -43,21 +44,26 @@ fn judge(data: &Data<'_>) -> Outcome {
     }
     let down = |n: usize| data.one(&paper, |v| v.value(&format!("down@{n}")));
     out.curve("share of time down", (0..5).map(|n| (n as f64, down(n))));
-    for (n, published) in [(1, ".006"), (2, ".010")] {
+    for (n, published) in [(1, 0.006), (2, 0.01)] {
         let belief = data.one(&paper, |v| v.value(&format!("belief@{n}")));
-        let what = format!("node {n}");
         out.checks
-            .push(Check::at_most(what, published, belief, 0.02));
+            .push(Check::value(format!("node {n}"), published, 0.05, belief));
     }
-    for (n, published) in [(0, ".938"), (3, ".928")] {
+    for (n, published) in [(0, 0.938), (3, 0.928)] {
         let belief = data.one(&paper, |v| quantile(v.all(&format!("belief@{n}")), 0.5));
-        let what = format!("node {n}, median");
         out.checks
-            .push(Check::within(what, published, belief, (0.75, 0.95)));
+            .push(Check::near(format!("node {n}, median"), published, belief));
+    }
+    for (worse, better) in [(0, 1), (0, 2), (3, 1), (3, 2)] {
+        let gap = data.one(&paper, |v| {
+            v.value(&format!("belief@{worse}")) - v.value(&format!("belief@{better}"))
+        });
+        let what = format!("node {worse} less node {better}");
+        out.checks
+            .push(Check::above(what, "believed worse", gap, 0.0));
     }
     let updates = data.one(&paper, |v| v.value("updates@4"));
-    out.checks
-        .push(Check::within("updates", "1620", updates, (1500.0, 1900.0)));
+    out.checks.push(Check::near("updates", 1620.0, updates));
     for (name, cell, bounds) in [
         ("error", &paper, (0.16, 0.19)),
         ("error by time", &time, (0.07, 0.12)),
@@ -65,7 +71,9 @@ fn judge(data: &Data<'_>) -> Outcome {
         for observer in 0..5 {
             let error = data.one(cell, |v| v.value(&format!("error@{observer}")));
             let what = format!("{name}, node {observer}");
-            out.checks.push(Check::within(what, "", error, bounds));
+            let check = Check::within(what, "", error, bounds);
+            out.checks
+                .push(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
         }
     }
     out

@@ -68,17 +68,16 @@ fn ratio(data: &Data<'_>, over: &Cell, under: &Cell) -> Estimate {
     })
 }
 
-/// The mean is within 15 % of the reference.
-fn near(out: &mut Outcome, what: String, published: &str, measured: Estimate, reference: f64) {
-    let bounds = (0.85 * reference, 1.15 * reference);
+/// The mean is within 15 % of our pre-study's.
+fn studied(out: &mut Outcome, what: impl Into<String>, measured: Estimate, reference: f64) {
+    let check = Check::near(what, reference, measured);
     out.checks
-        .push(Check::within(what, published, measured, bounds));
+        .push(check.own(format!("our pre-study: {reference}")));
 }
 
-/// A published single run is within 2.5 standard deviations of a run.
+/// A published single run is within 2.5 standard deviations of a run, which is how well one run tells a magnitude.
 fn plausible(out: &mut Outcome, data: &Data<'_>, what: &str, cell: &Cell, published: f64) {
     let z = data.one(cell, |v| v.deviations("rounds", published));
-    let what = format!("{what}, published run in standard deviations");
-    let text = format!("{published}");
-    out.checks.push(Check::within(what, text, z, (-2.5, 2.5)));
+    let what = format!("{what}, published run of {published} in standard deviations");
+    out.checks.push(Check::value(what, 0.0, 2.5, z));
 }

@@ -6,7 +6,6 @@ use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use consort_papers::election::Variant;
 use consort_sim::election::Params;
-use consort_sim::routes::Routes;
 use consort_sim::topology::Topology;
 
 const WORLD: &str = "emulated, not on devices yet: 16 nodes in a 4x4 lattice at the density of setup B; \
@@ -15,21 +14,6 @@ const WORLD: &str = "emulated, not on devices yet: 16 nodes in a 4x4 lattice at 
 /// The claims of this chapter.
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
-        id: "election.fig6.10",
-        source: "Thesis, Fig. 6.10",
-        title: "A lattice of sixteen devices",
-        metric: "hops between devices",
-        configuration: WORLD,
-        published: "4x4 grid, multi-hop",
-        rule: "16 nodes, 24 links, at most 6 hops apart",
-        expected: Verdict::Reproduced,
-        cause: None,
-        experiment: Some(Experiment {
-            cells: |_| Vec::new(),
-            judge: fig6_10,
-        }),
-    },
-    Claim {
         id: "election.fig6.11",
         source: "Thesis, Fig. 6.11",
         title: "Sixteen devices: completion time",
@@ -37,11 +21,15 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: WORLD,
         published: "order as in simulation; smaller spread",
         rule: "same order as in simulation: Optimistic below Base, Hybrid below Preferred at every drop \
-            rate",
-        expected: Verdict::Reproduced,
+            rate; from 5 to 20 % Base grows by a smaller factor than among 49 nodes",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
-            cells,
+            cells: |budget| {
+                let mut all = cells(budget);
+                all.extend([0.2, 0.05].map(|d| drop(d, budget)));
+                all
+            },
             judge: fig6_11,
         }),
     },
@@ -51,9 +39,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "Sixteen devices: leader changes",
         metric: "how often another node tells everybody that it leads",
         configuration: WORLD,
-        published: "Hybrid lower than in simulation at high drop rates",
-        rule: "Hybrid's changes at 20 % are below those of 49 nodes",
-        expected: Verdict::Undecided,
+        published: "Hybrid lower than in simulation at high drop rates, Optimistic higher than in simulation",
+        rule: "at 20 % Hybrid's changes are below those of 49 nodes. Optimistic's are shown: the thesis lays them to losses \
+            of the devices, which the emulation has not",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -90,7 +79,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     ),
 ];
 
-/// A comparison of real daemons, which need the product's election first.
+/// A comparison of real daemons, for which there is no experiment yet.
 const fn zookeeper(
     id: &'static str,
     source: &'static str,
@@ -104,10 +93,10 @@ const fn zookeeper(
         source,
         title,
         metric,
-        configuration: "16 real daemons for 10 minutes: not yet, daemons do not elect leaders yet",
+        configuration: "16 real daemons for 10 minutes: not built yet",
         published,
         rule,
-        expected: Verdict::NotYet,
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: None,
     }
@@ -130,24 +119,6 @@ fn cells(budget: Budget) -> Vec<Cell> {
     DROPS.map(cell).to_vec()
 }
 
-fn fig6_10(_: &Data<'_>) -> Outcome {
-    let Ok(layout) = lattice(0.0).layout(1) else {
-        return Outcome::default();
-    };
-    let links: usize = (0..16).map(|n| layout.neighbours(n).len()).sum();
-    let mut routes = Routes::new(layout);
-    let mut pairs = (0..16).flat_map(|a| (0..16).map(move |b| (a, b)));
-    let near = pairs.all(|(a, b)| routes.hops(a, b).is_some_and(|hops| hops <= 6));
-    let checks = vec![
-        Check::holds("24 links", "4x4", links == 48),
-        Check::holds("at most 6 hops apart", "", near),
-    ];
-    Outcome {
-        checks,
-        ..Outcome::default()
-    }
-}
-
 fn fig6_11(data: &Data<'_>) -> Outcome {
     let mut out = Outcome::new("drop rate", "time units");
     let cells = cells(data.budget);
@@ -160,9 +131,18 @@ fn fig6_11(data: &Data<'_>) -> Outcome {
             let (ours, theirs) = (named(fast, "time"), named(slow, "time"));
             let ratio = data.one(cell, |v| v.value(&ours) / v.value(&theirs));
             let what = format!("{fast:?} over {slow:?}, {d}");
-            out.checks.push(Check::at_most(what, "below 1", ratio, 1.0));
+            out.checks
+                .push(Check::below(what, "as in simulation", ratio, 1.0));
         }
     }
+    let large = [0.2, 0.05].map(|d| drop(d, data.budget));
+    let less = data.estimate(&[&cells[3], &cells[0], &large[0], &large[1]], |v| {
+        let time = |n: usize| v[n].value("base.time");
+        time(0) / time(1) / (time(2) / time(3))
+    });
+    let what = "Base, growth from 5 to 20 %, 16 over 49 nodes";
+    out.checks
+        .push(Check::below(what, "varies less", less, 1.0));
     out
 }
 
@@ -174,11 +154,7 @@ fn fig6_12(data: &Data<'_>) -> Outcome {
     let less = data.estimate(&[&cells[3], &large], |v| {
         v[0].value("hybrid.changes") / v[1].value("hybrid.changes")
     });
-    out.checks.push(Check::at_most(
-        "Hybrid at 20 %, 16 over 49 nodes",
-        "below 1",
-        less,
-        1.0,
-    ));
+    let what = "Hybrid at 20 %, 16 over 49 nodes";
+    out.checks.push(Check::below(what, "lower", less, 1.0));
     out
 }

@@ -22,11 +22,10 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     configuration: "live membership with the papers' settings, m=3, 256 nodes, 5 % loss of a hop; also with the \
         product's settings, and with a share of the nodes that crashes each minute and comes back half a minute later. Thesis: 350 000 \
         rounds; here 300, or 20 000 in full runs",
-    published: "fits -0.2157 e^(-2.23e-5 x) + 255.50 (mean) and 6.106 e^(-1.45e-4 x) + 236.69 (least); the text \
-        says 240 (C10)",
-    rule: "without churn: mean at least 254, mean of the nodes' least at least 200; the least of all and both \
-        under churn are reported",
-    expected: Verdict::Reproduced,
+    published: "the mean settles at 255, the mean of the nodes' least at 240 (the fit has 236.69, C10), both above the quorum of \
+        129",
+    rule: "without churn: both within 15 % of the published, and above 129; the least of all and both under churn are shown",
+    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -48,7 +47,7 @@ const SETTINGS: [(&str, f64); 2] = [("papers'", 0.0), ("product's", 1.0)];
 fn cell(churn: f64, product: f64, budget: Budget) -> Cell {
     let rounds = budget.pick(300.0, 20_000.0);
     let args = [256.0, 0.05, churn, rounds, product];
-    Cell::numbers("list-sizes", &args, sizes).runs(budget.pick(2, 4))
+    Cell::numbers("list-sizes", &args, sizes).runs(5)
 }
 
 fn fig2_1(data: &Data<'_>) -> Outcome {
@@ -66,13 +65,18 @@ fn fig2_1(data: &Data<'_>) -> Outcome {
             out.curve(format!("{name}, {settings} settings"), points);
         }
     }
-    for (what, value, published, bound) in [
-        ("mean", "mean", "255.5", 254.0),
-        ("mean of the nodes' least", "least-mean", "236.7", 200.0),
+    for (what, value, published) in [
+        ("mean", "mean", 255.5),
+        ("mean of the nodes' least", "least-mean", 240.0),
     ] {
         let measured = of(0.0, 0.0, value);
-        out.checks
-            .push(Check::at_least(what, published, measured, bound));
+        out.checks.push(Check::near(what, published, measured));
+        out.checks.push(Check::above(
+            what,
+            "far above the quorum of 129",
+            measured,
+            129.0,
+        ));
     }
     out
 }

@@ -17,9 +17,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "Messages for an entry without contention",
         metric: "messages of one request and its release, without loss",
         configuration: "64 nodes, full lists, hops of 0 to 9 ms without loss; N-1 = 63",
-        published: "2(N-1), which leaves out releases (C8); witness: at most 2 for each node asked, and a release",
-        rule: "exactly 2(N-1), and N-1 more with releases, for all four",
-        expected: Verdict::Reproduced,
+        published: "2(N-1) messages, releases left out (C8)",
+        rule: "messages less the N-1 releases exactly 2(N-1), for Ricart-Agrawala and Camera. Beside it our goal, the same for the \
+            repaired form and for witness",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| COUNTED.map(|(_, lock)| counted(lock)).to_vec(),
@@ -33,9 +34,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         metric: "waits and messages of the three locks of the papers",
         configuration: "256 nodes, 5 % loss of a hop, 64 requesters at once, no extra hop; what is not answered is \
             repeated by the transport",
-        published: "chapter 5 calls Ricart-Agrawala with full lists Camera (D1)",
+        published: "",
         rule: "W and sends of all three within 1 %; bytes more where requests are named",
-        expected: Verdict::Reproduced,
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| Mode::ALL.map(|mode| alike(mode, budget)).to_vec(),
@@ -50,10 +51,11 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "256 nodes, 5 % loss of a hop, sources that send again, 200 ms inside, everybody is asked; \
             elevator: served along places in space; cohort: eight local requests in a row; with 20 % loss leases \
             of 10 s that may grow to 30, as in the profile mesh",
-        published: "reference simulation without renewals: 1 requester 0.46 s, 10 3.6 (elevator 3.5), 64 15.2 (11.7), \
-            121 25.9 (17.3), 64 with 20 % loss 71 (54), uniform stream 6.5 (elevator and cohort 5.0), Zipf 6.0 (2.0)",
-        rule: "at most 15 % more: shorter waits are no fault",
-        expected: Verdict::Undecided,
+        published: "",
+        rule: "our pre-study without renewals has 1 requester 0.46 s, 10 3.6 (elevator 3.5), 64 15.2 (11.7), \
+            121 25.9 (17.3), 64 with 20 % loss 71 (54), uniform stream 6.5 (elevator and cohort 5.0), Zipf 6.0 (2.0). \
+            At most 15 % more: shorter waits are no fault",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| rows(budget).map(|row| wait(row, budget)).collect(),
@@ -106,7 +108,7 @@ fn counted(mode: Option<Mode>) -> Cell {
         hop_delay_ms: 10,
         ..Params::default()
     };
-    Cell::mutex(params).runs(4)
+    Cell::mutex(params).runs(5)
 }
 
 fn messages(data: &Data<'_>) -> Outcome {
@@ -116,9 +118,12 @@ fn messages(data: &Data<'_>) -> Outcome {
     let points = COUNTED.iter().enumerate();
     out.curve("messages", points.map(|(n, c)| (n as f64, of(c.1))));
     for (name, mode) in COUNTED {
-        let all = 3.0 * 63.0;
-        out.checks
-            .push(Check::within(name, "126 + 63", of(mode), (all, all)));
+        let asked = data.one(&counted(mode), |v| v.value("messages") - 63.0);
+        let check = Check::exactly(name, 126.0, asked);
+        out.checks.push(match mode {
+            Some(Mode::RicartAgrawala | Mode::CameraPaper) => check,
+            _ => check.own("our goal: 126"),
+        });
     }
     out
 }
@@ -155,7 +160,8 @@ fn equal(data: &Data<'_>) -> Outcome {
         );
         for (mode, ratio) in modes.into_iter().zip(over) {
             let what = format!("{what}, {mode}");
-            out.checks.push(Check::within(what, "", ratio, bounds));
+            let check = Check::within(what, "", ratio, bounds);
+            out.checks.push(check.own("our reading of chapter 5 (D1)"));
         }
     }
     out
@@ -296,10 +302,10 @@ fn tab5_9(data: &Data<'_>) -> Outcome {
     }
     for row in rows(data.budget) {
         let waited = data.one(&wait(row, data.budget), |v| v.value("wait-client"));
-        let published = format!("{}", row.reference);
         let most = row.reference * 1.15;
+        let check = Check::at_most(row.name, "", waited, most);
         out.checks
-            .push(Check::at_most(row.name, published, waited, most));
+            .push(check.own(format!("our pre-study: {}", row.reference)));
     }
     out
 }
@@ -324,7 +330,7 @@ mod tests {
                 values: values.map(|(name, x)| (name.into(), x)).into(),
                 ..Sample::default()
             };
-            (wait(row, budget).key().to_owned(), vec![sample; 2])
+            (wait(row, budget).key().to_owned(), vec![sample; 5])
         });
         let measured: Vec<(String, Vec<Sample>)> = measured.collect();
         let cells = measured.iter().map(|(key, s)| (key.clone(), &s[..]));
@@ -334,8 +340,8 @@ mod tests {
 
     #[test]
     fn waits_are_bounded_above_and_not_below() {
-        assert_eq!(waits(0.1), Verdict::Reproduced);
-        assert_eq!(waits(1.14), Verdict::Reproduced);
+        assert_eq!(waits(0.1), Verdict::Met);
+        assert_eq!(waits(1.14), Verdict::Met);
         assert_eq!(waits(1.16), Verdict::Differs);
     }
 }

@@ -7,8 +7,8 @@ use crate::cell::Data;
 use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
 use consort_sim::mobility::Model;
 
-const RULE: &str = "TA by closeness and by degree send equally many with every seed; TA increases to 130 m and grows by \
-    less than 25 % from 160 to 200 m";
+const RULE: &str = "TA by closeness and by degree send equally many with every seed; TA sends less than Flooding Degree at \
+    every range";
 
 /// The claims of this section.
 pub(super) const CLAIMS: &[Claim] = &[
@@ -18,11 +18,11 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "Messages by range, random waypoint",
         metric: "messages of all nodes in a second, without probes",
         configuration: S4,
-        published: "Flooding Degree sends most at small ranges, TA grows and flattens from 130 m; TA sends about half; \
-            closeness and degree alike",
-        rule: "TA by closeness and by degree send equally many with every seed; TA increases to 130 m and grows by \
-            less than 25 % from 160 to 200 m; TA below Flooding Degree up to 90 m",
-        expected: Verdict::Reproduced,
+        published: "Flooding Degree sends more with small ranges, TA less; from 130 m on TA stabilises and Flooding Degree \
+            increases; closeness and degree send the same",
+        rule: "TA by closeness and by degree send equally many with every seed; TA increases to 130 m, and from 160 to 200 m by less \
+            than Flooding Degree, whose traffic increases; TA below Flooding Degree at 30 and 60 m",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Waypoint, budget),
@@ -37,7 +37,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree sends more than both forms of TA",
         rule: RULE,
-        expected: Verdict::Reproduced,
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Interest, budget),
@@ -52,8 +52,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             (E23)",
         configuration: S4,
         published: "Flooding Degree 196; TA by degree 705 to 1284 and 786 to 942, by closeness 681 to 1260 and 760 to 915",
-        rule: "wire bytes: Flooding Degree constant, TA larger",
-        expected: Verdict::Reproduced,
+        rule: "wire bytes: Flooding Degree constant, TA larger; sizes of objects are not compared",
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -81,44 +81,36 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
             let pairs = v[0].all(value).zip(v[1].all(value));
             pairs.map(|(a, b)| (a - b).abs()).fold(f64::NAN, f64::max)
         });
-        below(
-            &mut out,
-            format!("closeness less degree, {range} m"),
-            "equal",
-            differ,
-            0.0,
-        );
+        let what = format!("closeness less degree, {range} m");
+        out.checks
+            .push(Check::exactly(what, 0.0, differ).order("the same"));
     }
     let at = |range| s4(TA_D, model, range, budget);
-    let grows: Vec<f64> = ranges.iter().copied().filter(|&r| r <= 130.0).collect();
-    for pair in grows.windows(2) {
-        let rise = ratio(data, &at(pair[1]), &at(pair[0]), value);
-        above(
-            &mut out,
-            format!("TA: {} over {} m", pair[1], pair[0]),
-            "grows",
-            rise,
-            1.0,
-        );
+    let flood = |range| s4(FD, model, range, budget);
+    if model == Model::Waypoint {
+        let grows: Vec<f64> = ranges.iter().copied().filter(|&r| r <= 130.0).collect();
+        for pair in grows.windows(2) {
+            let rise = ratio(data, &at(pair[1]), &at(pair[0]), value);
+            let what = format!("TA: {} over {} m", pair[1], pair[0]);
+            above(&mut out, what, "increases", rise, 1.0);
+        }
+        let rise = ratio(data, &flood(200.0), &flood(160.0), value);
+        above(&mut out, "FD: 200 over 160 m", "increases", rise, 1.0);
+        let cells = [at(200.0), at(160.0), flood(200.0), flood(160.0)];
+        let flatter = data.estimate(&cells.each_ref(), |v| {
+            let growth = |n: usize| v[n].value(value) / v[n + 1].value(value);
+            growth(0) / growth(2)
+        });
+        let what = "growth from 160 to 200 m, TA over FD";
+        below(&mut out, what, "stabilises", flatter, 1.0);
     }
-    let flat = ratio(data, &at(200.0), &at(160.0), value);
-    below(&mut out, "TA: 200 over 160 m", "flat", flat, 1.25);
     for &range in &ranges {
-        let over = ratio(data, &at(range), &s4(FD, model, range, budget), value);
-        if model == Model::Waypoint && range <= 90.0 {
-            below(
-                &mut out,
-                format!("TA over FD, {range} m"),
-                "about half",
-                over,
-                1.0,
-            );
-        } else if range >= 90.0 {
-            // Not part of the rule: beyond 90 m our TA sends more, which stands in the curves.
-            out.series.push(crate::claim::Series {
-                name: format!("TA over FD at {range} m"),
-                points: vec![(range, over)],
-            });
+        let over = ratio(data, &at(range), &flood(range), value);
+        let what = format!("TA over FD, {range} m");
+        // The text compares all ranges of a point of interest, and small ones of waypoints.
+        match model == Model::Interest || range <= 60.0 {
+            true => below(&mut out, what, "fewer", over, 1.0),
+            false => out.curve(what, [(range, over)]),
         }
     }
     out
@@ -152,12 +144,12 @@ fn tab4_1(data: &Data<'_>) -> Outcome {
             let longest = data.one(&at(FD), |v| v.value("size-max") - v.value("size"));
             let what = format!("FD, longest less mean, {name}, {range} m");
             out.checks
-                .push(Check::within(what, "", longest, (0.0, 0.0)));
+                .push(Check::exactly(what, 0.0, longest).order("always 196"));
             let over = ratio(data, &at(TA_D), &at(FD), "size");
             above(
                 &mut out,
                 format!("TA over FD, {name}, {range} m"),
-                "3.6 to 6.5",
+                "larger",
                 over,
                 1.0,
             );
