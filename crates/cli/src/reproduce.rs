@@ -4,7 +4,7 @@ use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_lab::output;
-use consort_lab::{Budget, Claim, Judged, Plan, Shard, registry};
+use consort_lab::{Budget, Claim, Judged, Plan, Shard, coverage, registry};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ pub(crate) struct ReproduceArgs {
     /// Print the claims with the verdicts on record, and run nothing
     #[arg(long)]
     list: bool,
+    /// Print every figure, table and statement of the papers with its claims, or why it has none
+    #[arg(long, conflicts_with_all = ["ids", "all", "list", "out"])]
+    coverage: bool,
     /// Fewer runs: minutes for everything (the default)
     #[arg(long)]
     quick: bool,
@@ -31,7 +34,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     /// Give claims that stay undecided more runs, up to MOST times those of the budget
-    #[arg(long, value_name = "MOST", num_args = 0..=1, default_missing_value = "16",
+    #[arg(long, value_name = "MOST", num_args = 0..=1, require_equals = true, default_missing_value = "16",
         value_parser = clap::value_parser!(u16).range(2..), conflicts_with_all = ["shard", "list"])]
     until_decided: Option<u16>,
     /// Decides everything random
@@ -84,6 +87,16 @@ enum Format {
 pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     if let Some(ReproduceCommand::Merge(args)) = args.command {
         return merge(&args);
+    }
+    if args.coverage {
+        let claims = registry::all();
+        let text = match args.format {
+            Format::Table => coverage::table(&claims),
+            Format::Json => coverage::json(&claims) + "\n",
+            Format::Markdown => bail!("--coverage is printed as a table or as json"),
+        };
+        print(&text)?;
+        return Ok(Answer::Yes);
     }
     let claims = match (args.all || args.ids.is_empty() && args.list, &args.ids[..]) {
         (true, _) => registry::all(),

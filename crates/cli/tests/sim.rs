@@ -71,6 +71,37 @@ fn nothing_detected_is_null() {
 }
 
 #[test]
+fn a_protocol_stands_for_its_settings() {
+    let common = [
+        "membership",
+        "--nodes",
+        "12",
+        "--duration",
+        "800",
+        "--format",
+        "json",
+    ];
+    let run = |more: &[&str]| {
+        let output = consort(&[&common[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let medley = run(&["--protocol", "medley"]);
+    assert_eq!(medley, run(&["--exponent", "3"]));
+    assert_eq!(run(&["--protocol", "swim"]), run(&["--exponent", "0"]));
+    let both = ["--exponent", "3", "--feedback", "both"];
+    assert_eq!(run(&["--protocol", "medley-f"]), run(&both));
+    assert_eq!(
+        run(&["--protocol", "product"]),
+        run(&["--profile", "product"])
+    );
+    // What is given by itself counts.
+    assert_eq!(medley, run(&["--protocol", "swim", "--exponent", "3"]));
+    let twice = consort(&["membership", "--protocol", "swim", "--profile", "paper"]);
+    assert_eq!(twice.status.code(), Some(2), "{}", stdout(&twice));
+}
+
+#[test]
 fn an_infinite_exponent_is_spelled_out() {
     let args = "membership --exponent inf --nodes 9 --duration 200 --warmup 100 --format json";
     let args: Vec<&str> = args.split(' ').collect();

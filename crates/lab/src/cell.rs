@@ -416,6 +416,8 @@ pub struct Data<'a> {
     /// How much work was spent.
     pub budget: Budget,
     pub(crate) cells: BTreeMap<String, &'a [Sample]>,
+    /// By cell, what every number is that its samples do not have. Only foils have any.
+    pub(crate) constants: BTreeMap<String, f64>,
 }
 
 impl Data<'_> {
@@ -427,7 +429,10 @@ impl Data<'_> {
             let views: Vec<View<'_>> = samples
                 .iter()
                 .zip(cells)
-                .map(|(samples, cell)| View::new(samples, cell.floor(), keep))
+                .map(|(samples, cell)| {
+                    let constant = self.constants.get(cell.key()).copied();
+                    View::new(samples, cell.floor(), keep, constant)
+                })
                 .collect();
             statistic(&views)
         })

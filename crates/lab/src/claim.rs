@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 pub use crate::check::{Basis, Check, Passed};
+pub use crate::foil::Foil;
 use crate::stat::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,8 @@ pub struct Claim {
     pub published: &'static str,
     /// What is compared with what. Never widened after a run.
     pub rule: &'static str,
+    /// What must fail it.
+    pub foil: Foil,
     /// The verdict on record, under these rules.
     pub expected: Verdict,
     /// Why it differs, or why a size does; required where the record says that it differs.

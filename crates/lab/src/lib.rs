@@ -12,6 +12,8 @@ pub mod cell;
 pub mod check;
 pub mod claim;
 pub mod claims;
+pub mod coverage;
+pub mod foil;
 pub mod output;
 pub mod plan;
 pub mod registry;
@@ -21,6 +23,7 @@ pub mod stat;
 pub use budget::Budget;
 pub use check::Check;
 pub use claim::{Claim, Judged, Verdict};
+pub use foil::Foil;
 pub use plan::{Partial, Plan, Shard};
 
 /// Why there is no result.

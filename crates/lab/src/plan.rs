@@ -256,6 +256,7 @@ impl<'a> Plan<'a> {
                 (experiment.judge)(&Data {
                     budget: self.order.budget,
                     cells: cells.collect(),
+                    constants: BTreeMap::new(),
                 })
             }
         };

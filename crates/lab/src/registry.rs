@@ -75,7 +75,7 @@ mod tests {
     use crate::cell::Data;
     use crate::claim::Verdict;
     use crate::sample::Sample;
-    use alloc::collections::BTreeSet;
+    use alloc::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn ids_are_unique_and_well_formed() {
@@ -125,6 +125,7 @@ mod tests {
                 let data = Data {
                     budget,
                     cells: cells.collect(),
+                    constants: BTreeMap::new(),
                 };
                 let verdict = (experiment.judge)(&data).verdict();
                 assert!(!verdict.is_shown(), "{}: {verdict:?}", claim.id);

@@ -67,6 +67,35 @@ pub struct Sample {
     pub values: Values,
 }
 
+impl Sample {
+    /// A run in which every number is `x`, for foils.
+    pub(crate) fn constant(x: f64) -> Sample {
+        /// As many spans, of as many pairs of nodes, as the longest record of flows has.
+        const FLOWS: (usize, usize) = (2_580, 49);
+        let times = vec![x];
+        Sample {
+            crashed: vec![0],
+            detection: times.clone(),
+            dissemination: times.clone(),
+            half: times.clone(),
+            detector: times,
+            unheard: x,
+            hops: x,
+            messages: x,
+            byte_hops: x,
+            metres: x,
+            by_hops: vec![1; 12],
+            by_metres: vec![1; 152],
+            wronged: x,
+            flaps: x,
+            doubts: x,
+            begun: [x; 2],
+            flows: vec![vec![x as u64; FLOWS.1]; FLOWS.0],
+            values: Values::new(),
+        }
+    }
+}
+
 /// Takes from a report what claims are about.
 pub(crate) fn of(params: &Params, report: &Report) -> Sample {
     let node_periods = params.nodes as f64 * params.duration / PERIOD_TU;
@@ -313,18 +342,22 @@ pub struct View<'a> {
     samples: &'a [Sample],
     floor: f64,
     keep: &'a dyn Fn(usize) -> bool,
+    constant: Option<f64>,
 }
 
 impl<'a> View<'a> {
+    /// The runs of `samples` that `keep` keeps; every named number that they do not have is `constant`.
     pub(crate) fn new(
         samples: &'a [Sample],
         floor: f64,
         keep: &'a dyn Fn(usize) -> bool,
+        constant: Option<f64>,
     ) -> View<'a> {
         View {
             samples,
             floor,
             keep,
+            constant,
         }
     }
 
@@ -337,7 +370,9 @@ impl<'a> View<'a> {
 
     /// The named number of every run that has it.
     pub fn all(&self, name: &str) -> impl Iterator<Item = f64> {
-        self.runs().filter_map(move |s| s.values.get(name).copied())
+        let constant = self.constant;
+        self.runs()
+            .filter_map(move |s| s.values.get(name).copied().or(constant))
     }
 
     /// Mean of a named number; not a number when no run has it.

@@ -1,7 +1,7 @@
 //! Work is split and put together without a trace in the result.
 
 use consort_lab::cell::{BOTH, Cell, NONE};
-use consort_lab::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use consort_lab::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_lab::output;
 use consort_lab::{Budget, Judged, LabError, Plan, Shard, registry};
 use rayon::ThreadPoolBuilder;
@@ -22,6 +22,7 @@ const SMALL: Claim = Claim {
     configuration: "twelve nodes",
     published: "140",
     rule: "at least 139",
+    foil: Foil::NoEffect,
     expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
@@ -113,6 +114,51 @@ fn shards_through_files_equal_the_whole() {
         assert!(!text.is_empty(), "{file}");
     }
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// Undecided with the runs of the budget: the bound is just below what is measured.
+const CLOSE: Claim = Claim {
+    id: "test.close",
+    experiment: Some(Experiment {
+        cells: |_| vec![noise().runs(5)],
+        judge: |data| {
+            let mut out = Outcome::new("", "");
+            let level = data.one(&noise(), |v| v.value("x"));
+            out.checks
+                .push(Check::above("mean", "above 0.4", level, 0.4));
+            out
+        },
+    }),
+    ..SMALL
+};
+
+/// A number between 0 and 1, 0.5 on average.
+fn noise() -> Cell {
+    Cell::numbers("noise", &[], |_, seed| {
+        let x = consort_proto::Rng::seed(seed, 1).unit();
+        [("x".to_owned(), x)].into()
+    })
+}
+
+#[test]
+fn an_undecided_claim_grows_until_it_is_decided_and_keeps_its_runs() {
+    let mut plan = Plan::new(vec![&CLOSE, &SMALL], Budget::Quick, 3);
+    let mut partial = plan.run(Shard::ALL, &|_| ()).unwrap();
+    let mut judged = plan.judge(vec![partial.clone()]).unwrap();
+    assert_eq!(judged[0].verdict, Verdict::Undecided);
+    assert!(plan.grown(&judged, 1).is_none(), "the limit is kept");
+    let small = judged[1].clone();
+    while let Some(grown) = plan.grown(&judged, 400) {
+        partial = grown.extend(&plan, partial, &|_| ()).unwrap();
+        judged = grown.judge(vec![partial.clone()]).unwrap();
+        plan = grown;
+    }
+    assert_eq!(judged[0].verdict, Verdict::Direction);
+    assert_eq!(judged[1], small, "others keep the runs of the budget");
+    let factor = plan.order().factors["test.close"];
+    assert!(factor > 1 && factor < 400, "{factor}");
+    // Grown step by step or at once: the same runs.
+    assert_eq!(plan.run(Shard::ALL, &|_| ()).unwrap(), partial);
 }
 
 #[test]

@@ -49,8 +49,11 @@ pub(super) struct MembershipArgs {
     /// Crash one whole cluster instead (with --topology cluster)
     #[arg(long, conflicts_with = "failures")]
     cluster_failure: bool,
+    /// Which protocol: gives the settings, the exponent and the feedback that are not given by themselves
+    #[arg(long, value_enum, conflicts_with = "profile")]
+    protocol: Option<ProtocolKind>,
     /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` is the nearest only
-    /// [default: 0 in the paper profile, 3 in the product's]
+    /// [default: the protocol's, or 0 in the paper profile and 3 in the product's]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     exponent: Option<f32>,
     /// Whom to probe [default: iid in the paper profile, stride in the product's]
@@ -59,9 +62,9 @@ pub(super) struct MembershipArgs {
     /// What nodes take for the distance of another
     #[arg(long, value_enum, default_value_t = DistanceKind::HopDistance)]
     distance: DistanceKind,
-    /// Feedback of nodes that are probed too rarely, in the papers' form
-    #[arg(long, value_enum, default_value_t = FeedbackKind::None)]
-    feedback: FeedbackKind,
+    /// Feedback of nodes that are probed too rarely, in the papers' form [default: the protocol's, or none]
+    #[arg(long, value_enum)]
+    feedback: Option<FeedbackKind>,
     /// Length of a run in time units; a period has 20
     #[arg(
         long,
@@ -107,6 +110,30 @@ enum ProfileKind {
     Paper,
     /// The defaults of the product
     Product,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum ProtocolKind {
+    /// Uniform pinging: the papers' settings with m=0
+    Swim,
+    /// The papers' settings with m=3
+    Medley,
+    /// Medley with active and passive feedback
+    MedleyF,
+    /// The defaults of the product
+    Product,
+}
+
+impl ProtocolKind {
+    /// Settings, exponent and feedback.
+    fn parts(self) -> (ProfileKind, Option<f32>, FeedbackKind) {
+        match self {
+            ProtocolKind::Swim => (ProfileKind::Paper, Some(0.0), FeedbackKind::None),
+            ProtocolKind::Medley => (ProfileKind::Paper, Some(3.0), FeedbackKind::None),
+            ProtocolKind::MedleyF => (ProfileKind::Paper, Some(3.0), FeedbackKind::Both),
+            ProtocolKind::Product => (ProfileKind::Product, None, FeedbackKind::None),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -162,6 +189,10 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
         (None, TopologyKind::Cluster, Setup::A) => Topology::cluster_a(),
         (None, TopologyKind::Cluster, Setup::B) => Topology::cluster_b(),
     };
+    let (profile, exponent, feedback) = match args.protocol {
+        Some(protocol) => protocol.parts(),
+        None => (args.profile, None, FeedbackKind::None),
+    };
     let found = match (&topology, setup) {
         (Topology::Positions(points), _) => points.len(),
         (_, Setup::A) => 25,
@@ -185,12 +216,12 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             .warmup
             .unwrap_or(f64::min(4_000.0, args.duration / 2.0)),
         duration: args.duration,
-        profile: match args.profile {
+        profile: match profile {
             ProfileKind::Paper => Profile::Paper,
             ProfileKind::Product => Profile::Product,
         },
         suspicion: args.suspicion,
-        exponent: args.exponent,
+        exponent: args.exponent.or(exponent),
         policy: args.policy.map(|p| match p {
             PolicyKind::Iid => TargetPolicy::Iid,
             PolicyKind::BagPass => TargetPolicy::BagPass,
@@ -202,7 +233,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             DistanceKind::HopNumber => Distances::Hops,
             DistanceKind::Coordinate => Distances::Coordinates,
         },
-        feedback: match args.feedback {
+        feedback: match args.feedback.unwrap_or(feedback) {
             FeedbackKind::None => Feedback {
                 active: false,
                 passive: false,

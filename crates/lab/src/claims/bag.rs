@@ -1,6 +1,6 @@
 //! Medley's examples and theorems about whom to probe, played by a real node or computed exactly.
 
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_proto::membership::{Config, Msg, Proximity, TargetPolicy};
 use consort_proto::wire::{Datagram, Frame};
@@ -19,11 +19,12 @@ pub(super) const FIG2: Claim = Claim {
     configuration: "one node, independent draws, 20 000 periods",
     published: "m=1: .571 .286 .143; m=2: .762 .190 .048 (the text rounds to 0.57, 0.28, 0.15)",
     rule: "each share within 15 % of the published one",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("uniform pinging", || fig2(|_| 0.0)),
+    expected: Verdict::Magnitude,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| fig2(),
+        judge: |_| fig2(|m| m),
     }),
 };
 
@@ -35,11 +36,14 @@ pub(super) const FIG3: Claim = Claim {
     configuration: "one node, m=1, bag in passes, 100 super-rounds",
     published: "bag [4, 2, 1], 7 periods, passes of 3, 2, 1, 1",
     rule: "exact in every super-round",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("random draws from the bag", || {
+        fig3(TargetPolicy::BagRandom)
+    }),
+    expected: Verdict::Magnitude,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| fig3(),
+        judge: |_| fig3(TargetPolicy::BagPass),
     }),
 };
 
@@ -51,11 +55,12 @@ pub(super) const TAB1: Claim = Claim {
     configuration: "density r^(1-m) on [d, R], R/d = 1.5, 2, 2.7, 5, 20; exact",
     published: "m = infinity is best when R/d is above e",
     rule: "strictly increasing in m for R/d = 5 and 20; smaller areas are medley.thm1",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("uniform pinging", || tab1(|_, x| ratio(0.0, x))),
+    expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| tab1(),
+        judge: |_| tab1(ratio),
     }),
 };
 
@@ -67,7 +72,8 @@ pub(super) const THM1: Claim = Claim {
     configuration: "R/d = 1.5, 2, 2.7; exact",
     published: "below 1 when R/d is below e (0.693 at R/d = 2)",
     rule: "refuted if the exact ratio is not below 1 for R/d = 1.5, 2 and 2.7",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("the published formula", || thm1(f64::ln)),
+    expected: Verdict::Refuted,
     cause: Some(
         "The published ratio at m = 3 drops the term 1/R exactly where it matters, in small areas. The \
          exact ratio of infinity to 3 is x ln x / (x - 1) with x = R/d, which is never below 1 (1.386 at \
@@ -76,7 +82,7 @@ pub(super) const THM1: Claim = Claim {
     ),
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| thm1(),
+        judge: |_| thm1(|x| 1.0 / ratio(3.0, x)),
     }),
 };
 
@@ -90,11 +96,12 @@ pub(super) const THM2: Claim = Claim {
     published: "mean at most 1/(1-1/e) = 1.582 periods; with high probability log N to the base 1/(1-1/e)",
     rule: "on every ring each node gets one probe a period, and the chance that it gets any is least at \
         m=0; mean at most 1.582; with high probability at most the published time",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("a row instead of a ring", || thm2(end_of_row)),
+    expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| thm2(),
+        judge: |_| thm2(ring),
     }),
 };
 
@@ -108,11 +115,14 @@ pub(super) const THM3: Claim = Claim {
     published: "(N-2) alpha + N-1, which is S + K - 1 = 9",
     rule: "the node's passes are those of the bag, its gaps never above 9; the adversary reaches S + K - 1 \
         exactly, of this bag and of all others",
-    expected: Verdict::NotMeasured,
+    foil: Foil::Wrong("random draws from the bag", || {
+        thm3(TargetPolicy::BagRandom)
+    }),
+    expected: Verdict::Magnitude,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| Vec::new(),
-        judge: |_| thm3(),
+        judge: |_| thm3(TargetPolicy::BagPass),
     }),
 };
 
@@ -171,11 +181,12 @@ fn probes(policy: TargetPolicy, m: f32, periods: usize) -> Vec<usize> {
     seen.iter().map(|host| host - 1).collect()
 }
 
-fn fig2() -> Outcome {
+/// With the exponent that a node makes of the one it is told.
+fn fig2(exponent: fn(f32) -> f32) -> Outcome {
     let mut out = Outcome::new("member", "share of the probes");
     const PERIODS: usize = 20_000;
     for (m, expected) in [(1.0, [0.571, 0.286, 0.143]), (2.0, [0.762, 0.190, 0.048])] {
-        let seen = probes(TargetPolicy::Iid, m, PERIODS);
+        let seen = probes(TargetPolicy::Iid, exponent(m), PERIODS);
         let shares = [0, 1, 2].map(|member| {
             let count = seen.iter().filter(|s| **s == member).count();
             let value = count as f64 / PERIODS as f64;
@@ -193,9 +204,9 @@ fn fig2() -> Outcome {
     out
 }
 
-fn fig3() -> Outcome {
+fn fig3(policy: TargetPolicy) -> Outcome {
     let mut out = Outcome::new("member", "probes in a super-round");
-    let seen = probes(TargetPolicy::BagPass, 1.0, 700);
+    let seen = probes(policy, 1.0, 700);
     let (mut counts_hold, mut passes_hold) = (0, 0);
     for round in seen.chunks(7) {
         let count = |member: usize| round.iter().filter(|s| **s == member).count();
@@ -233,7 +244,7 @@ fn ratio(m: f64, x: f64) -> f64 {
     integral(1.0 - m) / integral(2.0 - m)
 }
 
-fn tab1() -> Outcome {
+fn tab1(ratio: fn(f64, f64) -> f64) -> Outcome {
     let mut out = Outcome::new("exponent m", "probes per distance, nearest member = 1");
     for x in [1.5, 2.0, 2.7, 5.0, 20.0] {
         let ratios: Vec<f64> = (0..=8).map(|m| ratio(f64::from(m), x)).collect();
@@ -252,9 +263,10 @@ fn tab1() -> Outcome {
     out
 }
 
-fn thm1() -> Outcome {
+/// With the ratio at infinity over that at 3 by R/d.
+fn thm1(over: fn(f64) -> f64) -> Outcome {
     let mut out = Outcome::new("R/d", "ratio at infinity over ratio at 3");
-    let points = [1.5, 2.0, 2.7].map(|x| (x, Estimate::exact(1.0 / ratio(3.0, x))));
+    let points = [1.5, 2.0, 2.7].map(|x| (x, Estimate::exact(over(x))));
     out.curve("exact", points);
     for (x, ours) in points {
         let published = if x == 2.0 { "0.693" } else { "below 1" };
@@ -278,13 +290,27 @@ fn missed(incoming: &[f64]) -> f64 {
     incoming.iter().map(|p| 1.0 - p).product()
 }
 
-fn thm2() -> Outcome {
+/// Shares of the others' probes that a node of a ring gets: what it gives to them.
+fn ring(n: usize, m: f64) -> Vec<f64> {
+    let distances: Vec<f64> = (1..n).map(|k| k.min(n - k) as f64).collect();
+    shares(&distances, m)
+}
+
+/// Shares of the others' probes that the end of a row gets: probing is not symmetric.
+fn end_of_row(n: usize, m: f64) -> Vec<f64> {
+    let given = |from: usize| {
+        let others = (0..n).filter(|&to| to != from);
+        let distances: Vec<f64> = others.map(|to| from.abs_diff(to) as f64).collect();
+        shares(&distances, m)[0]
+    };
+    (1..n).map(given).collect()
+}
+
+fn thm2(received: fn(usize, f64) -> Vec<f64>) -> Outcome {
     let mut out = Outcome::new("exponent m", "periods until somebody probes a crashed node");
     let base = 1.0 / (1.0 - (-1.0_f64).exp());
     for n in [25_usize, 49, 201] {
-        let distances: Vec<f64> = (1..n).map(|k| k.min(n - k) as f64).collect();
-        // On a ring what a node gets from the others is what it gives to them.
-        let incoming = (0..=5).map(|m| shares(&distances, f64::from(m)));
+        let incoming = (0..=5).map(|m| received(n, f64::from(m)));
         let incoming: Vec<Vec<f64>> = incoming.collect();
         let misses: Vec<f64> = incoming.iter().map(|p| missed(p)).collect();
         let means = misses.iter().map(|miss| 1.0 / (1.0 - miss));
@@ -380,10 +406,10 @@ fn adverse_gap(counts: &[u64]) -> usize {
     longest_gap(&seen, far)
 }
 
-fn thm3() -> Outcome {
+fn thm3(policy: TargetPolicy) -> Outcome {
     let mut out = Outcome::new("member", "longest gap, periods");
     const ROUNDS: usize = 2_857;
-    let seen = probes(TargetPolicy::BagPass, 1.0, 7 * ROUNDS);
+    let seen = probes(policy, 1.0, 7 * ROUNDS);
     let longest = [0, 1, 2].map(|member| longest_gap(&seen, member));
     let points = longest.iter().enumerate();
     out.curve(

@@ -2,7 +2,7 @@
 
 use super::{Statistic, bag, each, faults};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::View;
 use crate::stat::GROUPS;
 use consort_sim::topology::Topology;
@@ -34,6 +34,7 @@ pub const CLAIMS: &[Claim] = &[
         rule: "grid below random below cluster at m=3, 4 and 5; grid and hop number: largest over smallest at most \
             1.10; random and cluster: steeper from m=4 to 5 than from 3 to 4. Beside it our pre-study, random 120, 130, \
             141, 162 at m=0, 3, 4, 5 (15 % either way)",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -59,6 +60,7 @@ pub const CLAIMS: &[Claim] = &[
         configuration: SETUP_A,
         published: "90 % within 20 m at m=3, within 15 m at m=5",
         rule: "90 % quantile within 15 % of the published one; falls from each m to the next",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -75,6 +77,7 @@ pub const CLAIMS: &[Claim] = &[
         published: "a higher m shifts the distribution to the left",
         rule: "each of m=1, 2, 3, 5 dominates the one before: at every distance, up to that of \
             99.9 % of the messages, more went no farther",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -91,6 +94,7 @@ pub const CLAIMS: &[Claim] = &[
         published: "falls to m=2.5, then flat; 35 % lower than SWIM",
         rule: "at m=3 within 15 % of 35 % lower; falls from m=0 to 1, 1 to 2 and 2 to 2.5; from 2.5 on largest over \
             smallest at most 1.10",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

@@ -3,7 +3,7 @@
 use super::{Statistic, each, scale};
 use crate::budget::Budget;
 use crate::cell::{ACTIVE, BOTH, Cell, Data, NONE, PASSIVE, mode_name};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_sim::membership::Feedback;
 use consort_sim::topology::Topology;
@@ -27,6 +27,7 @@ pub const CLAIMS: &[Claim] = &[
         rule: "the largest reductions over m=1 to 5, and p95 and spread at m=3, within 15 % of the published ones; at \
             m=4 each of the three has less extra than none, active less than passive; at m=3 spread: both < passive < \
             active < none",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -42,6 +43,7 @@ pub const CLAIMS: &[Claim] = &[
         configuration: SETUP_B,
         published: "SWIM +12.3 %, Medley +20.6 %, both +15.8 %",
         rule: "each within 15 % of the published; SWIM below both below Medley",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -66,6 +68,7 @@ pub const CLAIMS: &[Claim] = &[
         published: "low below m=2, then rising; at high m active and passive reduce it, passive more",
         rule: "m=0 and 1 below a quarter of m=3; rises from m=2 to 3, 3 to 4, 4 to 5; at m=4 and 5 active and passive \
             are below none and passive below active",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -89,6 +92,7 @@ pub const CLAIMS: &[Claim] = &[
         published: "SWIM incurs far more hops; active does not affect traffic much; passive raises it",
         rule: "mean hops at m=3 at most half of those at m=0; passive above Medley and below SWIM; active within 5 % of \
             Medley. Beside it our pre-study, 3.0 and 1.12 hops",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -108,6 +112,7 @@ pub const CLAIMS: &[Claim] = &[
         published: "lowest at m=3; against SWIM: Medley -35.2 %, active -37.8, passive -30, both -31.2",
         rule: "at m=3 each within 15 % of the published change; Medley falls from m=0 to 1, 1 to 2 and 2 to 3, and is \
             higher at m=5 than at 3; active below Medley, passive and both above it",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

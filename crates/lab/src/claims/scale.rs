@@ -4,7 +4,7 @@ use super::medley_f::b;
 use super::{Statistic, each};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data, NONE, PASSIVE, mode_name};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::membership::{Feedback, Heartbeat};
 
 pub(super) const FIG4_6: Claim = Claim {
@@ -19,6 +19,7 @@ pub(super) const FIG4_6: Claim = Claim {
     rule: "extra(512)/extra(64) from 0.67 to 1.5; median spread grows with each doubling of N from 64 on, and less than \
         N does; passive below none at 128, 256 and 512. Beside it our pre-study, medians of 51, 67, 90, 105 at N=49, 128, \
         256, 512 (15 % either way)",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
@@ -41,6 +42,7 @@ pub(super) const FIG4_7: Claim = Claim {
         the edge before the run; routes are new, distances stale or fresh",
     published: "X up to 4: no effect; X=16: +7.1 % (10 % moved), +35 % (40 %)",
     rule: "X=4 between -5 and +5 %; X=16 within 15 % of +7.1 and +35 %, and 40 % moved above 10 % moved",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
@@ -66,6 +68,7 @@ pub(super) const SCALE: Claim = Claim {
     rule: "datagrams per node and period at every N: everybody N-1 (2 % either way), gossip at most 1, SWIM and \
         Medley at most 3; transmissions from 64 to 512: Medley at most 1.5 times, SWIM at least 2, everybody at \
         least 16; bytes transmitted: gossip at least 16 times, Medley at most 1.5",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
@@ -302,7 +305,12 @@ mod tests {
         let cells = measured.iter().map(|(key, s)| (key.clone(), &s[..]));
         let cells = cells.collect();
         let budget = Budget::Quick;
-        scale(&Data { budget, cells }).verdict()
+        scale(&Data {
+            budget,
+            cells,
+            constants: Default::default(),
+        })
+        .verdict()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::each;
 use super::product::{LOSSES, even_pace, paper};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_proto::membership::{Config, SuspicionTimeout};
 
 pub(super) const SUSPICION: Claim = Claim {
@@ -20,6 +20,7 @@ pub(super) const SUSPICION: Claim = Claim {
             detection: stretch alone slowest, all slower than plain, all on stride faster than all \
             and no slower than plain; levels within 30 %, shares that the reference has below 1 % at \
             most 1.3 %",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: Some(
         "Pursuit works on accusers, and most wrong verdicts are of others: who hears of a suspicion gives the \

@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::Values;
 use crate::stat::Estimate;
 use consort_sim::tenure::{Params, run};
@@ -23,7 +23,8 @@ pub const CLAIMS: &[Claim] = &[
         published: "",
         rule: "leader failures and vacant seconds at most 0.85 of those by hash (those by true rates are shown beside \
             them); no invariant of membership or elections broken; never two that act at a time",
-        expected: Verdict::NotMeasured,
+        foil: Foil::NoEffect,
+        expected: Verdict::Met,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| vec![group(budget)],
@@ -48,6 +49,7 @@ pub const CLAIMS: &[Claim] = &[
             into halves for a minute every 3 h; quick: 32 and 64 nodes, 6 and 5 runs; full: 32, 64, 128 nodes, 40 runs",
         published: "",
         rule: "vacant seconds and leader failures at most 0.85 of those by hash; no invariant broken",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

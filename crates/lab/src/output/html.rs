@@ -68,6 +68,7 @@ fn section(out: &mut String, claim: &Claim, result: &Judged, plot: Option<&str>)
         ("Configuration", claim.configuration),
         ("Published", claim.published),
         ("Rule", claim.rule),
+        ("Must fail it", claim.foil.name()),
         ("Cause of the difference", claim.cause.unwrap_or("")),
         ("Again", &format!("consort reproduce {}", claim.id)),
     ] {

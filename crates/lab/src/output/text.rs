@@ -12,6 +12,7 @@ struct Listed<'a> {
     configuration: &'a str,
     published: &'a str,
     rule: &'a str,
+    foil: &'a str,
     recorded: Verdict,
     cause: Option<&'a str>,
 }
@@ -28,6 +29,7 @@ pub fn list_json(claims: &[&Claim]) -> String {
             configuration: c.configuration,
             published: c.published,
             rule: c.rule,
+            foil: c.foil.name(),
             recorded: c.expected,
             cause: c.cause,
         })

@@ -3,7 +3,7 @@
 use super::{ratio, rounds, seeds, stationary, studied};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_papers::bandit::paper::{Penalty, PingRule};
 use consort_papers::bandit::{Choice, Tally, Tie};
 use consort_sim::bandit::{Failures, Params, Policy};
@@ -23,6 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
         product 21.5. No penalty: within 15 % of 1.31 and 2.38, above 2.38 in PM11/600 (B-4); omniscient electorates within 15 %, f candidates \
         worse than one (B-5); equation 2 1.05 to 1.17 on average (B-9); no exploring, and 0.3, within 15 % of 0.1; repairs within \
         15 %; ties, seeds, piled ballots, candidates, scaled and independent failures are reported",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {

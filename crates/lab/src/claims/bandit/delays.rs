@@ -4,7 +4,7 @@ use super::figures::WORLD;
 use super::{FOUR, stationary};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::View;
 use crate::stat::Estimate;
 use consort_sim::bandit::Policy;
@@ -23,6 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "totals of e-greedy and UCB below those of DLE and RLE, and a larger share of them at 1 than RLE has. Beside it our pre-study: \
             RLE 25 10 4 2 1, DLE 26 7 1, e-greedy 7 1, UCB 11 3 1 1, each rounded to whole rounds. Single counts of the published run are too small \
             to compare",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -38,7 +39,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: LONG,
         published: "43 successes, 9 failures; all successes after the start on four nodes with p of .2 at most",
         rule: "e-greedy within 15 % of 1; UCB is shown",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Constant(0.36, "leaders drawn at random: four of eleven are good"),
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -67,6 +69,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "both BLE lines fall (e-greedy 4.94 to 3.04, UCB 6.10 to 3.04), RLE rises (6.35 to 6.53), DLE is nearly horizontal (6.35 to 5.57)",
         rule: "e-greedy and UCB fall, by more than RLE and DLE do; values of single runs are not compared (B-15). Beside it our pre-study: RLE \
             6.0 to 5.4, DLE 6.1 to 5.7, e-greedy 4.3 to 4.0, UCB 4.2 to 4.2 (0.8 either way)",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -82,6 +85,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: LONG,
         published: "BLE falls more steeply (e-greedy 1.84 to 0.04, UCB 1.61 to 0.15) than the baselines (RLE 5.34 to 5.53, DLE 4.06 to 3.22)",
         rule: "as bandit.fig5b. Beside it our pre-study: RLE 4.1 to 3.8, DLE 3.4 to 3.1, UCB 2.0 to 0.6",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: Some(super::figures::UCB_START),
         experiment: Some(Experiment {
@@ -97,7 +101,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: WORLD,
         published: "17 rounds with a leader and 1 without, which is UCB's number (B-25); after about 1600 s only nodes 1 and 2",
         rule: "within 15 % of 1 for e-greedy and for UCB",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Constant(0.4, "leaders drawn at random: two of five are good"),
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {

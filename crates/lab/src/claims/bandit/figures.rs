@@ -3,7 +3,7 @@
 use super::{FOUR, moving, plausible, ratio, rounds, seeds, stationary, studied};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::Values;
 use consort_papers::bandit::paper::{CLIENT, Config, Input, Msg, PaperNode, Round};
 use consort_proto::Rng;
@@ -30,7 +30,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "three nodes of the text, all up; the leader they believe in is nobody",
         published: "diagram: share_candidate from all to all, then confirm_election from the leader to all",
         rule: "exactly 6 ballots, one for every pair; confirmations from one node alone, to both others and the client",
-        expected: Verdict::NotMeasured,
+        foil: Foil::NoEffect,
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| vec![pattern()],
@@ -58,6 +59,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "share of each type within 15 %; nodes of higher failure probability are down for longer, N=5. Beside it our pre-study: \
             down N=5 .685 .087 .084 .683 .462, N=11 .82 .12 .12 .81 .59 .16 .68 .12 .68 .68 .12, which the bounds on how many are down \
             keep from the probabilities (B-6)",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -80,6 +82,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             more rounds; e-greedy slightly outperforms UCB",
         rule: "published runs within 2.5 deviations of a run; e-greedy and UCB below DLE and RLE at 5, 11 and 23; each needs more rounds at 23 \
             than at 5; e-greedy below UCB. Beside it our pre-study: DLE 33/49/59, RLE 33/52/64, e-greedy 20/26/38, UCB 20/37/64",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -102,6 +105,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             almost twice for the others (B-14)",
         rule: "published runs within 2.5 deviations of a run; 5000 over 2500 requests within 15 % of 1.6 for e-greedy and UCB and of 2 for DLE and \
             RLE, and smaller for e-greedy than for DLE and RLE. Beside it our pre-study: DLE 49, 97; RLE 54, 105; e-greedy 26, 52; UCB 34, 62",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: Some(UCB_START),
         experiment: Some(Experiment {
@@ -124,6 +128,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             not change; the buffer is marginally worse",
         rule: "published runs within 2.5 deviations of a run; e-greedy below DLE and RLE; the buffer above e-greedy. Beside it our pre-study, 62, \
             69, 60, 67, and our goal, the product's policy at most 0.85 of e-greedy",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

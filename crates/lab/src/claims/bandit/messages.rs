@@ -3,7 +3,7 @@
 use super::figures::one_round;
 use super::stationary;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_sim::bandit::{Failures, Links, Policy, TermParams, run_terms};
 use core::time::Duration;
@@ -20,7 +20,10 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
         k >= N+1\"",
     rule: "refuted if k, rounds of DLE over rounds of e-greedy, is below N+1 at every N (B-20). Beside it our reading: by the paper's own rounds BLE \
         sends 2.5, 5.6 and 18 times as many messages; N^2 and less a round in the core; our goal with terms, 3 (N-1) an election",
-    expected: Verdict::NotMeasured,
+    foil: Foil::ByCell("a learner that needs a hundredth of the rounds", |cell| {
+        if cell % 4 == 1 { 100.0 } else { 1.0 }
+    }),
+    expected: Verdict::Refuted,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -43,7 +46,7 @@ fn round(nodes: u16) -> Cell {
     Cell::numbers("bandit-round", &[nodes.into()], |args, _| {
         one_round(args[0] as u16)
     })
-    .runs(2)
+    .runs(5)
 }
 
 /// The first election of a group with terms: f nodes are down at most, and nobody else for half a minute.

@@ -3,7 +3,7 @@
 use super::desk::{Desk, list};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_papers::churn::{responses_for_all, responses_for_one};
 use consort_papers::election::{Config, Listed, Method, Variant};
@@ -23,7 +23,9 @@ pub(super) const CLAIMS: &[Claim] = &[
             period; drop by message, all nodes alike (this is before the bias of chapter 6)",
         published: "drop 5 %: grid, cluster, random 49 -> 4; N=32, 64, 128, 256 -> 2, 5, 9, 17; random \
             49 at 10, 15, 20 % -> 7, 10, 13",
-        rule: "at most 10 % of N at 5 % drop; each value within 15 % of the published one",
+        rule: "at most 10 % of N at 5 % drop; each value within 15 % of the published one; more at 20 than at 5 % drop and with 256 than with \
+            32 nodes",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: Some(TAB5_1_CAUSE),
         experiment: Some(Experiment {
@@ -39,11 +41,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "4 nodes, c=2, f=0, node 3 asks the others; two of them do not list node 0",
         published: "an example; 2(c+f+1)+1 = 7 unicasts, 1 multicast",
         rule: "7 unicasts, 1 multicast, everybody follows node 0",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Wrong("c = 0", || fig5_1(0)),
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| Vec::new(),
-            judge: fig5_1,
+            judge: |_| fig5_1(2),
         }),
     },
     Claim {
@@ -55,11 +58,14 @@ pub(super) const CLAIMS: &[Claim] = &[
             which answer in this order",
         published: "leader 0 tentative, stays, then 2",
         rule: "notified are 0 and then 2; 6 unicasts and 2 multicasts; everybody follows node 2",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Wrong("Optimistic instead of Hybrid", || {
+            fig5_2(Variant::Optimistic)
+        }),
+        expected: Verdict::Direction,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| Vec::new(),
-            judge: fig5_2,
+            judge: |_| fig5_2(Variant::Hybrid),
         }),
     },
     Claim {
@@ -71,8 +77,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "p .34 .43 .48 .5 .5, converging to .5; r 3 5 6 7 8, never above c + 1 = 3 5 6 10 18",
         rule: "measured p within 15 % of the published; r from the published p by the printed formula exactly as printed, \
             and never above the printed c + 1",
-        expected: Verdict::NotMeasured,
-        cause: None,
+        foil: Foil::NoEffect,
+        expected: Verdict::Differs,
+        cause: Some(
+            "The printed r are not what the printed formula gives for the printed p: r has to be more than log N to the base 1/p, which is 4, 5, \
+             6, 8, 9 for one node and 5, 7, 8, 10, 11 for all five. Four is above the printed c + 1 = 3 at 32 nodes, whatever p is measured. \
+             Measured p was 0.33, 0.37, 0.52, 0.47, 0.40 with suspicions heard of as unhealth, a reading that was kept after it was seen to give \
+             such values: no independent confirmation.",
+        ),
         experiment: Some(Experiment {
             cells: |budget| SIZES.map(|(n, _)| size(n, budget)).to_vec(),
             judge: tab5_2,
@@ -173,11 +185,19 @@ fn tab5_1(data: &Data<'_>) -> Outcome {
         let c = data.one(&cell, |v| v.value("c"));
         out.checks.push(Check::near(format!("c, {name}"), 4.0, c));
     }
+    for (what, high, low) in [
+        ("20 less 5 % drop", drop(0.2), drop(0.05)),
+        ("256 less 32 nodes", size(256), size(32)),
+    ] {
+        let more = data.estimate(&[&high, &low], |v| v[0].value("c") - v[1].value("c"));
+        out.checks
+            .push(Check::above(format!("c, {what}"), "more", more, 0.0));
+    }
     out
 }
 
-fn config(variant: Variant) -> Config {
-    Config::paper(Method::Tolerant(variant), 2, tu(1.0))
+fn config(variant: Variant, c: u16) -> Config {
+    Config::paper(Method::Tolerant(variant), c, tu(1.0))
 }
 
 /// A desk at which `initiator` asks exactly `others`, and itself if it may: the first seed that does.
@@ -187,17 +207,18 @@ fn asking<'a>(config: Config, views: &[&'a [Listed]], initiator: u64, others: &[
     desk(seed.unwrap_or(0))
 }
 
-fn fig5_1(_: &Data<'_>) -> Outcome {
+/// With this c.
+fn fig5_1(c: u16) -> Outcome {
     let all = list(&[(0, 0), (1, 0), (2, 0), (3, 0)]);
     let without = list(&[(1, 0), (2, 0), (3, 0)]);
     let views: [&[Listed]; 4] = [&all, &without, &without, &all];
-    let mut desk = asking(config(Variant::Base), &views, 3, &[0, 1, 2]);
+    let mut desk = asking(config(Variant::Base, c), &views, 3, &[0, 1, 2]);
     desk.elect(3);
-    let agreed = desk.leaders() == [Some(0); 4];
+    let follow = desk.leaders().iter().filter(|l| **l == Some(0)).count();
     exact(vec![
         count("unicasts", 7.0, desk.unicasts),
         count("multicasts", 1.0, desk.multicasts),
-        Check::holds("everybody follows node 0", "node 0 leads", agreed),
+        count("nodes that follow node 0", 4.0, follow),
     ])
 }
 
@@ -213,7 +234,7 @@ fn exact(checks: Vec<Check>) -> Outcome {
     }
 }
 
-fn fig5_2(_: &Data<'_>) -> Outcome {
+fn fig5_2(variant: Variant) -> Outcome {
     // A node lists itself, as a candidate that it does not judge.
     let lists = [
         list(&[(0, 0), (1, 2), (2, 1), (3, 4), (4, 0)]),
@@ -225,7 +246,7 @@ fn fig5_2(_: &Data<'_>) -> Outcome {
     let config = Config {
         candidates: 2,
         worst: 2,
-        ..config(Variant::Hybrid)
+        ..config(variant, 2)
     };
     let views: Vec<&[Listed]> = lists.iter().map(Vec::as_slice).collect();
     let ordered = |seed: &u64| {

@@ -3,7 +3,7 @@
 use super::figures::{curves, drop, lanes, named};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_papers::election::Variant;
 use consort_sim::election::Params;
 use consort_sim::topology::Topology;
@@ -22,6 +22,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "order as in simulation; smaller spread",
         rule: "same order as in simulation: Optimistic below Base, Hybrid below Preferred at every drop \
             rate; from 5 to 20 % Base grows by a smaller factor than among 49 nodes",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -42,7 +43,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "Hybrid lower than in simulation at high drop rates, Optimistic higher than in simulation",
         rule: "at 20 % Hybrid's changes are below those of 49 nodes. Optimistic's are shown: the thesis lays them to losses \
             of the devices, which the emulation has not",
-        expected: Verdict::NotMeasured,
+        foil: Foil::NoEffect,
+        expected: Verdict::Undecided,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -96,7 +98,8 @@ const fn zookeeper(
         configuration: "16 real daemons for 10 minutes: not built yet",
         published,
         rule,
-        expected: Verdict::NotMeasured,
+        foil: Foil::None,
+        expected: Verdict::Undecided,
         cause: None,
         experiment: None,
     }

@@ -1,7 +1,7 @@
 //! Chapter 7: estimating c.
 
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::Values;
 use crate::stat::Estimate;
 use consort_papers::churn::{
@@ -24,11 +24,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "203, 214, 32, 34, 8, 9",
         rule: "the printed formula gives all six exactly. Beside it our reading, with the quantile of the normal \
             distribution: 609, 865, 98, 139, 25, 35, and 106, 112, 56, 67, 21, 28 of 128 nodes",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Wrong("the true quantile", || tab7_1(sample_size)),
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| Vec::new(),
-            judge: tab7_1,
+            judge: |_| tab7_1(sample_size_literal),
         }),
     },
     Claim {
@@ -42,6 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "|bias| of Z-score falls from s=10 to 30 to 50; deviation of Feedback below Sample-Window below Z-score at s=50; \
             bias of Feedback within 2 at 64 and 128 and below -2 at 1024; bias of Z-score and Sample-Window above 0, and more at \
             1024 than at 64. Beside it our pre-study and our estimator by counts",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -61,6 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: LISTS,
         published: "matches c closely during most of the time; N=128, alpha=0.2",
         rule: "below half of what the constant N/10 has, the mean of c; correlation with c above 0.5",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -78,6 +81,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "more accurate with more rounds; roughly 20 rounds to converge to 13",
         rule: "the bounded form: mean at rounds 20 and 30 within 15 % of 13, farther from it at round 5 than at 20. Beside \
             it our reading: the printed formula, without a bound, runs away, above 26 at round 30",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -278,13 +282,14 @@ fn converge(args: &[f64], seed: u64) -> Values {
     values
 }
 
-fn tab7_1(_: &Data<'_>) -> Outcome {
+/// With the formula for p, a margin and a confidence.
+fn tab7_1(formula: fn(f64, f64, f64) -> u32) -> Outcome {
     let cells = [0.02, 0.05, 0.1].into_iter();
     let cells: Vec<(f64, f64)> = cells.flat_map(|e| [(e, 0.9), (e, 0.95)]).collect();
     let of = |f: &dyn Fn(f64, f64) -> u32| -> Vec<u32> {
         cells.iter().map(|&(margin, x)| f(margin, x)).collect()
     };
-    let literal = of(&|e, x| sample_size_literal(0.1, e, x));
+    let literal = of(&|e, x| formula(0.1, e, x));
     let exact = of(&|e, x| sample_size(0.1, e, x));
     let few = of(&|e, x| within_population(0.1, e, x, 128));
     let printed = [203.0, 214.0, 32.0, 34.0, 8.0, 9.0];

@@ -2,7 +2,7 @@
 
 use super::desk::{Desk, list};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::Values;
 use crate::stat::{Estimate, number};
 use consort_papers::election::{Config, Listed, Method, Variant};
@@ -11,6 +11,28 @@ use consort_sim::units::tu;
 
 /// The claims of this section.
 pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "election.thm1",
+        source: "Thesis, Theorem 1",
+        title: "Base elects the lowest hash when c is as large as the number of lists that lack it",
+        metric: "mean hash rank of what an initiator elects",
+        configuration: "as Fig. 7.1 with c = 25, as many as lists lack node 0, and with c = 0; 4000 rounds; lists do not change during \
+            an election",
+        published: "Base satisfies safety",
+        rule: "every initiator elects node 0 with c = 25. Beside it our reading: with c = 0 some do, so the world can \
+            tell",
+        foil: Foil::Constant(0.2, "c = 0: one in five initiators is wrong"),
+        expected: Verdict::NotMeasured,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                [25, 0]
+                    .map(|c| cell(c, 5).runs(budget.pick(40, 400)))
+                    .to_vec()
+            },
+            judge: thm1,
+        }),
+    },
     Claim {
         id: "election.fig7.1",
         source: "Thesis, Fig. 7.1",
@@ -22,6 +44,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "the hash rank falls with c, and reaches 0",
         rule: "the mean rank falls from c=0 to 1, 1 to 2 and 2 to 3, and is below 0.001 at c=7. Beside it the exact chance, \
             C(25,r)/C(127,r) with r=c+1, or /C(128,r) for initiators that list node 0 and may ask it",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -42,6 +65,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "the hash rank increases only slightly",
         rule: "the chance that any is wrong is larger with 10 initiators than with 1, and below 0.02. Beside it the exact \
             chance, 1-(1-p)^I with p as in Fig. 7.1 (0.0012), and p for each initiator",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -120,6 +144,17 @@ fn noise(what: String, share: Estimate, p: f64, trials: f64) -> Check {
     let by = 5.0 * (p * (1.0 - p) / trials).sqrt();
     let check = Check::within(what, "", share, (p - by, p + by));
     check.own(format!("exact: {}", number(p)))
+}
+
+fn thm1(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("c", "hash rank");
+    let rank = |c: u16| data.one(&cell(c, 5), |v| v.value("rank"));
+    out.curve("per initiator", [(0.0, rank(0)), (25.0, rank(25))]);
+    let check = Check::exactly("mean rank, c=25", 0.0, rank(25));
+    out.checks.push(check.order("the lowest hash"));
+    let check = Check::above("mean rank, c=0", "", rank(0), 0.0);
+    out.checks.push(check.own("our reading: above 0"));
+    out
 }
 
 fn fig7_1(data: &Data<'_>) -> Outcome {

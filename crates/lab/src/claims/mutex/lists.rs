@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::sample::Values;
 use consort_proto::membership::Phase;
 use consort_proto::{Command, Rng};
@@ -25,6 +25,7 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     published: "the mean settles at 255, the mean of the nodes' least at 240 (the fit has 236.69, C10), both above the quorum of \
         129",
     rule: "without churn: both within 15 % of the published, and above 129; the least of all and both under churn are shown",
+    foil: Foil::NoEffect,
     expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {

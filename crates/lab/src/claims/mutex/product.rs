@@ -3,7 +3,7 @@
 use super::stream::ZIPF;
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_papers::mutex::{Config, Mode};
 use consort_proto::mutex::{self, FanOut, Policy, Service};
 use consort_sim::mutex::{Gap, Lock, Params, Spread, Transport, Who, Witness, Workload};
@@ -20,7 +20,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "2(N-1) messages, releases left out (C8)",
         rule: "messages less the N-1 releases exactly 2(N-1), for Ricart-Agrawala and Camera. Beside it our goal, the same for the \
             repaired form and for witness",
-        expected: Verdict::NotMeasured,
+        foil: Foil::NoEffect,
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| COUNTED.map(|(_, lock)| counted(lock)).to_vec(),
@@ -36,6 +37,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             repeated by the transport",
         published: "",
         rule: "W and sends of all three within 1 %; bytes more where requests are named",
+        foil: Foil::AllDiffer,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -55,6 +57,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "our pre-study without renewals has 1 requester 0.46 s, 10 3.6 (elevator 3.5), 64 15.2 (11.7), \
             121 25.9 (17.3), 64 with 20 % loss 71 (54), uniform stream 6.5 (elevator and cohort 5.0), Zipf 6.0 (2.0). \
             At most 15 % more: shorter waits are no fault",
+        foil: Foil::Constant(100.0, "everybody waits for 100 s"),
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -335,7 +338,12 @@ mod tests {
         let measured: Vec<(String, Vec<Sample>)> = measured.collect();
         let cells = measured.iter().map(|(key, s)| (key.clone(), &s[..]));
         let cells = cells.collect();
-        tab5_9(&Data { budget, cells }).verdict()
+        tab5_9(&Data {
+            budget,
+            cells,
+            constants: Default::default(),
+        })
+        .verdict()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::burst::{PAPER_SIM, SIZES, authors, sublinear};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::mutex::{Gap, Params, Spread, Workload};
 
 /// The claims of this section.
@@ -20,6 +20,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             every IA:D and within 15 % of its mean; Zipf over uniform larger at IA:D 3 than at .05. Beside it the authors' data \
             (Poisson uniform 15.7 15.2 14.1 12.3 5.7, Weibull uniform 15.8 15.2 14.8 13.5 7.9 s at .05 .25 .5 1 3) and our reading: \
             what a client waits, in its node's queue too, is longer with Zipf (D3)",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -35,6 +36,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: PAPER_SIM,
         published: "messages are independent of IA:D",
         rule: "flat within 2 % over IA:D, for each of the four",
+        foil: Foil::AllDiffer,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -51,6 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "all four grow at the same exponential rate; Zipf is consistently lower",
         rule: "from each loss to the next up to .25 all four grow by the same factor, within 15 % of its mean; Zipf \
             below uniform",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -79,6 +82,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: PAPER_SIM,
         published: "all four grow at the same exponential rate",
         rule: "from each loss to the next up to .25 all four grow by the same factor, within 15 % of its mean",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -101,6 +105,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "from 32 to 1024 nodes uniform grows by more seconds than Zipf, Zipf by a smaller factor than N; uniform, Weibull above \
             Poisson at 256 nodes. Beside it the authors' data, for N 32 49 64 128 256 512 1024: Poisson uniform 3.2 4.2 5.5 7.5 12.2 \
             20.9 37.6, Weibull uniform 3.9 4.8 6.4 8.4 13.4 21.6 40.2, Zipf 1.0 1.2 1.6 2.2 3.8 7.5 12.7 s",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -117,6 +122,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "messages for each node increase less than in proportion to N; Zipf's are more, which the thesis lays to a quirk of \
             its program and which is not compared (D2)",
         rule: "grows with N, less than in proportion, for each of the four",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -318,6 +324,12 @@ fn growth(data: &Data<'_>, out: &mut Outcome, value: &str) {
     for pair in DROPS.windows(2) {
         let (from, to) = (cells(pair[0]), cells(pair[1]));
         let all: Vec<&Cell> = from.iter().chain(&to).collect();
+        let rise = data.estimate(&all, |v| {
+            let factor = |i: usize| v[4 + i].value(value) / v[i].value(value);
+            (0..4).map(factor).sum::<f64>() / 4.0
+        });
+        let what = format!("growth to r={}, mean of the four", pair[1]);
+        out.checks.push(Check::above(what, "grows", rise, 1.0));
         for (n, which) in FOUR.into_iter().enumerate() {
             let off = data.estimate(&all, |v| {
                 let factor = |i: usize| v[4 + i].value(value) / v[i].value(value);

@@ -3,7 +3,7 @@
 use super::{FD, Line, S4, TA_C, TA_D, above, below, curve, mean_ratio, ranges4, ratio, s4};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_papers::omega::{Mode, update_period};
 use consort_sim::mobility::Model;
@@ -20,11 +20,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "ranges of 10 to 200 m",
         published: "60 ms on average for lower ranges, 90 for larger ones",
         rule: "means over 10-100 m and 110-200 m within 15 % of the published; rises faster below 100 m than above",
-        expected: Verdict::NotMeasured,
+        foil: Foil::Wrong("75 ms at every range", || fig4_11(|_| 75.0)),
+        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| Vec::new(),
-            judge: |_| fig4_11(),
+            judge: |_| fig4_11(|range| update_period(range).as_secs_f64() * 1000.0),
         }),
     },
     Claim {
@@ -37,6 +38,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             slightly above TA by degree",
         rule: "rises until 130 m, then flat within 15 %; TA by closeness above TA by degree; Flooding Degree by tick above TA by \
             degree, by a factor within 15 % of 1.55, averaged over ranges",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -52,7 +54,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree 82 % more than TA by degree",
         rule: "Flooding Degree by tick above TA by degree for ranges of 90 m and more, by a factor within 15 % of 1.82 on average",
-        expected: Verdict::NotMeasured,
+        foil: Foil::NoEffect,
+        expected: Verdict::Direction,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| grid(Model::Interest, budget),
@@ -67,6 +70,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "18 components on average; TA by degree 62 % more stable than Flooding Degree",
         rule: "components, and Flooding Degree over TA by degree, within 15 % of the published; TA by degree more stable",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -88,6 +92,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             about 79 % better",
         rule: "in the first second TA above Flooding Degree, by degree within 15 % of 41 %, by closeness of 69 %; fewest components \
             exactly 1, most within 15 % of 18; in the end Flooding Degree above TA by degree, by a factor within 15 % of 1.79",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -108,8 +113,8 @@ pub(super) fn grid(model: Model, budget: Budget) -> Vec<Cell> {
     cells.collect()
 }
 
-fn fig4_11() -> Outcome {
-    let ms = |range: f64| update_period(range).as_secs_f64() * 1000.0;
+/// With the milliseconds for a range.
+fn fig4_11(ms: fn(f64) -> f64) -> Outcome {
     let ranges = || (1..=20).map(|n| f64::from(n) * 10.0);
     let mut out = Outcome::new("range, m", "ms");
     out.curve("period", ranges().map(|r| (r, Estimate::exact(ms(r)))));

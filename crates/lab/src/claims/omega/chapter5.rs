@@ -3,7 +3,7 @@
 use super::{CEL_1, CEL_07, GC, Line, S5, above, below, curve, mean_ratio, ranges5, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_sim::mobility::Model;
 use consort_sim::omega::Params;
@@ -28,6 +28,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S5,
         published: "CEL-0.7 36 % fewer than CEL-1, on average; more with larger ranges",
         rule: REDUCTION,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -43,6 +44,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S5,
         published: "CEL-0.7 36 % fewer than CEL-1, on average; more with larger ranges",
         rule: REDUCTION,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -58,6 +60,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S5,
         published: "CEL up to 26 % shorter than Gómez-Calzado",
         rule: PATH_RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -73,6 +76,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S5,
         published: "CEL-0.7 up to 15 % shorter than Gómez-Calzado",
         rule: PATH_RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -90,6 +94,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "rises with the range; Gómez-Calzado 69 % higher than both forms of CEL, on average; CEL-1 about as CEL-0.7 (E31)",
         rule: "mean over 60 to 80 m above that over 20 to 30 m; Gómez-Calzado above CEL by the thesis's oracles, by a factor within 15 % \
             of 1.69",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -106,6 +111,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "CEL is more stable than Gómez-Calzado with larger ranges, by 57 % on average; CEL-0.7 slightly less than CEL-1",
         rule: "from 60 m on Gómez-Calzado above CEL-1, and CEL-0.7 above CEL-1; Gómez-Calzado over CEL-1, mean over ranges, within 15 % of \
             1.57",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -121,6 +127,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "as omega.fig5.8 at 60 m; Gómez-Calzado always 1800 s, quick 5 seeds",
         published: "Gómez-Calzado 50 % at 240 s, slowly rising; CEL settles at about 430 s; CEL-0.7 above CEL-1",
         rule: "Gómez-Calzado within 15 % of 50 % at 240 s and rising after it (E29); CEL-0.7 above CEL-1",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -136,6 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: "as omega.fig5.9 at 60 m; Gómez-Calzado always 1800 s, quick 5 seeds",
         published: "Gómez-Calzado 59 % at 416 s, slowly rising; CEL-0.7 above CEL-1 in the end",
         rule: "Gómez-Calzado within 15 % of 59 % at 420 s and rising after it (E29); CEL-0.7 above CEL-1",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

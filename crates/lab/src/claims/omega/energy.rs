@@ -4,7 +4,7 @@ use super::chapter5::{curves, grid};
 use super::{CEL_1, CEL_07, GC, S5, above, below, ranges5, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::Data;
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::mobility::Model;
 
 const METRIC: &str = "joules of a node in 1800 s for sending its messages, beacons of the data link left out: what the \
@@ -21,6 +21,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "30 m: Gómez-Calzado 16.47, CEL-1 0.46, CEL-0.7 0.39; 80 m: 9.07, 10.39, 6.41",
         rule: "each value at 30 and 80 m within 15 % of the published; CEL-0.7 below CEL-1 from 60 m on; Gómez-Calzado falls with the range \
             and is above CEL at 30 m; CEL rises",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -37,6 +38,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "80 m: Gómez-Calzado 9.18, CEL-1 23.72, CEL-0.7 14.27; CEL-1 above Gómez-Calzado from about 65 m on",
         rule: "each value at 80 m within 15 % of the published; CEL-0.7 below CEL-1 from 60 m on; CEL below Gómez-Calzado at 30 m; CEL-1 \
             passes Gómez-Calzado between 50 and 80 m",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

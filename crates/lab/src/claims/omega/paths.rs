@@ -3,7 +3,7 @@
 use super::chapter4::{curves, grid, pairs};
 use super::{FD, S4, TA_C, TA_D, below, mean_ratio};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::mobility::Model;
 
 const METRIC: &str =
@@ -21,6 +21,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "TA by closeness shorter than Flooding Degree at larger ranges",
         rule: RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -36,6 +37,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "TA by closeness 11 % shorter than Flooding Degree, TA by degree about the same",
         rule: RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

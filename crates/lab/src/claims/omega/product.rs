@@ -3,7 +3,7 @@
 use super::{CEL_1, Line, OMEGA, S5, TA_C, ranges5, ratio, s4, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use crate::stat::Estimate;
 use consort_papers::omega::Detector;
 use consort_sim::mobility::Model;
@@ -23,6 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "",
         rule: "at most 5 % at every range and model; at most half of CEL-1 in Lévy walks from 60 m on; disagreement at \
             most 0.5 %",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -44,6 +45,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             with broadcasts at 6 Mb/s; quick: 30 s, 5 seeds; full: 300 s, 10 seeds",
         published: "",
         rule: "omega below 10 % in both settings; what CEL-1 does is reported",
+        foil: Foil::Constant(50.0, "half of the nodes are wrong"),
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -65,6 +67,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "",
         rule: "with a hysteresis of 20 % at 80 m, random walk: at least 2.5 times fewer changes, farness at most 1.08 of \
             the best",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -85,6 +88,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             10 seeds",
         published: "section 5.2: nodes of a component eventually have the same knowledge",
         rule: "refuted if CEL is above 5 %. Beside it our goal, omega exactly 0",
+        foil: Foil::Constant(0.0, "nobody names a neighbour that is none"),
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

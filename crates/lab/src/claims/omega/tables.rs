@@ -3,7 +3,7 @@
 use super::{CEL_1, CEL_07, Line, OMEGA, TA_C, below, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::mobility::Model;
 use consort_sim::omega::{Core, Params};
 use core::time::Duration;
@@ -24,6 +24,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: WORLD,
         published: "TA, CEL-1, CEL-0.7: messages 53.32 24.91 14.97; ways 2.44 2.20 2.24; instability 21.75 12.15 19.04 %",
         rule: RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -49,6 +50,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: WORLD,
         published: "TA, CEL-1, CEL-0.7: messages 84.06 52.35 30.74; ways 3.50 3.14 2.96; instability 54.53 45.92 62.36 %",
         rule: RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {

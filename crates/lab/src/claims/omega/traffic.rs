@@ -4,7 +4,7 @@ use super::chapter4::{curves, grid};
 use super::{FD, Line, S4, TA_C, TA_D, above, below, ranges4, ratio, s4};
 use crate::budget::Budget;
 use crate::cell::Data;
-use crate::claim::{Check, Claim, Experiment, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
 use consort_sim::mobility::Model;
 
 const RULE: &str = "TA by closeness and by degree send equally many with every seed; TA sends less than Flooding Degree at \
@@ -22,6 +22,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             increases; closeness and degree send the same",
         rule: "TA by closeness and by degree send equally many with every seed; TA increases to 130 m, and from 160 to 200 m by less \
             than Flooding Degree, whose traffic increases; TA below Flooding Degree at 30 and 60 m",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -37,6 +38,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree sends more than both forms of TA",
         rule: RULE,
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
@@ -53,6 +55,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: S4,
         published: "Flooding Degree 196; TA by degree 705 to 1284 and 786 to 942, by closeness 681 to 1260 and 760 to 915",
         rule: "wire bytes: Flooding Degree constant, TA larger; sizes of objects are not compared",
+        foil: Foil::NoEffect,
         expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
