@@ -99,7 +99,7 @@ const fn zookeeper(
         published,
         rule,
         foil: Foil::None,
-        expected: Verdict::Undecided,
+        expected: Verdict::NotMeasured,
         cause: None,
         experiment: None,
     }
