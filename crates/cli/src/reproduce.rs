@@ -4,7 +4,8 @@ use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_lab::output;
-use consort_lab::{Budget, Claim, Judged, Plan, Shard, coverage, registry};
+use consort_lab::record::Record;
+use consort_lab::{Budget, Claim, Judged, Plan, Shard, Verdict, coverage, registry};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,18 @@ pub(crate) struct ReproduceArgs {
 enum ReproduceCommand {
     /// Put the shares of a run together, and judge
     Merge(MergeArgs),
+    /// Put what runs said into the file with the verdicts on record
+    Record(RecordArgs),
+}
+
+#[derive(Debug, Args)]
+struct RecordArgs {
+    /// Directories that results were written to, of the seeds that are to agree
+    #[arg(value_name = "DIR", required = true)]
+    results: Vec<PathBuf>,
+    /// The file; what is in it stays, unless the same claim with the same seed is given
+    #[arg(long, value_name = "FILE", default_value = "crates/lab/record.json")]
+    into: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -85,8 +98,10 @@ enum Format {
 
 /// Runs `consort reproduce`. Exit code 1: what is on record as shown no longer is.
 pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
-    if let Some(ReproduceCommand::Merge(args)) = args.command {
-        return merge(&args);
+    match args.command {
+        Some(ReproduceCommand::Merge(args)) => return merge(&args),
+        Some(ReproduceCommand::Record(args)) => return record(&args),
+        None => {}
     }
     if args.coverage {
         let claims = registry::all();
@@ -159,11 +174,29 @@ fn merge(args: &MergeArgs) -> anyhow::Result<Answer> {
     report(&plan, &claims, &judged, args.out.as_deref(), args.format)
 }
 
+fn record(args: &RecordArgs) -> anyhow::Result<Answer> {
+    let path = args.into.display();
+    let text =
+        std::fs::read_to_string(&args.into).with_context(|| format!("cannot read {path}"))?;
+    let mut record = Record::read(&text).with_context(|| format!("cannot read {path}"))?;
+    for dir in &args.results {
+        output::read_summary(dir)?
+            .into_iter()
+            .for_each(|line| record.add(line));
+    }
+    let claims = registry::all();
+    record.prune(&claims);
+    std::fs::write(&args.into, record.write()).with_context(|| format!("cannot write {path}"))?;
+    let verdicts: Vec<Verdict> = claims.iter().map(|c| record.verdict(c)).collect();
+    print(&format!("{}\n", output::counts(verdicts.into_iter())))?;
+    Ok(Answer::Yes)
+}
+
 fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<Answer> {
     let text = match format {
         Format::Table => output::list_table(claims),
         Format::Json => output::list_json(claims) + "\n",
-        Format::Markdown => bail!("--format markdown needs results: leave out --list"),
+        Format::Markdown => output::list_markdown(claims),
     };
     print(&text)?;
     Ok(Answer::Yes)

@@ -156,6 +156,36 @@ fn shares_merge_to_the_whole_and_leave_a_report() {
 }
 
 #[test]
+fn three_seeds_put_a_verdict_on_record() {
+    let dir = Dir::new("record");
+    let run = |seed: &str| {
+        let to = dir.path(seed);
+        let args = ["medley.fig3", "medley.thm1", "--seed", seed, "--out", &to];
+        let output = consort(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        to
+    };
+    let seeds = ["7", "8", "9"].map(run);
+    let file = dir.path("record.json");
+    let record = |dirs: &[String]| {
+        let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
+        consort(&[&["record", "--into", &file], &dirs[..]].concat())
+    };
+    let none = record(&seeds);
+    assert_eq!(none.status.code(), Some(2), "there is no such file");
+    std::fs::write(&file, "[]").expect("a file");
+    let two = stdout(&record(&seeds[..2]));
+    assert!(!two.contains("magnitude"), "two seeds are too few: {two}");
+    let three = stdout(&record(&seeds[2..]));
+    assert!(three.contains("1 magnitude, 1 refuted"), "{three}");
+    let kept = std::fs::read_to_string(&file).expect("a record");
+    assert_eq!(kept.matches("medley.thm1").count(), 3, "{kept}");
+    let broken = consort(&["record", "--into", &file, &dir.path("nowhere")]);
+    assert_eq!(broken.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&file).expect("a record"), kept);
+}
+
+#[test]
 fn a_closed_pipe_is_success() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_consort"))
         .args(["reproduce", "--list", "--format", "json"])

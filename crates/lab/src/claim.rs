@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 pub use crate::check::{Basis, Check, Passed};
 pub use crate::foil::Foil;
+use crate::record::Record;
 use crate::stat::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -77,12 +78,17 @@ pub struct Claim {
     pub rule: &'static str,
     /// What must fail it.
     pub foil: Foil,
-    /// The verdict on record, under these rules.
-    pub expected: Verdict,
     /// Why it differs, or why a size does; required where the record says that it differs.
     pub cause: Option<&'static str>,
     /// The simulations it needs; `None`: there are none yet.
     pub experiment: Option<Experiment>,
+}
+
+impl Claim {
+    /// The verdict on record, under these rules.
+    pub fn recorded(&self) -> Verdict {
+        Record::of_this_version().verdict(self)
+    }
 }
 
 /// How a claim is measured and judged.

@@ -1,9 +1,9 @@
 //! The laboratory: every figure and table as an executable claim.
 //!
-//! A [`Claim`] names what was published, the configuration, the rule by which it is judged, and the verdict on
-//! record. Its [`Check`]s compare numbers with a paper or with a goal of our own; intervals decide them. A [`Plan`] turns claims into independent units of work, runs all or a
-//! share of them, and judges the result. Same seed, same result: for any number of threads or shards,
-//! and whichever other claims run beside.
+//! A [`Claim`] names what was published, the configuration and the rule by which it is judged. Its [`Check`]s compare
+//! numbers with a paper or with a goal of our own; intervals decide them. A [`Plan`] turns claims into independent units
+//! of work, runs all or a share of them, and judges the result. Same seed, same result: for any number of threads or
+//! shards, and whichever other claims run beside. The verdict on record is what several seeds agree on ([`record`]).
 
 extern crate alloc;
 
@@ -16,6 +16,7 @@ pub mod coverage;
 pub mod foil;
 pub mod output;
 pub mod plan;
+pub mod record;
 pub mod registry;
 pub mod sample;
 pub mod stat;

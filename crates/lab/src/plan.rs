@@ -263,7 +263,7 @@ impl<'a> Plan<'a> {
         Judged {
             id: claim.id.into(),
             verdict: outcome.verdict(),
-            expected: claim.expected,
+            expected: claim.recorded(),
             outcome,
         }
     }

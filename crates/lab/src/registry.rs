@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn differences_have_a_cause_and_what_has_no_experiment_has_no_verdict() {
         for claim in all() {
-            let differs = claim.expected == Verdict::Differs;
+            let differs = claim.recorded() == Verdict::Differs;
             assert!(!differs || claim.cause.is_some(), "{}", claim.id);
-            let measured = claim.expected != Verdict::NotMeasured;
+            let measured = claim.recorded() != Verdict::NotMeasured;
             assert!(!measured || claim.experiment.is_some(), "{}", claim.id);
         }
     }

@@ -23,7 +23,6 @@ const SMALL: Claim = Claim {
     published: "140",
     rule: "at least 139",
     foil: Foil::NoEffect,
-    expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| vec![cell(0.0, false).runs(12), cell(3.0, true).runs(7)],

@@ -4,7 +4,7 @@ use super::medley::{SETUP_A, random};
 use super::{Statistic, each};
 use crate::cell::{Cell, Data};
 use crate::check::TOLERANCE;
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_proto::membership::Clearing;
 use consort_sim::topology::Topology;
 
@@ -18,7 +18,6 @@ pub(super) const FIG5: Claim = Claim {
     rule: "within 15 % of +15 % at m=1.5 and of +60 % at m=3; more at m=1.5 than at m=0, at m=3 than at m=1.5; at m=0 \
         12 crashes take at most 1.15 times as long as one",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -40,10 +39,9 @@ pub(super) const FIG6: Claim = Claim {
     configuration: "Setup A with clusters of 6, 9 and 10 nodes in boxes of 30 % of the side, a \
         layout per run; not noticed within 4000 tu counts as 4000",
     published: "low below m=2, then rising; dissemination stable",
-    rule: "mean rises with m from 2 on; m=1 and 0 below a quarter of m=3; from m=0 to 5 dissemination grows by a smaller \
-        factor than the mean. Beside it our pre-study, at most 40 at m=0",
+    rule: "mean rises with m from 2 on; m=0 below a fifth of m=3, m=1 below a quarter; from m=0 to 5 dissemination grows by \
+        a smaller factor than the mean. Beside it our pre-study: at most 40 at m=0, and a mean that rises from each m to the next",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -63,12 +61,13 @@ pub(super) const TAB2: Claim = Claim {
     metric: "share of the time in which some running node is held down by another",
     configuration: "Setup A, 10 and 20 % loss per hop, 3000 tu, nobody crashes; the whole list \
         rides on every message; whoever hears from a suspect clears it, in order of one clock's time, \
-        and only who got no answer itself gives a verdict, as in the released code",
+        and only who got no answer itself gives a verdict, as in the released code; beside it the owner alone \
+        clears, and a grid",
     published: "10 %: 1.07 .43 .69 .08 .08 .00; 20 %: 2.32 2.35 2.05 1.49 1.36 1.39 % at m=0..5",
     rule: "20 % loss above 10 % at m=0, 2 and 5; m=5 below m=0 at either loss; each share within 15 % of the published \
-        one, or within 0.1 where that is less",
+        one, or within 0.1 where that is less. Beside it our reading: m raises the share on random layouts, where some nodes \
+        are far from all others and seldom probed, by more than on a grid",
     foil: Foil::NoEffect,
-    expected: Verdict::Undecided,
     cause: Some(
         "The paper's shares fall with m, ours rise: 0, 0, 0.25, 0.60, 0.58, 0.51 % at 10 % loss, with spreads up to 0.33. Why is open; with \
              30 runs the trend is not told from none.",
@@ -109,6 +108,11 @@ fn witnessed(m: f64, loss: f64) -> Cell {
     })
 }
 
+/// The same on a grid, where nobody is far from the others.
+fn gridded(m: f64, loss: f64) -> Cell {
+    witnessed(m, loss).topology("grid", Topology::Grid)
+}
+
 /// A name, and a cell for an exponent and a loss.
 type Form = (&'static str, fn(f64, f64) -> Cell);
 
@@ -117,10 +121,11 @@ const FORMS: [Form; 2] = [("anybody clears", witnessed), ("the owner clears", lo
 
 fn tab2_cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (_, cell) in FORMS {
-        for loss in [0.1, 0.2] {
+    for loss in [0.1, 0.2] {
+        for (_, cell) in FORMS {
             cells.extend(EXPONENTS.map(|m| cell(m, loss)));
         }
+        cells.extend([0.0, 5.0].map(|m| gridded(m, loss)));
     }
     cells
 }
@@ -177,10 +182,10 @@ fn fig6(data: &Data<'_>) -> Outcome {
     let none = data.one(&domain(0.0), |v| v.extra());
     let check = Check::at_most("m=0", "", none, 40.0).own("our pre-study: 40");
     out.checks.push(check);
-    for m in [0.0, 1.0] {
+    for (m, most) in [(0.0, 0.2), (1.0, 0.25)] {
         let ratio = data.estimate(&[&domain(m), &domain(3.0)], |v| v[0].extra() / v[1].extra());
         let what = format!("m={m} over m=3");
-        out.checks.push(Check::below(what, "low", ratio, 0.25));
+        out.checks.push(Check::below(what, "low", ratio, most));
     }
     let stabler = data.estimate(&[&domain(5.0), &domain(0.0)], |v| {
         let growth = |f: Statistic| f(&v[0]) / f(&v[1]);
@@ -189,13 +194,17 @@ fn fig6(data: &Data<'_>) -> Outcome {
     let what = "growth from m=0 to 5, dissemination over mean";
     out.checks
         .push(Check::below(what, "much stabler", stabler, 1.0));
-    for m in 2..5 {
+    for m in 0..5 {
         let (low, high) = (f64::from(m), f64::from(m + 1));
         let rise = data.estimate(&[&domain(low), &domain(high)], |v| {
             v[1].extra() - v[0].extra()
         });
         let what = format!("rise from m={low} to {high}");
-        out.checks.push(Check::above(what, "rises", rise, 0.0));
+        let check = Check::above(what, "rises", rise, 0.0);
+        out.checks.push(match m {
+            0 | 1 => check.own("our pre-study: rises"),
+            _ => check,
+        });
     }
     out
 }
@@ -222,6 +231,27 @@ fn tab2(data: &Data<'_>) -> Outcome {
         let what = format!("{} % loss, m=0 less m=5, points", loss * 100.0);
         out.checks
             .push(Check::above(what, "drops with m", fall, 0.0));
+        let even = [0.0, 5.0].map(|m| (m, data.one(&gridded(m, loss), |v| v.wronged_percent())));
+        out.curve(format!("{} % loss, grid", loss * 100.0), even);
+        let rise = data.estimate(
+            &[
+                &witnessed(5.0, loss),
+                &witnessed(0.0, loss),
+                &gridded(5.0, loss),
+                &gridded(0.0, loss),
+            ],
+            |v| {
+                let rise = |n: usize| v[n].wronged_percent() - v[n + 1].wronged_percent();
+                rise(0) - rise(2)
+            },
+        );
+        let what = format!(
+            "{} % loss, m=5 less m=0, random less grid, points",
+            loss * 100.0
+        );
+        let check = Check::above(what, "", rise, 0.0);
+        out.checks
+            .push(check.own("our reading: rises where nodes are isolated"));
     }
     for m in [0.0, 2.0, 5.0] {
         let more = data.estimate(&[&witnessed(m, 0.2), &witnessed(m, 0.1)], |v| {

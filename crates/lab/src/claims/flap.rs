@@ -3,7 +3,7 @@
 use super::medley_f::b;
 use super::{Statistic, each};
 use crate::cell::{Cell, Data, NONE};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_sim::membership::Impaired;
 
 pub(super) const FLAP: Claim = Claim {
@@ -19,7 +19,6 @@ pub(super) const FLAP: Claim = Claim {
     rule: "default settings: no wrong verdict about a healthy node by a healthy one; SWIM's \
         numbers stand beside it",
     foil: Foil::Constant(1.0, "one wrong verdict"),
-    expected: Verdict::Met,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| each(kinds().map(|k| k.1), budget.pick(10, 50)),

@@ -3,7 +3,7 @@
 use super::medley_f::b;
 use super::{Statistic, each};
 use crate::cell::{Cell, Data, NONE};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_proto::membership::{Config, DistanceSource, ProbeFloor, TargetPolicy};
 use consort_sim::topology::Topology;
 use consort_sim::units::tu;
@@ -22,7 +22,6 @@ pub const CLAIMS: &[Claim] = &[
         rule: "p99 of extra detection lower than with independent draws; at most 10 % more \
             transmissions",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -47,7 +46,6 @@ pub const CLAIMS: &[Claim] = &[
         rule: "our pre-study has mean/last: independent 343/1126, stride 132/412, independent+sweep 60/113, stride+sweep \
             47/97, SWIM 25/69; 24 of 49: 72, with sweep 31, stride+sweep 30, SWIM 38. The same order, levels within 30 %",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -73,7 +71,6 @@ pub const CLAIMS: &[Claim] = &[
         published: "",
         rule: "at most 1 % (10 % loss) and 3 % (20 % loss) at m=0..5",
         foil: Foil::Constant(0.05, "some node is held down for 5 % of the time"),
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {

@@ -3,7 +3,7 @@
 use super::medley_f::b;
 use super::{Statistic, each};
 use crate::cell::{Cell, Data, NONE};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_proto::membership::Config;
 
 pub(super) const RETRY: Claim = Claim {
@@ -18,7 +18,6 @@ pub(super) const RETRY: Claim = Claim {
     rule: "with both, at 5 % loss: at most half of the suspicions, less transmissions, less bytes; at 20 % loss: at \
         most half of the time with a wrong verdict; each alone: not more of it",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {

@@ -4,7 +4,7 @@ use super::medley_f::b;
 use super::{Statistic, each};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data, NONE, PASSIVE, mode_name};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_sim::membership::{Feedback, Heartbeat};
 
 pub(super) const FIG4_6: Claim = Claim {
@@ -20,7 +20,6 @@ pub(super) const FIG4_6: Claim = Claim {
         N does; passive below none at 128, 256 and 512. Beside it our pre-study, medians of 51, 67, 90, 105 at N=49, 128, \
         256, 512 (15 % either way)",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -43,7 +42,6 @@ pub(super) const FIG4_7: Claim = Claim {
     published: "X up to 4: no effect; X=16: +7.1 % (10 % moved), +35 % (40 %)",
     rule: "X=4 between -5 and +5 %; X=16 within 15 % of +7.1 and +35 %, and 40 % moved above 10 % moved",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -69,7 +67,6 @@ pub(super) const SCALE: Claim = Claim {
         Medley at most 3; transmissions from 64 to 512: Medley at most 1.5 times, SWIM at least 2, everybody at \
         least 16; bytes transmitted: gossip at least 16 times, Medley at most 1.5",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {
@@ -268,6 +265,7 @@ fn fig4_7(data: &Data<'_>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Verdict;
     use crate::sample::Sample;
 
     /// Datagrams, transmissions and bytes transmitted at a size, as the rule of `product.scale` wants them.

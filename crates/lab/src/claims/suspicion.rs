@@ -3,7 +3,7 @@
 use super::each;
 use super::product::{LOSSES, even_pace, paper};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_proto::membership::{Config, SuspicionTimeout};
 
 pub(super) const SUSPICION: Claim = Claim {
@@ -21,7 +21,6 @@ pub(super) const SUSPICION: Claim = Claim {
             and no slower than plain; levels within 30 %, shares that the reference has below 1 % at \
             most 1.3 %",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: Some(
         "Pursuit works on accusers, and most wrong verdicts are of others: who hears of a suspicion gives the \
              suspect the same 80 tu, and declares it down when the refutation has not come by then. In 200 runs on 20 layouts at 20 % loss (plain \

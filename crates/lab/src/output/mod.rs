@@ -5,19 +5,27 @@ mod html;
 mod plot;
 mod text;
 
-pub use text::{counts, list_json, list_table, markdown, results_table};
+pub use text::{counts, list_json, list_markdown, list_table, markdown, results_table};
 
 use crate::LabError;
 use crate::claim::{Claim, Judged};
 use crate::plan::{Order, Partial};
-use serde::Serialize;
+use crate::record::Line;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Results as JSON.
 #[derive(Serialize)]
 struct Results<'a> {
     order: &'a Order,
+    summary: Vec<Line>,
     claims: &'a [Judged],
+}
+
+/// What of the results goes on record.
+#[derive(Deserialize)]
+struct Summary {
+    summary: Vec<Line>,
 }
 
 /// Writes a CSV file and a plot for each claim that has numbers to show, `results.json` and `report.html`.
@@ -42,13 +50,28 @@ pub fn write_all(
     }
     let results = Results {
         order,
+        summary: claims
+            .iter()
+            .zip(judged)
+            .map(|(claim, result)| Line::new(order, claim, result))
+            .collect(),
         claims: judged,
     };
-    write(&dir.join("results.json"), &json(&results))?;
+    write(&dir.join(RESULTS), &json(&results))?;
     let page = html::page(order, claims, judged, &plots);
     write(&dir.join("report.html"), page.as_bytes())
 }
 
+/// What runs that were written to `dir` say about their claims.
+pub fn read_summary(dir: &Path) -> Result<Vec<Line>, LabError> {
+    let path = dir.join(RESULTS);
+    let bytes = std::fs::read(&path).map_err(|e| file_error(&path, &e))?;
+    let read: Summary = serde_json::from_slice(&bytes).map_err(|e| file_error(&path, &e))?;
+    Ok(read.summary)
+}
+
+/// Name of the file with the results.
+const RESULTS: &str = "results.json";
 /// Name of the file that a share of the work leaves behind.
 const PARTIAL: &str = "partial.json";
 

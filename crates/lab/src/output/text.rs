@@ -1,6 +1,7 @@
 //! Tables for terminals, JSON and Markdown.
 
 use crate::claim::{Basis, Claim, Judged, Passed, Verdict};
+use crate::record::Record;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -30,7 +31,7 @@ pub fn list_json(claims: &[&Claim]) -> String {
             published: c.published,
             rule: c.rule,
             foil: c.foil.name(),
-            recorded: c.expected,
+            recorded: c.recorded(),
             cause: c.cause,
         })
         .collect();
@@ -41,10 +42,10 @@ pub fn list_json(claims: &[&Claim]) -> String {
 pub fn list_table(claims: &[&Claim]) -> String {
     let mut out = format!("{:<18} {:<12} {}\n", "id", "recorded", "what");
     for claim in claims {
-        let verdict = claim.expected.name();
+        let verdict = claim.recorded().name();
         out += &format!("{:<18} {verdict:<12} {}\n", claim.id, claim.title);
     }
-    out += &format!("{}\n", counts(claims.iter().map(|c| c.expected)));
+    out += &format!("{}\n", counts(claims.iter().map(|c| c.recorded())));
     out
 }
 
@@ -136,13 +137,37 @@ fn wrapped(text: &str, indent: usize, width: usize) -> String {
     out
 }
 
+const HEAD: &str = "| id | published | measured | verdict |\n|---|---|---|---|\n";
+
+/// A row of a Markdown table.
+fn row(claim: &Claim, ours: &str, verdict: &str) -> String {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let row = [claim.published, ours, verdict].map(cell);
+    format!("| `{}` | {} |\n", claim.id, row.join(" | "))
+}
+
+/// The record as a Markdown table: the numbers of the first seed, the verdict, and what each seed said where they differ.
+pub fn list_markdown(claims: &[&Claim]) -> String {
+    let mut out = String::from(HEAD);
+    for claim in claims {
+        let lines = Record::of_this_version().lines(claim);
+        let (verdict, ours) = (claim.recorded(), lines.first().map_or("", |l| &l.ours));
+        let said: Vec<&str> = lines.iter().map(|l| l.verdict.name()).collect();
+        let verdict = match said.iter().any(|v| *v != verdict.name()) {
+            true => format!("{} ({})", verdict.name(), said.join(", ")),
+            false => verdict.name().to_owned(),
+        };
+        out += &row(claim, ours, &verdict);
+    }
+    out += &format!("\n{}\n", counts(claims.iter().map(|c| c.recorded())));
+    out
+}
+
 /// Published beside measured as a Markdown table, then the causes of differences.
 pub fn markdown(claims: &[&Claim], judged: &[Judged]) -> String {
-    let mut out = String::from("| id | published | measured | verdict |\n|---|---|---|---|\n");
-    let cell = |text: &str| text.replace('|', "\\|");
+    let mut out = String::from(HEAD);
     for (claim, result) in claims.iter().zip(judged) {
-        let row = [claim.published, &result.ours(), result.verdict.name()].map(cell);
-        out += &format!("| `{}` | {} |\n", claim.id, row.join(" | "));
+        out += &row(claim, &result.ours(), result.verdict.name());
     }
     let mut differing = claims
         .iter()

@@ -3,7 +3,7 @@
 use super::{ratio, rounds, seeds, stationary, studied};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_papers::bandit::paper::{Penalty, PingRule};
 use consort_papers::bandit::{Choice, Tally, Tie};
 use consort_sim::bandit::{Failures, Params, Policy};
@@ -24,7 +24,6 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
         worse than one (B-5); equation 2 1.05 to 1.17 on average (B-9); no exploring, and 0.3, within 15 % of 0.1; repairs within \
         15 %; ties, seeds, piled ballots, candidates, scaled and independent failures are reported",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {

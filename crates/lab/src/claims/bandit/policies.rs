@@ -3,7 +3,7 @@
 use super::{ratio, rounds, seeds};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_sim::bandit::{Failures, Params, Policy, Pool, Rates};
 use core::time::Duration;
 
@@ -20,7 +20,6 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     rule: "electing only who answers, by shared rates of failures with a half-life of 600 s (product), needs at least 12 % \
         fewer rounds than e-greedy in every world, and at most 1.12 times those of the true probabilities in S, Sr and A11",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {

@@ -3,7 +3,7 @@
 use super::figures::{curves, drop, lanes, named};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_papers::election::Variant;
 use consort_sim::election::Params;
 use consort_sim::topology::Topology;
@@ -23,7 +23,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "same order as in simulation: Optimistic below Base, Hybrid below Preferred at every drop \
             rate; from 5 to 20 % Base grows by a smaller factor than among 49 nodes",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -44,7 +43,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "at 20 % Hybrid's changes are below those of 49 nodes. Optimistic's are shown: the thesis lays them to losses \
             of the devices, which the emulation has not",
         foil: Foil::NoEffect,
-        expected: Verdict::Undecided,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -99,7 +97,6 @@ const fn zookeeper(
         published,
         rule,
         foil: Foil::None,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: None,
     }

@@ -44,12 +44,22 @@ impl<'a> Desk<'a> {
 
     /// Only the initiator's part: whom it notifies in the end. Answers come from the lists.
     pub(super) fn choose(&mut self, initiator: u64) -> Option<u64> {
+        let views = self.views.clone();
+        self.choose_from(initiator, |_, to| views[to as usize])
+    }
+
+    /// The same with the list that a node answers from, by those who are asked at first and the node.
+    pub(super) fn choose_from<'b>(
+        &mut self,
+        initiator: u64,
+        mut list: impl FnMut(&[u64], u64) -> &'b [Listed],
+    ) -> Option<u64> {
         self.nodes[initiator as usize] = PaperElection::new(self.config);
         self.notified.clear();
-        self.start(initiator);
+        let asked = self.start(initiator);
         while let Some((_, to, msg)) = self.flights.pop_front() {
             if let Msg::Query(ask) = msg {
-                let answer = View(self.views[to as usize]).answer(NodeId(to), ask);
+                let answer = View(list(&asked, to)).answer(NodeId(to), ask);
                 self.step(initiator, |e, cx, view| {
                     e.on_msg(cx, view, sender(to), answer);
                 });

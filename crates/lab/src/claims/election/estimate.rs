@@ -1,7 +1,7 @@
 //! Chapter 7: estimating c.
 
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
 use crate::stat::Estimate;
 use consort_papers::churn::{
@@ -25,7 +25,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "the printed formula gives all six exactly. Beside it our reading, with the quantile of the normal \
             distribution: 609, 865, 98, 139, 25, 35, and 106, 112, 56, 67, 21, 28 of 128 nodes",
         foil: Foil::Wrong("the true quantile", || tab7_1(sample_size)),
-        expected: Verdict::Magnitude,
         cause: None,
         experiment: Some(Experiment {
             cells: |_| Vec::new(),
@@ -38,14 +37,20 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "Accuracy of the estimators",
         metric: "(estimate - c) / N, mean and deviation over 100 rounds after 50, %",
         configuration: LISTS,
-        published: "larger samples are more precise; Feedback has the smallest deviation, Z-score the largest; Feedback is \
-            accurate with few nodes and too low with many; Z-score and Sample-Window are too high, more so with many",
-        rule: "|bias| of Z-score falls from s=10 to 30 to 50; deviation of Feedback below Sample-Window below Z-score at s=50; \
-            bias of Feedback within 2 at 64 and 128 and below -2 at 1024; bias of Z-score and Sample-Window above 0, and more at \
-            1024 than at 64. Beside it our pre-study and our estimator by counts",
+        published: "all are within 4.5 % at s=50, on average; larger samples are more precise; Feedback has a smaller deviation \
+            than Z-score and is more accurate with few nodes, and too low with many; Sample-Window has a significantly smaller \
+            deviation than Z-score and is less accurate",
+        rule: "mean over N of |bias| at most 4.5 for all three at s=50; |bias| of Z-score falls from s=10 to 30 to 50; \
+            deviation of Feedback below Z-score at 64 and 128 nodes, of Sample-Window below Z-score at s=10 and 50; bias of \
+            Feedback within 2 at 64 and 128 and below -2 at 1024; |bias| of Sample-Window above that of Z-score at s=50, mean \
+            over N. Beside it our pre-study (Z-score 2 to 6 at s=50 and 9 to 13 at s=10 from 128 nodes on, Feedback -3 to -6 \
+            at 512, -4 to -9 at 1024) and our estimator by counts",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
-        cause: None,
+        cause: Some(
+            "A Z-score of 50 lists out of 64 or 128 sees most of them and deviates little, while the window, a moving average, lags behind c: its \
+             deviation is 2.2 and 1.1 times that of the Z-score there. From 256 nodes on, and with samples of 10 at every size, the window deviates \
+             less, as published.",
+        ),
         experiment: Some(Experiment {
             cells: |budget| {
                 SIZES
@@ -62,10 +67,13 @@ pub(super) const CLAIMS: &[Claim] = &[
         metric: "root of the mean square of (estimate - c) / N over 100 rounds, %; the same of an estimate that never moves",
         configuration: LISTS,
         published: "matches c closely during most of the time; N=128, alpha=0.2",
-        rule: "below half of what the constant N/10 has, the mean of c; correlation with c above 0.5",
+        rule: "below half of what the constant N/10 has, the mean of c; correlation with c above 0.5. Beside it our goal, at \
+            most 6",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
-        cause: None,
+        cause: Some(
+            "Feedback follows c, with a correlation of 0.74, but not closely by this rule: its error is 0.63 of that of the constant N/10, and 3 % of \
+             N. What the thesis calls close is not said; why it lags is not separated.",
+        ),
         experiment: Some(Experiment {
             cells: |budget| vec![moving(128, 0.2).runs(budget.pick(100, 400))],
             judge: fig7_4,
@@ -82,7 +90,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "the bounded form: mean at rounds 20 and 30 within 15 % of 13, farther from it at round 5 than at 20. Beside \
             it our reading: the printed formula, without a bound, runs away, above 26 at round 30",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -341,32 +348,49 @@ fn fig7_3(data: &Data<'_>) -> Outcome {
             out.checks
                 .push(Check::below(what, "more precise", better, 1.0));
         }
-        for (less, more) in [("feedback", "window50"), ("window50", "z50")] {
+        for (less, more) in [
+            ("feedback", "z50"),
+            ("window50", "z50"),
+            ("window10", "z10"),
+        ] {
+            if less == "feedback" && n > 128 {
+                continue;
+            }
             let ratio = data.one(&cell, |v| {
                 v.value(&format!("{less}.sd")) / v.value(&format!("{more}.sd"))
             });
             let what = format!("deviation, {less} over {more}, N={n}");
             out.checks.push(Check::below(what, "smaller", ratio, 1.0));
         }
-        for name in ["z50", "window50"] {
-            let what = format!("{name}, N={n}");
-            let bias = of(n, &format!("{name}.bias"));
-            out.checks.push(Check::above(what, "too high", bias, 0.0));
-        }
         let what = format!("count, N={n}");
         let check = Check::within(what, "", of(n, "count.bias"), (-1.0, 1.0));
         out.checks.push(check.own("our goal: within 1"));
+        for (name, bounds) in [("z50", (2.0, 6.0)), ("z10", (9.0, 13.0))] {
+            if n >= 128 {
+                let bias = of(n, &format!("{name}.bias"));
+                let check = Check::within(format!("{name}, N={n}"), "", bias, bounds);
+                out.checks
+                    .push(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
+            }
+        }
     }
-    for name in ["z50", "window50"] {
+    let cells = SIZES.map(|n| moving(n, 0.1));
+    for name in ["z50", "window50", "feedback"] {
         let value = format!("{name}.bias");
-        let cells = [moving(1024, 0.1), moving(64, 0.1)];
-        let more = data.estimate(&cells.each_ref(), |v| {
-            v[0].value(&value) - v[1].value(&value)
+        let off = data.estimate(&cells.each_ref(), |v| {
+            v.iter().map(|v| v.value(&value).abs()).sum::<f64>() / v.len() as f64
         });
-        let what = format!("{name}, 1024 less 64 nodes");
+        let what = format!("{name}, mean over N");
         out.checks
-            .push(Check::above(what, "more so with many", more, 0.0));
+            .push(Check::at_most(what, "within 4.5", off, 4.5));
     }
+    let worse = data.estimate(&cells.each_ref(), |v| {
+        let off = |name: &str| v.iter().map(|v| v.value(name).abs()).sum::<f64>();
+        (off("window50.bias") - off("z50.bias")) / v.len() as f64
+    });
+    let what = "window50 less z50, mean over N";
+    out.checks
+        .push(Check::above(what, "less accurate", worse, 0.0));
     for n in [64, 128] {
         let what = format!("feedback, N={n}");
         let bias = of(n, "feedback.bias");
@@ -403,6 +427,9 @@ fn fig7_4(data: &Data<'_>) -> Outcome {
     let what = "root mean square error, over that of the constant N/10";
     out.checks
         .push(Check::below(what, "matches closely", rmse, 0.5));
+    let level = data.one(&cell, |v| v.value("feedback.rmse"));
+    let check = Check::at_most("root mean square error, % of N", "", level, 6.0);
+    out.checks.push(check.own("our goal: 6"));
     let together = data.one(&cell, |v| v.value("feedback.correlation"));
     let what = "correlation with c";
     out.checks

@@ -13,6 +13,7 @@ mod estimate;
 mod figures;
 mod initiator;
 mod live;
+mod missing;
 mod product;
 mod safety;
 
@@ -20,11 +21,12 @@ use crate::claim::Claim;
 
 /// The claims of this source, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    let groups: [&[Claim]; 6] = [
+    let groups: [&[Claim]; 7] = [
         chapter5::CLAIMS,
         figures::CLAIMS,
         deployment::CLAIMS,
         safety::CLAIMS,
+        missing::CLAIMS,
         estimate::CLAIMS,
         product::CLAIMS,
     ];

@@ -5,7 +5,7 @@ use super::initiator::{ELECTIONS, elections};
 use super::live::{failover, false_alarms, storm};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::stat::quantile;
 
 /// The claims of this section.
@@ -23,7 +23,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "largest over smallest mean r over N, at 10 %, at most 1.25; missed at 1e-3: at most 3e-3 and \
         three deviations; at 1e-6: never seen; messages exactly 2(r-1+f)+2",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -50,7 +49,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "at most 0.5 changes at 20 and 30 % loss, with either detector; the hasty one declares the \
             leader down at least 9 times a run; 0 disagreements",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: Some(
             "At 30 % loss the hasty detector is wrong about the leader 41 times a run, and 1.2 times it is \
             replaced; at 20 % it is 7.1, less than the rule wants for the count to say something, and 0.03. \
@@ -86,7 +84,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "",
         rule: "median at most 1.2 times that with all told at once; every run ends",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: Some(
             "Lists with the dead leader cost nothing: from the begin of an election to its end it is 90 ms \
             either way, although 83 % of the nodes still list the leader. The difference comes before: \

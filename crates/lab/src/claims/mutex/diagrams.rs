@@ -1,7 +1,7 @@
 //! Chapters 3 and 4: the diagrams, as executions at a desk.
 
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
 use alloc::collections::BTreeSet;
 use consort_papers::mutex::{Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View};
@@ -21,7 +21,6 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
         in 4.3 the cause enters after the effect; in 4.6 the parent of a failed node takes over",
     rule: "exactly 0 where it is safe, above 0 where not; the rest as said",
     foil: Foil::NoEffect,
-    expected: Verdict::Direction,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| vec![cell()],

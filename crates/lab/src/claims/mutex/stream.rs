@@ -3,7 +3,8 @@
 use super::burst::{PAPER_SIM, SIZES, authors, sublinear};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::check::TOLERANCE;
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use consort_sim::mutex::{Gap, Params, Spread, Workload};
 
 /// The claims of this section.
@@ -16,12 +17,11 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: PAPER_SIM,
         published: "uniform decreases with IA:D, faster with Poisson arrivals; Zipf is consistently lower, whatever IA:D and the \
             arrivals; they converge at high IA:D",
-        rule: "uniform falls from each IA:D to the next, and at IA:D 3 Poisson is below Weibull (shape 0.7); Zipf below uniform at \
-            every IA:D and within 15 % of its mean; Zipf over uniform larger at IA:D 3 than at .05. Beside it the authors' data \
+        rule: "uniform falls from each IA:D to the next, and at IA:D 3 Poisson is below Weibull (shape 0.7); Zipf below 0.4 times uniform \
+            for IA:D up to 1, below uniform at 3, and within 15 % of its mean; Zipf over uniform larger at IA:D 3 than at .05. Beside it the authors' data \
             (Poisson uniform 15.7 15.2 14.1 12.3 5.7, Weibull uniform 15.8 15.2 14.8 13.5 7.9 s at .05 .25 .5 1 3) and our reading: \
-            what a client waits, in its node's queue too, is longer with Zipf (D3)",
+            what a client waits, in its node's queue too, is above 1.5 times as long with Zipf (D3)",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: ratio_cells,
@@ -37,7 +37,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "messages are independent of IA:D",
         rule: "flat within 2 % over IA:D, for each of the four",
         foil: Foil::AllDiffer,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: ratio_cells,
@@ -54,7 +53,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "from each loss to the next up to .25 all four grow by the same factor, within 15 % of its mean; Zipf \
             below uniform",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: drop_cells,
@@ -83,7 +81,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "all four grow at the same exponential rate",
         rule: "from each loss to the next up to .25 all four grow by the same factor, within 15 % of its mean",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: drop_cells,
@@ -106,7 +103,6 @@ pub(super) const CLAIMS: &[Claim] = &[
             Poisson at 256 nodes. Beside it the authors' data, for N 32 49 64 128 256 512 1024: Poisson uniform 3.2 4.2 5.5 7.5 12.2 \
             20.9 37.6, Weibull uniform 3.9 4.8 6.4 8.4 13.4 21.6 40.2, Zipf 1.0 1.2 1.6 2.2 3.8 7.5 12.7 s",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: size_cells,
@@ -123,7 +119,6 @@ pub(super) const CLAIMS: &[Claim] = &[
             its program and which is not compared (D2)",
         rule: "grows with N, less than in proportion, for each of the four",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: size_cells,
@@ -248,18 +243,19 @@ fn fig5_7a(data: &Data<'_>) -> Outcome {
         for (n, r) in RATIOS.into_iter().enumerate() {
             let wait = data.one(&uniform[n], |v| v.value("wait"));
             let what = format!("{gap} uniform, IA:D {r}");
-            authors(&mut out, what, published[n], wait);
+            authors(&mut out, what, published[n], TOLERANCE, wait);
             let pair = [&zipf[n], &uniform[n]];
             let less = data.estimate(&pair, |v| v[0].value("wait") / v[1].value("wait"));
             let what = format!("{gap} Zipf over uniform, IA:D {r}");
+            let most = if r <= 1.0 { 0.4 } else { 1.0 };
             out.checks
-                .push(Check::below(what, "consistently lower", less, 1.0));
+                .push(Check::below(what, "consistently lower", less, most));
             let more = data.estimate(&pair, |v| {
                 v[0].value("wait-client") / v[1].value("wait-client")
             });
             let what = format!("{gap} Zipf over uniform, client, IA:D {r}");
             out.checks
-                .push(Check::above(what, "", more, 1.0).own("our reading: above 1"));
+                .push(Check::above(what, "", more, 1.5).own("our reading: above 1.5"));
             if n > 0 {
                 let fall = data.estimate(&[&uniform[n], &uniform[n - 1]], |v| {
                     v[0].value("wait") / v[1].value("wait")
@@ -355,7 +351,7 @@ fn fig5_9a(data: &Data<'_>) -> Outcome {
         out.curve(name(which), SIZES.map(|n| (n as f64, wait(n))));
         for (n, published) in SIZES.into_iter().zip(published) {
             let what = format!("{}, N={n}", name(which));
-            authors(&mut out, what, published, wait(n));
+            authors(&mut out, what, published, TOLERANCE, wait(n));
         }
     }
     for gap in GAPS {

@@ -3,7 +3,7 @@
 use super::{Line, TA_C, TA_D, above, below};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::View;
 use consort_papers::omega::Mode;
 use consort_sim::mobility::Model;
@@ -25,7 +25,6 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     rule: "means from 150 m on, where components are large, within 15 % of the published; Flooding Degree below both forms of TA, TA \
         below 1000 ms; shown for each range",
     foil: Foil::NoEffect,
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |budget| {

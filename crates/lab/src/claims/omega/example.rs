@@ -2,7 +2,7 @@
 
 use super::{Line, OMEGA, TA_C};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use alloc::sync::Arc;
 use consort_sim::mobility::{Model, Motion};
 use consort_sim::omega::{Mobility, Params};
@@ -19,7 +19,6 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     published: "leaders k and j become i, and all nodes have the same knowledge",
     rule: "in both minutes nobody is wrong with TA: first k and j lead, then i. Beside it our goal, the same with omega",
     foil: Foil::Constant(1.0, "one of a hundred is wrong"),
-    expected: Verdict::NotMeasured,
     cause: None,
     experiment: Some(Experiment {
         cells: |_| LINES.map(cell).to_vec(),

@@ -3,7 +3,7 @@
 use super::{CEL_1, Line, OMEGA, S5, TA_C, ranges5, ratio, s4, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
+use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::stat::Estimate;
 use consort_papers::omega::Detector;
 use consort_sim::mobility::Model;
@@ -24,7 +24,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "at most 5 % at every range and model; at most half of CEL-1 in Lévy walks from 60 m on; disagreement at \
             most 0.5 %",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -46,7 +45,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "",
         rule: "omega below 10 % in both settings; what CEL-1 does is reported",
         foil: Foil::Constant(50.0, "half of the nodes are wrong"),
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -68,7 +66,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         rule: "with a hysteresis of 20 % at 80 m, random walk: at least 2.5 times fewer changes, farness at most 1.08 of \
             the best",
         foil: Foil::NoEffect,
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
@@ -89,7 +86,6 @@ pub(super) const CLAIMS: &[Claim] = &[
         published: "section 5.2: nodes of a component eventually have the same knowledge",
         rule: "refuted if CEL is above 5 %. Beside it our goal, omega exactly 0",
         foil: Foil::Constant(0.0, "nobody names a neighbour that is none"),
-        expected: Verdict::NotMeasured,
         cause: None,
         experiment: Some(Experiment {
             cells: |budget| {
