@@ -117,10 +117,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             args,
         };
         let ended = elect.watch(&mut signals).await;
-        // Also after an error nothing is left running, and nobody leads in vain.
-        elect.stop(Instant::now()).await;
-        if !elect.args.listen {
-            elect.withdraw().await;
+        // Also after an error nothing is left running, and nobody leads in vain. The agent keeps the lease until it hears
+        // that the command has stopped.
+        let (withdrawn, token) = tokio::join!(elect.withdrawal(), elect.halt(Instant::now()));
+        elect.say_withdrawn(withdrawn);
+        if let Some(token) = token {
+            elect.tell_ended(token).await;
         }
         ended
     })
@@ -170,6 +172,9 @@ impl Elect {
                 ended = ended(&mut self.running) => {
                     let code = ended.context("the command cannot be waited for")?.code;
                     if let Some(running) = self.running.take() {
+                        // The agent keeps the lease until it hears that the work has ended.
+                        let withdrawn = self.withdrawal().await;
+                        self.say_withdrawn(withdrawn);
                         self.tell_ended(running.token).await;
                     }
                     self.say(&format!("the command ended with exit code {code}"));
@@ -280,12 +285,18 @@ impl Elect {
 
     /// Stops the command, if it runs; it may take its grace from `since` on, and no longer than the lease lasts.
     async fn stop(&mut self, since: Instant) {
-        if let Some(mut running) = self.running.take() {
-            if running.guarded.stop(since + self.grace).await.killed {
-                self.say("the command did not stop in time and was killed");
-            }
-            self.tell_ended(running.token).await;
+        if let Some(token) = self.halt(since).await {
+            self.tell_ended(token).await;
         }
+    }
+
+    /// The same without a word to the agent. Returns the token it ran by.
+    async fn halt(&mut self, since: Instant) -> Option<String> {
+        let mut running = self.running.take()?;
+        if running.guarded.stop(since + self.grace).await.killed {
+            self.say("the command did not stop in time and was killed");
+        }
+        Some(running.token)
     }
 
     /// Nothing runs any more by `token`: others need not wait for the end of the lease.
@@ -299,10 +310,20 @@ impl Elect {
             .await;
     }
 
-    async fn withdraw(&self) {
+    /// Asks the agent to stand no longer; nothing is asked by one that only listens.
+    fn withdrawal(&self) -> impl Future<Output = Result<(), ClientError>> + use<> {
         let path = election_path(&self.args.election, "/withdraw");
-        let done: Result<ElectionView, _> = self.args.agent.post(&path, &(), PATIENCE).await;
-        if let Err(error) = done {
+        let (agent, stands) = (self.args.agent.clone(), !self.args.listen);
+        async move {
+            if stands {
+                let _: ElectionView = agent.post(&path, &(), PATIENCE).await?;
+            }
+            Ok(())
+        }
+    }
+
+    fn say_withdrawn(&self, withdrawn: Result<(), ClientError>) {
+        if let Err(error) = withdrawn {
             self.say(&format!(
                 "could not withdraw: {error}; the agent will by itself"
             ));

@@ -88,8 +88,8 @@ impl Election {
             .await?
     }
 
-    /// Says that the work by `token` has ended: if this node gave up its leadership, or does so later, others may act at
-    /// once. Otherwise they wait until the end of the lease. Nothing may be started by that token afterwards.
+    /// Says that the work by `token` has ended, after this node gave up its leadership: others may act at once. Otherwise
+    /// they wait until the end of the lease. While this node leads by `token` it means nothing: more work may follow.
     pub async fn work_ended(&self, token: Token) -> Result<(), Stopped> {
         let order = consort_proto::election::Order::Stopped(ElectionId::of(&self.name), token);
         self.node.ask(|reply| Order::Elect(order, reply)).await

@@ -170,7 +170,7 @@ impl Election {
 
     /// The elections this node stands in, for membership to announce.
     pub(crate) fn campaigns(&self, now: Instant, membership: &Membership) -> Vec<Campaign> {
-        let settled = now >= self.settles_at(membership);
+        let settled = now >= settles_at(self.started, membership);
         let campaign = |race: &Race| {
             let candidacy = race.candidacy.filter(|_| !race.returning)?;
             Some(Campaign {
@@ -204,14 +204,9 @@ impl Election {
             config: &self.config,
             storage: self.storage,
             wall: wall_at(self.wall, self.started, now),
+            settled: now >= settles_at(self.started, view.membership),
             view,
         }
-    }
-
-    /// When this node has been here for so long that most members list it.
-    fn settles_at(&self, membership: &Membership) -> Instant {
-        let periods = membership.config().probe_period * 10;
-        self.started + periods.max(membership.suspicion_min() * 3)
     }
 
     /// Runs `f` on one election, which is added if there is room; keeps the digest.
@@ -260,6 +255,7 @@ impl Election {
             ranking: races[at].ranking(),
             storage: *storage,
             wall: wall_at(*wall, *started, cx.now),
+            settled: cx.now >= settles_at(*started, view.membership),
             view,
         };
         let race = &mut races[at];
@@ -441,7 +437,7 @@ impl Protocol for Election {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, timer: Timer) {
-        let settles_at = self.settles_at(view.membership);
+        let settles_at = settles_at(self.started, view.membership);
         self.with_race(cx, view, timer.election, |race, cx, env, stats| {
             match timer.kind {
                 TimerKind::Start => race.on_start(cx, env, stats),
@@ -461,6 +457,12 @@ impl Protocol for Election {
             }
         });
     }
+}
+
+/// When a node that started then has been here for so long that most members list it.
+fn settles_at(started: Instant, membership: &Membership) -> Instant {
+    let periods = membership.config().probe_period * 10;
+    started + periods.max(membership.suspicion_min() * 3)
 }
 
 /// The wall clock: read at the start, and run on with this node's clock.

@@ -33,7 +33,7 @@ impl Election {
     /// Carries out an order.
     pub(super) fn on_order(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, order: Order) {
         let started = self.started;
-        let settles_at = self.settles_at(view.membership);
+        let settles_at = super::settles_at(self.started, view.membership);
         match order {
             // A client that goes on asking would keep this node from leaving.
             Order::Campaign(..) | Order::Hold(_) if self.leaving => {}

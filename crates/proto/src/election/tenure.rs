@@ -51,8 +51,6 @@ pub(super) struct Tenure {
     pub(super) informants: BTreeSet<NodeId>,
     /// No election was known before the one that named this node.
     pub(super) first: bool,
-    /// The work by this token has ended.
-    idle: Option<Token>,
     /// This node lost its lease and stands back until then.
     pub(super) back_at: Instant,
     /// When the leader looks at its watchers again.
@@ -75,7 +73,6 @@ impl Tenure {
             words: BTreeMap::new(),
             informants: BTreeSet::new(),
             first: false,
-            idle: None,
             back_at: Instant::ZERO,
             review_at: Instant::ZERO,
             forgiven: false,
@@ -361,25 +358,24 @@ impl Race {
     /// Acts no longer: tells the application to stop, and releases the lease when its work has ended.
     pub(super) fn give_up(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.tenure.closing = None;
-        let acted = self.end_acting(cx);
+        self.end_acting(cx);
         let Some(lease) = &mut self.tenure.lease else {
             return;
         };
         let mut out = Vec::new();
         lease.stop(env.now, &mut out);
         let careless = self.tenure.rules.lack(Ablation::StandAgain) && self.candidacy.is_none();
-        if acted.is_some() && self.tenure.idle == acted || careless {
+        if careless {
             lease.on_stopped(&mut out);
         }
         self.carry_out(cx, env, out);
     }
 
-    /// The work by `token` has ended.
+    /// The work by `token` has ended. While this node acts that means nothing: more work may start by the same token.
     pub(super) fn on_stopped(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, token: Token) {
-        if self.lead.acting.is_some_and(|acting| acting != token) {
+        if self.lead.acting.is_some() {
             return;
         }
-        self.tenure.idle = Some(token);
         let Some(lease) = self.tenure.lease.as_mut().filter(|l| l.token() <= token) else {
             return;
         };
@@ -502,18 +498,20 @@ impl Race {
         self.store(cx, env, term);
     }
 
-    fn end_acting(&mut self, cx: &mut ElectionCx<'_>) -> Option<Token> {
-        let token = self.lead.acting.take()?;
-        let election = self.id;
-        cx.emit(Report::Event(Event::SteppedDown { election, token }));
-        Some(token)
+    fn end_acting(&mut self, cx: &mut ElectionCx<'_>) {
+        if let Some(token) = self.lead.acting.take() {
+            let election = self.id;
+            cx.emit(Report::Event(Event::SteppedDown { election, token }));
+        }
     }
 }
 
 impl Env<'_> {
-    /// Whether membership says that a node is down or has left.
+    /// Whether membership says that a node is down or has left. One that is not listed counts as gone only when this
+    /// node has been here for a while: after a restart it may not have found the others yet.
     pub(super) fn is_down(&self, id: NodeId) -> bool {
         let listed = self.view.membership.table().get(id);
-        id != self.me && listed.is_none_or(|m| m.phase == Phase::Down)
+        let gone = listed.map_or(self.settled, |m| m.phase == Phase::Down);
+        id != self.me && gone
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Env<'a> {
     pub(super) storage: Storage,
     /// The wall clock in seconds, if this node has one.
     pub(super) wall: Option<u64>,
+    /// This node has been here for so long that it knows whoever is.
+    pub(super) settled: bool,
     pub(super) view: View<'a>,
 }
 

@@ -386,7 +386,7 @@ impl Race {
         }
         let chosen = self.choose_watchers(env, Some(&stays));
         let complete = chosen.len() == count && chosen.contains(&me) == own;
-        let worse = stays.len() < set.watchers.len();
+        let worse = stays.len() < set.watchers.len() && env.config.floor == 0;
         if chosen != set.watchers && (complete || worse) {
             let mut out = Vec::new();
             if let Some(lease) = &mut self.tenure.lease {
@@ -416,7 +416,9 @@ impl Race {
             return (1, true);
         }
         let eligible = |m: &&Member| !m.meta.observer;
-        match env.members().filter(eligible).count() + 1 {
+        // A strict election keeps the watchers of the whole group, also in a part of it: few would be lost together.
+        let here = env.members().filter(eligible).count() + 1;
+        match here.max(usize::from(env.config.floor)) {
             0 | 1 => (1, true),
             2 => (1, false),
             3 => (3, true),

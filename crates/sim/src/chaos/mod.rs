@@ -223,6 +223,15 @@ fn chaos_in(
     let mut listed_at = None;
     loop {
         works.run_for(&mut engine, Duration::from_secs(1))?;
+        if params.elections && cuts == Cuts::Strict {
+            // One that waited for its work before it left may hold a promise that the others need.
+            let left = |&host: &usize| engine.world().host(host).state() == HostState::Left;
+            let left: Vec<usize> = (0..nodes).filter(left).collect();
+            for host in left {
+                let keep = Keep::Life;
+                engine.strike(Fault::Restart { host, keep })?;
+            }
+        }
         let after = engine.world().now().since(calm_at);
         let served = match &mut locks {
             Some(locks) => locks.settle(&mut engine)?,

@@ -61,8 +61,6 @@ pub(super) struct Works {
     absent: Vec<Absent>,
     /// The greatest token that was used, and its line.
     used: BTreeMap<ElectionId, (Token, Option<Token>)>,
-    /// The last work of each client, which it does not start again.
-    spent: BTreeMap<(usize, ElectionId), Token>,
     cuts: Cuts,
     /// Sides of a cut may act on their own until then.
     excused_until: Instant,
@@ -80,7 +78,6 @@ impl Works {
             works: Vec::new(),
             absent: Vec::new(),
             used: BTreeMap::new(),
-            spent: BTreeMap::new(),
             cuts,
             excused_until: Instant::ZERO,
             cut: false,
@@ -230,10 +227,7 @@ impl Works {
             return Ok(());
         };
         let away = |a: &Absent| a.host == host && a.election == election;
-        if self.absent.iter().any(away)
-            || self.spent.get(&(host, election)) == Some(&token)
-            || self.rng.below(3) > 0
-        {
+        if self.absent.iter().any(away) || self.rng.below(3) > 0 {
             return Ok(());
         }
         self.start(
@@ -281,7 +275,6 @@ impl Works {
         if used.is_none_or(|(used, _)| used < work.token) {
             self.used.insert(work.election, (work.token, work.line));
         }
-        self.spent.insert((work.host, work.election), work.token);
         self.started += 1;
         self.works.push(work);
         Ok(())
@@ -309,15 +302,15 @@ impl Works {
         if self.works[at].orphan || engine.world().host(host).state() != HostState::Up {
             return Ok(());
         }
+        engine.command(host, Command::Election(Order::Withdraw(election)))?;
         if self.rng.below(2) == 0 {
-            // It stops its work first.
+            // It ends with its work.
             self.works.remove(at);
             let stopped = Order::Stopped(election, token);
             engine.command(host, Command::Election(stopped))?;
         } else {
             self.works[at].orphan = true;
         }
-        engine.command(host, Command::Election(Order::Withdraw(election)))?;
         let until = now + Duration::from_micros(self.rng.below64(1_000_000));
         self.absent.push(Absent {
             election,

@@ -202,8 +202,8 @@ fn whoever_is_followed_and_does_not_lead_says_so() {
     let effects = chosen(&mut bench, 2);
     bench.attend(effects);
     let token = bench.held().unwrap().key.token;
-    bench.order(Order::Stopped(E, token));
     bench.order(Order::Withdraw(E));
+    bench.order(Order::Stopped(E, token));
     let vacancy = bench.held().unwrap();
     assert!(vacancy.is_vacant());
     assert_eq!(bench.e.acting(E), None);
