@@ -6,7 +6,7 @@ use crate::election::{self, ElectionOptions};
 use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
 use crate::handle::{Inner, Node};
-use crate::state::{Remembered, StateDir, StateError};
+use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use consort_proto::election::{Mode as ElectionMode, Order};
 use consort_proto::membership::{self, Campaign, Meta};
@@ -165,7 +165,7 @@ impl Builder {
     }
 
     /// How many nodes there may be, for requests that do not say: see
-    /// [`Lock::bound`](crate::Lock::bound). Default [`Bound::Observed`].
+    /// [`Lock::bound`](crate::Lock::bound). Default [`Bound::Members`].
     pub fn lock_bound(mut self, bound: Bound) -> Self {
         self.config.mutex.bound = bound;
         self
@@ -298,9 +298,7 @@ impl Builder {
         let floor = self.life_floor.max(remembered.map(|r| r.life));
         // What it witnessed in an earlier life may still be held.
         self.config.mutex.bootstrap &= floor.is_none();
-        let unix_secs = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
+        let unix_secs = unix_secs();
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
 
         let memory = match &state {
@@ -321,6 +319,7 @@ impl Builder {
         };
         let meta_max = self.config.membership.meta_max;
         let elections_max = self.config.election.elections_max;
+        let group_tag = self.config.group_tag();
         let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
         // Before it says anything: no term of an earlier life comes again, and what it promised is kept.
         let most = usize::from(elections_max) / 2;
@@ -346,6 +345,7 @@ impl Builder {
             state,
             clock,
             seeds,
+            group_tag,
             events_max: self.events_max,
             meta_max,
             elections_max,
@@ -461,6 +461,12 @@ async fn tune_in(
     })
 }
 
+/// The wall clock.
+pub(crate) fn unix_secs() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |d| d.as_secs())
+}
+
 /// Stores a fact, off the runtime's own threads; without a directory nothing is stored.
 pub(crate) async fn store(
     state: Option<&Arc<StateDir>>,
@@ -485,6 +491,16 @@ pub(crate) async fn store_members(
 ) -> Result<(), StateError> {
     let state = Arc::clone(state);
     blocking(move || state.store_members(&addrs)).await
+}
+
+/// Stores the member list, off the runtime's own threads.
+pub(crate) async fn store_group(
+    state: &Arc<StateDir>,
+    tag: u32,
+    members: Vec<Known>,
+) -> Result<(), StateError> {
+    let state = Arc::clone(state);
+    blocking(move || state.store_group(tag, &members)).await
 }
 
 /// Stores what is known of members' failures, off the runtime's own threads.

@@ -136,7 +136,7 @@ impl Event {
     ) -> Option<Event> {
         match event {
             consort_proto::Event::Membership(event) => {
-                Some(Event::of_membership(event, node, clock.now()))
+                Event::of_membership(event, node, clock.now())
             }
             consort_proto::Event::Election(event) => {
                 Event::of_election(event, node, clock, named(event.election()))
@@ -172,7 +172,11 @@ impl Event {
         })
     }
 
-    fn of_membership(event: membership::Event, node: &consort_proto::Node, now: Instant) -> Event {
+    fn of_membership(
+        event: membership::Event,
+        node: &consort_proto::Node,
+        now: Instant,
+    ) -> Option<Event> {
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
             Some(member) => Member::new(node, member, now),
             // Forgotten in the very step that reported it.
@@ -186,7 +190,7 @@ impl Event {
                 ..member::itself(node)
             },
         };
-        match event {
+        Some(match event {
             membership::Event::Up { id, life, how } => Event::Up {
                 member: look_up(id, life),
                 life,
@@ -212,7 +216,9 @@ impl Event {
             membership::Event::IdentityConflict => Event::IdentityConflict,
             membership::Event::IdentityTaken => Event::IdentityTaken,
             membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
-        }
+            // For locks, which count failed members.
+            membership::Event::Missing { .. } | membership::Event::Forgotten { .. } => return None,
+        })
     }
 }
 

@@ -1,10 +1,14 @@
 //! What a node remembers across restarts: its id and its last life, the terms of elections, how far the
-//! tokens of locks have come, and where members listened.
+//! tokens of locks have come, who the members were and which of them had failed, and where they listened.
 //!
 //! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
 //! closed by a checksum. Files can be read by their owner only, and only regular files are read. A file that does not check is reported and left alone: it may be the only
-//! record of this node's identity. Terms and the clock of tokens are kept the same way in files of their own.
+//! record of this node's identity. Terms, the clock of tokens and the member list are kept the same way in files of their own.
 //! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
+
+mod group;
+
+pub(crate) use group::Known;
 
 use crate::leases::{self, Leases};
 use consort_proto::lease::Record;
@@ -88,6 +92,15 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
+    /// Restore the file from a backup, or remove it.
+    #[error(
+        "file of members {path} is damaged; restore it, or remove it (failed members are then not counted for \
+         locks, unless other members remember them)"
+    )]
+    GroupDamaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// Stop the other process, or give this one a directory of its own.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
@@ -104,6 +117,7 @@ pub(crate) struct StateDir {
     fence: Mutex<Option<u64>>,
     leases: Mutex<Leases>,
     memory: Option<Life>,
+    group: Option<(u32, Vec<Known>)>,
     _lock: File,
 }
 
@@ -159,12 +173,19 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
         };
+        let path = dir.join("group");
+        let group = match read(&path) {
+            Ok(bytes) => Some(group::parse(&bytes).ok_or(StateError::GroupDamaged { path })?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(failed(&path)(source)),
+        };
         let state = StateDir {
             leases: Mutex::new(leases),
             memory,
             dir: dir.to_owned(),
             terms: Mutex::new(terms),
             fence: Mutex::new(fence),
+            group,
             _lock: lock,
         };
         Ok((state, remembered))
@@ -229,6 +250,19 @@ impl StateDir {
         self.replace("fence", &format_fence(seq))?;
         *fence = Some(seq);
         Ok(())
+    }
+
+    /// The members of the group with this tag that were stored before this process began.
+    pub(crate) fn group(&self, tag: u32) -> &[Known] {
+        match &self.group {
+            Some((stored, members)) if *stored == tag => members,
+            _ => &[],
+        }
+    }
+
+    /// Replaces the member list.
+    pub(crate) fn store_group(&self, tag: u32, members: &[Known]) -> Result<(), StateError> {
+        self.replace("group", &group::format(tag, members))
     }
 
     /// Where members listened when they were last stored.

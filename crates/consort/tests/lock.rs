@@ -6,7 +6,10 @@ mod common;
 
 use alloc::sync::Arc;
 use common::{agree, eventually};
-use consort::{AcquireError, Bound, Event, LockGuard, LockToken, Loss, Node, Source, mutex};
+use consort::{
+    AcquireError, Bound, Event, LockGuard, LockToken, Loss, Node, Source, Status, mutex,
+};
+use core::net::SocketAddr;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::Mutex;
@@ -302,18 +305,12 @@ async fn a_floor_and_voters_keep_the_smaller_side_from_locking() {
     let all = [&nodes[0], &nodes[1]];
     eventually(PATIENCE, "the third is gone", async || agree(&all, 2).await).await;
     let lock = |bound| nodes[0].lock("demo").bound(bound);
-    let observed = soon("granted", lock(Bound::Observed).acquire())
-        .await
-        .unwrap();
-    assert!(
-        observed
-            .grounds()
-            .to_string()
-            .contains("each side may lock")
-    );
-    drop(observed);
+    let available = soon("granted", lock(Bound::Available).acquire());
+    let available = available.await.unwrap().grounds().to_string();
+    assert!(available.contains("each side may lock"));
     let voters = |n: &[usize]| Bound::Voters(n.iter().map(|&n| nodes[n].id()).collect());
     for (bound, enough) in [
+        (Bound::Members, true),
         (Bound::Floor(3), true),
         (Bound::Floor(4), false),
         (voters(&[0, 1, 2]), true),
@@ -436,6 +433,57 @@ async fn tokens_grow_across_a_restart_of_everybody_by_what_was_stored() {
         }
         assert_eq!(soon("stopped", guard.lost()).await, Loss::Stopped);
     }
+}
+
+/// Two of five restart, cut off from the others, who were lost before: nobody else remembers them.
+#[tokio::test]
+async fn members_that_failed_are_remembered_across_a_restart_of_all_that_are_left() {
+    let dirs: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+    let seeds = group(3).await;
+    let start = async |n: usize, seed: Option<SocketAddr>| {
+        let node = local(&format!("kept-{n}"), config()).state_dir(dirs[n].path());
+        node.join(seed).start().await.unwrap()
+    };
+    let mut kept = Vec::new();
+    for n in 0..2 {
+        kept.push(start(n, Some(seeds[0].local_addr())).await);
+    }
+    let all: Vec<&Node> = seeds.iter().chain(&kept).collect();
+    eventually(PATIENCE, "five", async || agree(&all, 5).await).await;
+    for node in &seeds {
+        node.shutdown().await;
+    }
+    let failed = async |node: &Node| {
+        let members = node.members().await.unwrap();
+        let failed = members.iter().filter(|m| m.status == Status::Failed);
+        failed.filter(|m| m.name().starts_with("node-")).count()
+    };
+    for node in &kept {
+        eventually(PATIENCE, "three failed", async || failed(node).await == 3).await;
+    }
+    let stored = |n: usize| {
+        let text = std::fs::read_to_string(dirs[n].path().join("group"));
+        text.is_ok_and(|text| {
+            text.lines()
+                .filter(|l| l.matches(" - ").count() == 0)
+                .count()
+                == 2 + 3 + 1
+        })
+    };
+    eventually(PATIENCE, "stored", async || stored(0) && stored(1)).await;
+    for node in kept.drain(..) {
+        node.shutdown().await;
+    }
+    let first = start(0, None).await;
+    let second = start(1, Some(first.local_addr())).await;
+    eventually(PATIENCE, "both", async || {
+        agree(&[&first, &second], 2).await
+    })
+    .await;
+    assert_eq!((failed(&first).await, failed(&second).await), (3, 3));
+    // Long after both count as witnesses again.
+    let refused = first.lock("demo").acquire_timeout(TTL * 6).await;
+    assert_eq!(refused.unwrap_err(), AcquireError::Timeout, "two of five");
 }
 
 #[tokio::test]

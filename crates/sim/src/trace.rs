@@ -126,6 +126,8 @@ fn words(event: &Event) -> (u64, u64, u64) {
         E::IdentityConflict => (11, 0, 0),
         E::OptionsDiffer { id } => (12, id.0, 0),
         E::IdentityTaken => (13, 0, 0),
+        E::Missing { id, life } => (14, id.0, life.0),
+        E::Forgotten { id } => (15, id.0, 0),
     };
     (4, a ^ kind << 60, b)
 }

@@ -2,7 +2,7 @@
 
 use consort_proto::Config;
 use consort_proto::lease::{self, Rules};
-use consort_proto::mutex::{Ablation, Loss};
+use consort_proto::mutex::{Ablation, Bound, Loss};
 use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_with};
 use rayon::prelude::*;
 
@@ -175,4 +175,17 @@ fn storms_find_a_lock_that_passes_on_before_its_holder_has_stopped() {
             config.mutex.ablation
         });
     }
+}
+
+/// Failed members that count no longer: both sides of a long partition lock.
+#[test]
+fn storms_find_a_bound_that_lets_both_sides_of_a_partition_lock() {
+    fn available(config: &mut Config) {
+        config.mutex.bound = Bound::Available;
+    }
+    let found = |seed: &u64| {
+        let ended = chaos_with(*seed, &ChaosParams::locks(), available);
+        ended.is_err_and(|v| v.invariant == "I11" || v.invariant == "I1")
+    };
+    assert!((0..200).any(|seed| found(&seed)));
 }

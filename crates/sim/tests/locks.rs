@@ -132,9 +132,12 @@ fn cut_off(nodes: usize, cut: usize, bound: Bound) -> (bool, bool) {
 fn in_a_partition_the_bound_decides_who_locks() {
     let voters =
         |ids: &[usize]| Bound::Voters(ids.iter().map(|&i| id_of(i)).collect::<Vec<NodeId>>());
-    // Observed: each side, once the other has been gone for a lease.
-    assert_eq!(cut_off(5, 2, Bound::Observed), (true, true));
-    assert_eq!(cut_off(4, 2, Bound::Observed), (true, true));
+    // All members: the side with more than half of them, and with half none.
+    assert_eq!(cut_off(5, 2, Bound::Members), (false, true));
+    assert_eq!(cut_off(4, 2, Bound::Members), (false, false));
+    // Those available: each side, once the other has been gone for a lease.
+    assert_eq!(cut_off(5, 2, Bound::Available), (true, true));
+    assert_eq!(cut_off(4, 2, Bound::Available), (true, true));
     // A floor: at most one side, and with half none.
     assert_eq!(cut_off(5, 2, Bound::Floor(5)), (false, true));
     assert_eq!(cut_off(4, 2, Bound::Floor(4)), (false, false));
@@ -216,7 +219,7 @@ fn an_uncontended_lock_costs_three_messages_a_member() {
         }
     }
     for nodes in [2, 5, 9] {
-        let (mut engine, _) = group(nodes, Bound::Observed, true);
+        let (mut engine, _) = group(nodes, Bound::Available, true);
         let count = Arc::new(Mutex::new(0));
         engine
             .oracle_mut()

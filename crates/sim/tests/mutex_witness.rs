@@ -118,7 +118,7 @@ fn incomplete_lists_do_no_harm() {
 /// Without a floor each side of a partition locks for itself, as it is told to.
 #[test]
 fn without_a_floor_both_sides_of_a_partition_lock() {
-    let params = busy(Bound::Observed, Trouble::Partition(0.5, 5.0, 60.0));
+    let params = busy(Bound::Available, Trouble::Partition(0.5, 5.0, 60.0));
     let reports = run_many(&params, 5, 6).unwrap();
     assert!(sum(&reports, |r| r.overlaps) > 0);
 }
@@ -128,7 +128,7 @@ fn without_a_floor_both_sides_of_a_partition_lock() {
 fn a_lone_request_costs_as_counted() {
     let params = Params {
         nodes: NODES,
-        lock: witness(Bound::Observed, Service::Arrival, 8),
+        lock: witness(Bound::Available, Service::Arrival, 8),
         workload: Workload::Burst {
             requesters: 1,
             who: Who::Random,
@@ -147,7 +147,7 @@ fn a_lone_request_costs_as_counted() {
 fn a_cohort_saves_rounds() {
     let of = |cohort| {
         let params = Params {
-            lock: witness(Bound::Observed, Service::Arrival, cohort),
+            lock: witness(Bound::Available, Service::Arrival, cohort),
             workload: Workload::Stream {
                 requests: 40,
                 gap: Gap::Exponential,
@@ -158,7 +158,7 @@ fn a_cohort_saves_rounds() {
                 },
             },
             transport: Transport::Resend,
-            ..busy(Bound::Observed, Trouble::None)
+            ..busy(Bound::Available, Trouble::None)
         };
         let reports = run_many(&params, 5, 3).unwrap();
         assert_eq!(sum(&reports, |r| r.entries), 3 * 40);

@@ -246,7 +246,8 @@ function Policies({ bound, memory, known }: { bound: string; memory: number; kno
   const floor = bound.match(/^floor:(\d+)/)
   const n = floor ? Number(floor[1]) : Math.max(known, 3)
   const rows = [
-    { key: 'observed', title: 'observed', far: true, near: true, text: `Both sides, once the other has been gone for ${span(memory)}.` },
+    { key: 'members', title: 'members', far: far * 2 > known, near: near * 2 > known, text: 'Only a side with more than half of all members; failed ones count.' },
+    { key: 'available', title: 'available', far: true, near: true, text: `Both sides, once the other has been gone for ${span(memory)}.` },
     { key: 'floor', title: `floor:${n}`, far: far > n / 2, near: near > n / 2, text: `A side of ${plural(Math.floor(n / 2), 'node')} or fewer never locks.` },
     { key: 'voters', title: 'voters', far: false, near: true, text: 'Only a side with more than half of the voters.' },
   ]

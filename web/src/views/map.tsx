@@ -210,9 +210,9 @@ function Summary({ measured, hops }: { measured: boolean; hops: boolean }) {
 
 function SplitPanel({ parts }: { parts: Split }) {
   const e = state.elections[0]
-  const observed = !/^(floor|voters)/.test(state.locks?.defaults.bound ?? '')
-  const floor = Number(state.locks?.defaults.bound.match(/^floor:(\d+)/)?.[1] ?? 0)
-  const may = (size: number) => observed || size * 2 > floor
+  const bound = state.locks?.defaults.bound ?? 'members'
+  const most = Math.max(parts.near.size + parts.far.size, Number(bound.match(/^floor:(\d+)/)?.[1] ?? 0))
+  const may = (size: number) => bound === 'available' || size * 2 > most
   return (
     <>
       <h2>Split {parts.sinceMs === null ? '' : `for ${calm(parts.sinceMs)}`}</h2>

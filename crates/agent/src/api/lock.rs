@@ -25,7 +25,7 @@ pub struct LockRequest {
     /// A semaphore with so many slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permits: Option<u16>,
-    /// How many nodes there may be: `observed`, `floor:N` or `voters:ID,ID,…`. Default: the agent's.
+    /// How many nodes there may be: `members`, `available`, `floor:N` or `voters:ID,ID,…`. Default: the agent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
     /// The longest that it is held.
@@ -233,9 +233,9 @@ pub struct LocksView {
 pub struct LockDefaultsView {
     /// Lease.
     pub ttl_ms: u64,
-    /// How many nodes there may be: `observed`, `floor:N` or `voters:ID,ID,…`.
+    /// How many nodes there may be: `members`, `available`, `floor:N` or `voters:ID,ID,…`.
     pub bound: String,
-    /// For how long a node has to be gone until it is not counted any more, where the bound is `observed`.
+    /// For how long a node has to be gone until it is not counted any more, where the bound is `available`.
     pub memory_ms: u64,
 }
 
@@ -244,7 +244,8 @@ impl From<&consort::mutex::Config> for LockDefaultsView {
         LockDefaultsView {
             ttl_ms: config.ttl.as_millis() as u64,
             bound: match &config.bound {
-                Bound::Observed => "observed".to_owned(),
+                Bound::Members => "members".to_owned(),
+                Bound::Available => "available".to_owned(),
                 Bound::Floor(n) => format!("floor:{n}"),
                 Bound::Voters(ids) => {
                     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();

@@ -30,7 +30,7 @@ pub struct RawLocks {
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub retry: Option<Duration>,
-    /// `"observed"`, `{ floor = n }` or `{ voters = ["id", …] }`.
+    /// `"members"`, `"available"`, `{ floor = n }` or `{ voters = ["id", …] }`.
     #[schema(value_type = Option<Object>)]
     pub bound: Option<toml::Value>,
     /// This node is one of the first of a new group and counts as a witness at once. Never for one that comes back.
@@ -87,7 +87,7 @@ impl RawLocks {
             m.bound = bound(&value).ok_or(ConfigError::Value {
                 key: "lock.bound",
                 value: value.to_string(),
-                expected: "write \"observed\", { floor = 5 } or { voters = [\"c0ffee\", …] } (ids of nodes)"
+                expected: "write \"members\", \"available\", { floor = 5 } or { voters = [\"c0ffee\", …] } (ids of nodes)"
                     .to_owned(),
             })?;
         }
@@ -108,15 +108,16 @@ fn bound(value: &toml::Value) -> Option<Bound> {
     Some(Bound::Voters(voters.collect::<Option<Vec<NodeId>>>()?))
 }
 
-/// Reads `observed`, `floor:N` or `voters:ID,ID,…`.
+/// Reads `members`, `available`, `floor:N` or `voters:ID,ID,…`.
 pub fn parse_bound(text: &str) -> Result<Bound, String> {
     let expected = || {
         format!(
-            "`{text}` is no bound; write observed, floor:5, or voters:c0ffee,beef (ids of nodes)"
+            "`{text}` is no bound; write members, available, floor:5, or voters:c0ffee,beef (ids of nodes)"
         )
     };
     match text.split_once(':') {
-        None if text == "observed" => Ok(Bound::Observed),
+        None if text == "members" => Ok(Bound::Members),
+        None if text == "available" => Ok(Bound::Available),
         Some(("floor", n)) => n.parse().map(Bound::Floor).map_err(|_| expected()),
         Some(("voters", ids)) => {
             let ids = ids.split(',').map(|id| id.trim().parse());
@@ -149,10 +150,13 @@ mod tests {
         let m = m.unwrap();
         assert_eq!((m.ttl, m.zombie_safe), (two * 2, false));
         assert_eq!(m.bound, Bound::Voters(vec![NodeId(10), NodeId(11)]));
-        assert_eq!(
-            applied("bound = 'observed'").unwrap().bound,
-            Bound::Observed
-        );
+        assert_eq!(applied("").unwrap().bound, Bound::Members);
+        for (text, bound) in [
+            ("bound = 'members'", Bound::Members),
+            ("bound = 'available'", Bound::Available),
+        ] {
+            assert_eq!(applied(text).unwrap().bound, bound);
+        }
         assert_eq!(
             parse_bound("voters:a, b"),
             Ok(Bound::Voters(vec![NodeId(10), NodeId(11)]))
@@ -161,6 +165,7 @@ mod tests {
             ("tll = '1s'", "tll"),
             ("ttl = '1ms'", "ttl"),
             ("bound = 'all'", "floor = 5"),
+            ("bound = 'observed'", "available"),
             ("bound = { voters = ['x y'] }", "ids of nodes"),
             ("bound = { voters = [] }", "voter"),
             ("bound = { floor = 70000 }", "floor = 5"),

@@ -30,6 +30,10 @@ pub struct RawMembership {
     pub rumor_factor: Option<u32>,
     /// How long a record of a departed member is kept at least, in periods.
     pub tombstone_periods: Option<u32>,
+    /// How long a member that failed or left stays listed; failed ones count for locks as long.
+    #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
+    pub departed_keep: Option<Duration>,
     /// How often a departed member or seed is tried, so that partitions heal, in periods; 0 is never.
     pub heal_periods: Option<u32>,
     /// Least time between two comparisons of member lists, in periods; 0 is never.
@@ -55,6 +59,7 @@ impl RawMembership {
             confirm_grace_periods: self.confirm_grace_periods.or(file.confirm_grace_periods),
             rumor_factor: self.rumor_factor.or(file.rumor_factor),
             tombstone_periods: self.tombstone_periods.or(file.tombstone_periods),
+            departed_keep: self.departed_keep.or(file.departed_keep),
             heal_periods: self.heal_periods.or(file.heal_periods),
             sync_periods: self.sync_periods.or(file.sync_periods),
             members_max: self.members_max.or(file.members_max),
@@ -76,6 +81,7 @@ impl RawMembership {
         set(&mut m.confirm_grace_periods, self.confirm_grace_periods);
         set(&mut m.rumor_factor, self.rumor_factor);
         set(&mut m.tombstone_periods, self.tombstone_periods);
+        set(&mut m.departed_keep, self.departed_keep);
         set(&mut m.heal_periods, self.heal_periods);
         set(&mut m.sync_periods, self.sync_periods);
         set(&mut m.members_max, self.members_max);

@@ -58,10 +58,11 @@ pub(crate) struct Args {
     /// A semaphore: so many may hold it at a time; the same everywhere
     #[arg(long, value_name = "K")]
     permits: Option<u16>,
-    /// How many nodes there may be, more than half of which stand behind the lock; the same everywhere.
-    /// observed: as many as were seen of late; in a partition each side may lock once the other has been
-    /// gone for a lease. floor:N: at least N; a side of at most N/2 nodes never locks. voters:ID,ID,…:
-    /// these; a side without more than half of them never locks [default: the agent's, observed]
+    /// How many nodes there may be, more than half of which support the lock; the same everywhere.
+    /// members: all members, failed ones until they are forgotten or removed; only a side with more than half of them
+    /// locks. available: those seen during the last lease; in a partition each side may lock once the other has been
+    /// gone for a lease. floor:N: all members, at least N; a side of at most N/2 nodes never locks. voters:ID,ID,…:
+    /// these; a side without more than half of them never locks [default: the agent's, members]
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     bound: Option<String>,
     /// Hold it for at most so long

@@ -27,6 +27,7 @@ use crate::lock::End;
 use crate::state::StateDir;
 use crate::stats::DriverStats;
 use crate::topology::Radio;
+use consort_proto::membership::Record;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::{IpAddr, SocketAddr};
@@ -43,6 +44,9 @@ use tokio::time::sleep_until;
 
 /// Orders that wait while the node is busy; more make their senders wait.
 const ORDERS_MAX: usize = 64;
+
+/// Stored members that are taken at a time.
+const RESTORE_CHUNK: usize = 64;
 
 /// Datagrams read before timers and orders have their turn.
 const READS_PER_TURN: usize = 128;
@@ -95,6 +99,7 @@ pub(crate) struct Start {
     pub(crate) state: Option<Arc<StateDir>>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Vec<Seed>,
+    pub(crate) group_tag: u32,
     pub(crate) events_max: usize,
     pub(crate) meta_max: u16,
     pub(crate) elections_max: u16,
@@ -137,7 +142,8 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
-        stored: (0, tokio::time::Instant::now()),
+        group_tag: start.group_tag,
+        stored: ((0, 0), tokio::time::Instant::now()),
         evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
         followers: Vec::new(),
@@ -185,8 +191,9 @@ struct Driver {
     out: Datagram,
     out_bytes: Vec<u8>,
     in_bytes: Vec<u8>,
-    /// The member list that is stored, and when it was.
-    stored: (u64, tokio::time::Instant),
+    group_tag: u32,
+    /// The member list that is stored, by its version and how many failed, and when it was.
+    stored: ((u64, usize), tokio::time::Instant),
     /// When evidence of failures was stored.
     evidence_stored: tokio::time::Instant,
     /// Elections whose names are known here.
@@ -221,6 +228,17 @@ impl Driver {
         if let Some(seq) = self.state.as_ref().and_then(|s| s.fence()) {
             let order = mutex::Order::RestoreFence(seq);
             self.command(Command::Lock(order)).await;
+        }
+        // Before it joins: nobody else may remember whom it knew, and which of them had failed.
+        let now = builder::unix_secs();
+        let group = self.state.as_ref().map(|s| s.group(self.group_tag));
+        let group: Vec<Record> = group
+            .iter()
+            .flat_map(|g| g.iter())
+            .map(|m| m.record(now))
+            .collect();
+        for chunk in group.chunks(RESTORE_CHUNK) {
+            self.command(Command::Restore(chunk.to_vec())).await;
         }
         let known = self.state.as_ref().map(|s| s.reliability());
         if let Some(known) = known.filter(|k| !k.is_empty()) {

@@ -4,15 +4,17 @@ use super::{Driver, elections};
 use crate::builder;
 use crate::event::Event;
 use crate::fault::Fate;
+use crate::state::Known;
 use crate::topology::Radio;
 use consort_proto::Destination;
+use consort_proto::membership::{Member, Phase};
 use core::net::SocketAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io;
 use tokio::time::timeout;
 
-/// Least time between two stores of the addresses of members.
+/// Least time between two stores of the member list.
 const STORE_EVERY: Duration = Duration::from_secs(2);
 
 /// How long to wait for room in the socket's send buffer before a datagram counts as lost.
@@ -113,19 +115,46 @@ impl Driver {
         }
     }
 
-    /// Now and then, and when it changed, stores where members listen: hints for the next start.
+    /// Now and then, and when it changed, stores who the members are, which of them failed, and where some listen.
     pub(super) async fn store_members(&mut self) {
-        let Some(state) = &self.state else { return };
+        let Some(state) = self.state.clone() else {
+            return;
+        };
         let table = self.node.membership().table();
         let (version, at) = self.stored;
-        if table.live() == 0 || table.live_version() == version || at.elapsed() < STORE_EVERY {
+        let failed = table.iter().filter(|m| m.has_failed()).count();
+        let now = (table.live_version(), failed);
+        if now == version || at.elapsed() < STORE_EVERY {
             return;
         }
-        self.stored = (table.live_version(), tokio::time::Instant::now());
+        let known = self.known_members();
         let live = (0..table.live()).filter_map(|i| table.pingable(i));
-        let addrs = live.map(|m| m.addr()).collect();
-        let stored = builder::store_members(state, addrs).await;
+        let addrs: Vec<SocketAddr> = live.map(|m| m.addr()).collect();
+        self.stored = (now, tokio::time::Instant::now());
+        let mut stored = builder::store_group(&state, self.group_tag, known).await;
+        if stored.is_ok() && !addrs.is_empty() {
+            stored = builder::store_members(&state, addrs).await;
+        }
         self.note_hints(stored).await;
+    }
+
+    /// The members to remember: all but those that left.
+    fn known_members(&self) -> Vec<Known> {
+        let (now, unix) = (self.clock.now(), builder::unix_secs());
+        let table = self.node.membership().table();
+        let stays =
+            |m: &&Member| m.addr().port() != 0 && (m.phase != Phase::Down || m.has_failed());
+        let known = table.iter().filter(stays).map(|m| Known {
+            id: m.id,
+            life: m.precedence.life,
+            incarnation: m.precedence.incarnation,
+            addr: m.addr(),
+            failed: m
+                .departed_for(now)
+                .map(|ago| unix.saturating_sub(ago.as_secs())),
+            name: m.meta.name.clone(),
+        });
+        known.collect()
     }
 
     /// Now and then stores what is known of members' failures.

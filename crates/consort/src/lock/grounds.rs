@@ -42,7 +42,12 @@ impl Grounds {
     /// What the bound means when the group is cut in parts.
     pub fn in_a_partition(&self) -> String {
         match &self.bound {
-            Bound::Observed => format!(
+            Bound::Members => format!(
+                "in a partition only a side with at least {} of the {} members locks, failed ones counted",
+                self.at_most / 2 + 1,
+                self.at_most
+            ),
+            Bound::Available => format!(
                 "in a partition each side may lock once the other has been gone for {}",
                 seconds(self.memory)
             ),
@@ -56,19 +61,23 @@ impl Grounds {
     }
 }
 
-/// `3 of at most 5 nodes stand behind it (observed; in a partition …)`
+/// `3 of at most 5 nodes support it (members; in a partition …)`
 impl fmt::Display for Grounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = match &self.bound {
+            Bound::Members => "members",
+            Bound::Available => "available",
+            Bound::Floor(_) => "floor",
+            Bound::Voters(_) => "voters",
+        };
         let source = match self.source {
-            Source::Observed => "observed",
-            Source::Told => "told by a member",
-            Source::Walks => "by random walks",
-            Source::Floor => "the floor",
-            Source::Voters => "voters",
+            Source::Told => ", told by a member",
+            Source::Walks => ", by random walks",
+            Source::Observed | Source::Floor | Source::Voters => "",
         };
         let nodes = match self.source {
-            Source::Voters => "voters stand",
-            _ => "nodes stand",
+            Source::Voters => "voters",
+            _ => "nodes",
         };
         let Grounds {
             counted, at_most, ..
@@ -76,7 +85,7 @@ impl fmt::Display for Grounds {
         let meaning = self.in_a_partition();
         write!(
             f,
-            "{counted} of at most {at_most} {nodes} behind it ({source}; {meaning})"
+            "{counted} of at most {at_most} {nodes} support it ({bound}{source}; {meaning})"
         )
     }
 }
@@ -107,15 +116,20 @@ mod tests {
             Grounds::new(core, Some(&bound), &config).to_string()
         };
         assert_eq!(
-            said(Bound::Observed, Source::Observed),
-            "3 of at most 5 nodes stand behind it (observed; in a partition each side may lock once the \
+            said(Bound::Available, Source::Observed),
+            "3 of at most 5 nodes support it (available; in a partition each side may lock once the \
              other has been gone for 10.2 s)"
         );
+        assert_eq!(
+            said(Bound::Members, Source::Told),
+            "3 of at most 5 nodes support it (members, told by a member; in a partition only a side with at \
+             least 3 of the 5 members locks, failed ones counted)"
+        );
         let floor = said(Bound::Floor(5), Source::Floor);
-        assert!(floor.ends_with("(the floor; in a partition a side of at most 2 never locks)"));
+        assert!(floor.ends_with("(floor; in a partition a side of at most 2 never locks)"));
         let voters = Bound::Voters((1..=5).map(NodeId).collect());
         let voters = said(voters, Source::Voters);
-        assert!(voters.starts_with("3 of at most 5 voters stand"));
+        assert!(voters.starts_with("3 of at most 5 voters support it (voters;"));
         assert!(voters.contains("fewer than 3 of the 5 voters never locks"));
     }
 }

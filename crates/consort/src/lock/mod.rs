@@ -134,10 +134,12 @@ impl Lock {
         self
     }
 
-    /// How many nodes there may be: more than half of them stand behind a grant. In a partition,
+    /// How many nodes there may be: more than half of them support a grant. In a partition,
     ///
-    /// - with [`Bound::Observed`], the default, each side may lock once the other has been gone for a
-    ///   lease: exclusion holds per side, and tokens of the sides may collide;
+    /// - with [`Bound::Members`], the default, only a side with more than half of all members locks, however long it
+    ///   lasts: failed members count until they are forgotten (a day) or removed;
+    /// - with [`Bound::Available`] each side may lock once the other has been gone for a lease: exclusion holds
+    ///   per side, and tokens of the sides may collide;
     /// - with [`Bound::Floor`] a side of at most half of so many nodes never locks;
     /// - with [`Bound::Voters`] a side without more than half of these nodes never locks, whoever else
     ///   there is.

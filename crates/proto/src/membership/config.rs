@@ -105,6 +105,11 @@ pub struct Config {
     /// How long a record of a departed member is kept against stale rumors, unless four times the
     /// longest suspicion is longer. Default 128.
     pub tombstone_periods: u32,
+    /// How long a member that failed or left stays listed: it is shown as such, tried now and then, and a failed one
+    /// counts for locks ([`Bound::Members`](crate::mutex::Bound::Members)). Never shorter than what
+    /// `tombstone_periods` says. There are at most 64 more of them than twice the live members; those that left go
+    /// first, then the oldest. Default 1 day.
+    pub departed_keep: Duration,
     /// How often a node tries one departed member or seed, so that partitions heal; 0 is never.
     /// Default 16.
     pub heal_periods: u32,
@@ -161,6 +166,7 @@ impl Default for Config {
             rumor_reminders: 3,
             rumors_max: 64,
             tombstone_periods: 128,
+            departed_keep: Duration::from_secs(86_400),
             heal_periods: 16,
             sync_periods: 8,
             nap_max: Duration::from_secs(3600),
@@ -201,6 +207,7 @@ impl Config {
             rumor_reminders: 0,
             rumors_max: 6,
             rumor_ring: 0,
+            departed_keep: Duration::ZERO,
             heal_periods: 0,
             sync_periods: 0,
             ..Config::default()

@@ -56,6 +56,18 @@ pub enum Event {
         /// Who said so: the accuser, or the member itself.
         by: NodeId,
     },
+    /// A failed member is listed that this node never knew to be up, or knew to have left.
+    Missing {
+        /// Who.
+        id: NodeId,
+        /// In which life.
+        life: Life,
+    },
+    /// A member that was down is listed as failed no longer: it was forgotten or removed, or it had left.
+    Forgotten {
+        /// Who.
+        id: NodeId,
+    },
     /// A member changed its address, name or tags.
     Updated {
         /// Who.

@@ -1,7 +1,7 @@
 //! Coming and going: joins and their pages, comparison of member lists, goodbyes, healing.
 
 use super::event::Event;
-use super::member::Phase;
+use super::member::{Member, Phase};
 use super::msg::{BUCKETS, Msg};
 use super::record::{Accusation, Precedence, Record, Status};
 use super::rumor::Urgency;
@@ -147,10 +147,15 @@ impl Membership {
         let (mut next, mut cut) = (None, false);
         let mut records = Vec::new();
         for member in self.table.iter_after(after) {
-            if member.id == from.id {
+            let old = self.is_old(member, cx.now);
+            if member.id == from.id || old && !member.has_failed() {
                 continue;
             }
-            let msg = Msg::Record(member.record(cx.now));
+            let mut record = member.record(cx.now);
+            if let Some(ago) = member.departed_for(cx.now).filter(|_| old) {
+                record.set_departed(ago);
+            }
+            let msg = Msg::Record(record);
             let len = frame_len(&msg);
             if len > room {
                 cut = true;
@@ -256,6 +261,9 @@ impl Membership {
         let start = NodeId(cx.rng.bits64());
         let wrapped = self.table.iter_after(Some(start)).chain(self.table.iter());
         for member in wrapped.take(self.table.len()).filter(|m| differs(m.id)) {
+            if self.is_old(member, cx.now) {
+                continue;
+            }
             let msg = Msg::Record(member.record(cx.now));
             let len = frame_len(&msg);
             if len > room {
@@ -264,6 +272,12 @@ impl Membership {
             room -= len;
             cx.send(from.reply_to(), msg);
         }
+    }
+
+    /// Whether a member is down for so long that no stale rumor is about it.
+    fn is_old(&self, member: &Member, now: Instant) -> bool {
+        let gone = member.departed_for(now);
+        gone.is_some_and(|ago| ago > self.tombstone())
     }
 
     fn bucket_digests(&self, me: NodeId) -> [u32; BUCKETS] {
@@ -281,17 +295,14 @@ impl Membership {
         {
             return;
         }
-        let departed = self.table.departed_len();
+        let departed = self.table.failed().count();
         let (seeds, contacts) = (&self.joining.seeds, self.table.contacts());
         let pick = cx
             .rng
             .below((departed + seeds.len() + contacts.len()) as u32) as usize;
-        if let Some(member) = self.table.departed(pick) {
-            let (id, failed) = (member.id, member.precedence.status != Status::Left);
-            if failed && member.addr().port() != 0 {
-                self.pursue(cx, id);
-            }
-            return;
+        let failed = self.table.failed().nth(pick).map(|m| m.id);
+        if let Some(id) = failed {
+            return self.pursue(cx, id);
         }
         let known = |addr: SocketAddr| self.live_members().any(|m| m.addr() == addr);
         let addr = pick.checked_sub(departed).and_then(|n| {
@@ -370,11 +381,19 @@ impl Membership {
         }
     }
 
-    /// Takes a stored member list. Everybody in it is a member until found out; nothing is announced.
+    /// Takes a stored member list. Everybody in it is a member until found out, but for those that had failed;
+    /// nothing is announced.
     pub(super) fn restore(&mut self, cx: &mut MembershipCx<'_>, records: Vec<Record>) {
         for record in records {
             let room = self.table.len() < self.config.members_max as usize;
-            if record.id == cx.me || record.precedence.status.is_terminal() || !room {
+            let status = record.precedence.status;
+            if record.id == cx.me || status == Status::Left || !room {
+                continue;
+            }
+            if status == Status::Dead {
+                if self.table.get(record.id).is_none() {
+                    self.inter_quietly(cx, record);
+                }
                 continue;
             }
             let (id, life) = (record.id, record.precedence.life);

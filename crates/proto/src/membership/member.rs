@@ -4,7 +4,7 @@
 //! accuser, a nap, a history, an address of the longer family) is kept apart, in a box.
 
 use super::rare::Rare;
-use super::record::{Accusation, Precedence, Record, SharedMeta};
+use super::record::{Accusation, Precedence, Record, SharedMeta, Status};
 use super::rtt::Rtt;
 use super::suspicion::Suspicion;
 use super::table::digest_key;
@@ -100,7 +100,10 @@ impl Member {
 
     /// The record, as pages carry it.
     pub fn record(&self, now: Instant) -> Record {
-        let nap = self.naps_until().since(now);
+        let nap = match self.phase {
+            Phase::Down => Duration::ZERO,
+            Phase::Up | Phase::Suspected => self.naps_until().since(now),
+        };
         Record {
             id: self.id,
             precedence: self.precedence,
@@ -229,12 +232,25 @@ impl Member {
         (self.phase == Phase::Down).then(|| self.expires())
     }
 
+    /// For how long it has been down, as far as this node knows.
+    pub fn departed_for(&self, now: Instant) -> Option<Duration> {
+        let rare = self.rare.as_ref().filter(|_| self.phase == Phase::Down)?;
+        Some(rare.kept.saturating_sub(rare.expires.since(now)))
+    }
+
+    /// Whether it is down and did not leave.
+    pub fn has_failed(&self) -> bool {
+        self.phase == Phase::Down && self.precedence.status != Status::Left
+    }
+
     pub(super) fn expires(&self) -> Instant {
         self.rare.as_ref().map_or(Instant::MAX, |r| r.expires)
     }
 
-    pub(super) fn set_expires(&mut self, at: Instant) {
-        self.rare_mut().expires = at;
+    /// Keeps the record until `at`, which is `kept` after the member went.
+    pub(super) fn set_expires(&mut self, at: Instant, kept: Duration) {
+        let rare = self.rare_mut();
+        (rare.expires, rare.kept) = (at, kept);
     }
 
     /// How often it was suspected, in any life.

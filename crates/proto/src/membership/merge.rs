@@ -293,6 +293,8 @@ impl Membership {
                 });
                 if known.life != precedence.life || known.status == Status::Left {
                     self.note_departure(cx, id, by);
+                    self.bury(cx, id, Departure::Failed, by);
+                    self.note_missing(cx, id, precedence.life);
                 }
             }
             Some((known, _)) if known.life < precedence.life => {
@@ -331,6 +333,8 @@ impl Membership {
                 self.note_departure(cx, id, id);
                 if phase != Phase::Down {
                     self.bury_as(cx, id, known.life, Departure::Left, id);
+                } else if known.status != Status::Left {
+                    self.note_forgotten(cx, id);
                 }
             }
         }
@@ -361,14 +365,62 @@ impl Membership {
             return;
         }
         let (id, by) = (record.id, record.accuser);
+        if self.inter_quietly(cx, record) {
+            self.note_departure(cx, id, by);
+        }
+    }
+
+    /// The same, and nobody is told. Whether it is kept: not if it went too long ago.
+    pub(super) fn inter_quietly(&mut self, cx: &mut MembershipCx<'_>, record: Record) -> bool {
+        let ago = Duration::from_millis(u64::from(record.nap_ms));
+        if ago >= self.departed_keep() {
+            return false;
+        }
+        let Record {
+            id,
+            precedence,
+            accuser,
+            ..
+        } = record;
         self.table.insert(record, Phase::Down, cx.now);
-        self.note_departure(cx, id, by);
-        self.bury(cx, id, Departure::Failed, by);
+        self.bury_after(cx, id, Departure::Failed, accuser, ago);
+        if precedence.status != Status::Left {
+            self.note_missing(cx, id, precedence.life);
+        }
+        true
+    }
+
+    /// Tells of a failed member that was not told of before. Where they are not kept nobody counts them.
+    fn note_missing(&self, cx: &mut MembershipCx<'_>, id: NodeId, life: Life) {
+        if !self.config.departed_keep.is_zero() {
+            cx.emit(Event::Missing { id, life });
+        }
+    }
+
+    /// Tells that a member is listed as failed no longer.
+    pub(super) fn note_forgotten(&self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        if !self.config.departed_keep.is_zero() {
+            cx.emit(Event::Forgotten { id });
+        }
+    }
+
+    /// Whether there is room for one more member. The record of a departed one makes room.
+    fn make_room(&mut self, cx: &mut MembershipCx<'_>) -> bool {
+        if self.table.len() < self.config.members_max as usize {
+            return true;
+        }
+        while self.table.has_departed() {
+            if let Some(id) = self.table.evict() {
+                self.note_forgotten(cx, id);
+                return true;
+            }
+        }
+        self.stats.members_dropped += 1;
+        false
     }
 
     fn admit(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
-        if self.table.len() >= self.config.members_max as usize {
-            self.stats.members_dropped += 1;
+        if !self.make_room(cx) {
             return;
         }
         let (id, life) = (record.id, record.precedence.life);

@@ -258,7 +258,8 @@ impl Membership {
             m.phase = Phase::Down;
             m.precedence.status = Status::Dead;
         });
-        self.table.bury(id, Instant::ZERO, usize::MAX);
+        let (now, keep) = (Instant::ZERO, Duration::ZERO);
+        self.table.bury(id, now, keep, keep, usize::MAX);
         self.table.expire(Instant::MAX);
     }
 }

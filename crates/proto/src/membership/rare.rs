@@ -15,6 +15,8 @@ pub(super) struct Rare {
     pub(super) naps_until: Instant,
     pub(super) pursue_after: Instant,
     pub(super) expires: Instant,
+    /// How long a record is kept, of which `expires` is the end.
+    pub(super) kept: Duration,
     pub(super) suspicion_count: u32,
     pub(super) refutation_count: u32,
     /// Suspicions, each fading with time, in 256ths, as of `trouble_at`.
@@ -33,6 +35,7 @@ impl Rare {
             naps_until: Instant::ZERO,
             pursue_after: Instant::ZERO,
             expires: Instant::MAX,
+            kept: Duration::ZERO,
             suspicion_count: 0,
             refutation_count: 0,
             trouble: 0,

@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::ops::Deref;
+use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What the group holds a member to be. The order is the rank of a claim: at one life and
@@ -208,11 +209,19 @@ pub struct Record {
     pub meta: SharedMeta,
     /// Where it is, as far as the teller knows.
     pub coordinate: Option<Coordinate>,
-    /// How long it will be silent from now on, in milliseconds; 0 when it is awake.
+    /// How long it will be silent from now on, in milliseconds; 0 when it is awake. Of a member that is down: how
+    /// long ago it went, 0 when that was lately.
     pub nap_ms: u32,
     /// Address and meta belong to this claim. Otherwise they are those of an earlier one, the best
     /// the teller has: good enough to reach the member and ask.
     pub current: bool,
+}
+
+impl Record {
+    /// Says how long ago a member that is down went.
+    pub fn set_departed(&mut self, ago: Duration) {
+        self.nap_ms = ago.as_millis().min(u128::from(u32::MAX)) as u32;
+    }
 }
 
 /// The short form of a suspicion, a verdict or a goodbye: no address, no meta.

@@ -284,8 +284,18 @@ impl Membership {
         why: Departure,
         by: NodeId,
     ) {
-        let span = self.config.suspicion_max(self.size()) * 4;
-        let keep = span.max(self.config.probe_period * self.config.tombstone_periods);
+        self.bury_after(cx, id, why, by, Duration::ZERO);
+    }
+
+    /// The same, of a member that went some time ago.
+    pub(super) fn bury_after(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        id: NodeId,
+        why: Departure,
+        by: NodeId,
+        ago: Duration,
+    ) {
         let Some((life, was)) = self.table.update(id, |m| {
             let was = m.phase;
             m.phase = Phase::Down;
@@ -297,8 +307,21 @@ impl Membership {
         if was != Phase::Down {
             cx.emit(Event::Down { id, life, why, by });
         }
-        let most = 2 * self.table.live() + 64;
-        self.table.bury(id, cx.now + keep, most);
+        let (keep, most) = (self.departed_keep(), 2 * self.table.live() + 64);
+        for id in self.table.bury(id, cx.now, keep, ago, most) {
+            self.note_forgotten(cx, id);
+        }
+    }
+
+    /// For how long a record of a member that is down is of use against stale rumors.
+    pub(super) fn tombstone(&self) -> Duration {
+        let span = self.config.suspicion_max(self.size()) * 4;
+        span.max(self.config.probe_period * self.config.tombstone_periods)
+    }
+
+    /// How long the record of a member that is down is kept.
+    pub(super) fn departed_keep(&self) -> Duration {
+        self.tombstone().max(self.config.departed_keep)
     }
 
     /// Ends a suspicion, however it ended.

@@ -9,6 +9,7 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::time::Duration;
 use hashbrown::HashTable;
 
 /// Addresses of members long gone that are tried now and then.
@@ -247,22 +248,56 @@ impl Table {
         self.pingable.iter().position(|&s| s == slot as u32)
     }
 
-    /// Keeps the record of a member that is down until `expires`, and at most `max` such records.
-    pub(crate) fn bury(&mut self, id: NodeId, expires: Instant, max: usize) {
+    /// Keeps the record of a member that went `ago` for `keep` from then on, and at most `max` such records: those of
+    /// members that left go first, then the oldest. Returns whom that drops.
+    pub(crate) fn bury(
+        &mut self,
+        id: NodeId,
+        now: Instant,
+        keep: Duration,
+        ago: Duration,
+        max: usize,
+    ) -> Vec<NodeId> {
+        let expires = now + keep.saturating_sub(ago);
         if let Some(member) = self.touch(id) {
-            member.set_expires(expires);
-            self.departed.push_back((expires, id));
+            member.set_expires(expires, keep);
+            let at = self.departed.partition_point(|&(at, _)| at <= expires);
+            self.departed.insert(at, (expires, id));
+        }
+        let mut gone = Vec::new();
+        if self.departed.len() > max {
+            let mut departed = core::mem::take(&mut self.departed);
+            departed.retain(|&entry| self.is_departed(entry).is_some());
+            self.departed = departed;
         }
         while self.departed.len() > max {
-            self.forget_oldest();
+            gone.extend(self.evict());
         }
+        gone
     }
 
-    /// Drops the records of departed members that have expired.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Drops the records of departed members that have expired. Returns whose.
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<NodeId> {
+        let mut gone = Vec::new();
         while self.departed.front().is_some_and(|&(at, _)| at <= now) {
-            self.forget_oldest();
+            gone.extend(self.forget(0));
         }
+        gone
+    }
+
+    /// Whether there may be records of departed members.
+    pub(crate) fn has_departed(&self) -> bool {
+        !self.departed.is_empty()
+    }
+
+    /// Drops the record of one departed member: the oldest that left, or the oldest. Returns whose.
+    pub(crate) fn evict(&mut self) -> Option<NodeId> {
+        let left = |&entry: &(Instant, NodeId)| {
+            let member = self.is_departed(entry);
+            member.is_none_or(|m| m.precedence.status == Status::Left)
+        };
+        let at = self.departed.iter().position(left).unwrap_or(0);
+        self.forget(at)
     }
 
     /// Where members listened whose records have expired, the latest last: a few addresses that
@@ -271,26 +306,29 @@ impl Table {
         &self.contacts
     }
 
-    /// A departed member: the `n`th of [`Table::departed_len`].
-    pub(crate) fn departed(&self, n: usize) -> Option<&Member> {
-        let &(expires, id) = self.departed.get(n)?;
+    /// Members that failed and can be looked for, the oldest first.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = &Member> {
+        let departed = self.departed.iter();
+        let members = departed.filter_map(|&entry| self.is_departed(entry));
+        members.filter(|m| m.has_failed() && m.addr().port() != 0)
+    }
+
+    /// The member of an entry that is in force.
+    fn is_departed(&self, (expires, id): (Instant, NodeId)) -> Option<&Member> {
         self.get(id)
             .filter(|m| m.phase == Phase::Down && m.expires() == expires)
     }
 
-    pub(crate) fn departed_len(&self) -> usize {
-        self.departed.len()
-    }
-
-    fn forget_oldest(&mut self) {
-        let Some((expires, id)) = self.departed.pop_front() else {
-            return;
-        };
-        let Some(slot) = self.slot(id) else { return };
+    /// Drops an entry of the departed, and the record if it is in force.
+    fn forget(&mut self, at: usize) -> Option<NodeId> {
+        let (expires, id) = self.departed.remove(at)?;
+        let slot = self.slot(id)?;
         let member = &self.slots[slot];
         if member.phase == Phase::Down && member.expires() == expires {
             self.remove(slot);
+            return Some(id);
         }
+        None
     }
 
     /// Removes a member that is down. The last record takes its slot.

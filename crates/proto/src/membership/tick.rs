@@ -9,7 +9,9 @@ impl Membership {
     pub(super) fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
         self.set_next_tick(cx);
         self.keep_own_key(cx.me);
-        self.table.expire(cx.now);
+        for id in self.table.expire(cx.now) {
+            self.note_forgotten(cx, id);
+        }
         match self.joining.state {
             JoinState::Leaving | JoinState::Left => return,
             JoinState::Joined if self.table.live() == 0 => {

@@ -1,6 +1,7 @@
 //! What a request makes of the answers it gets (H3).
 
 use super::ablation::Ablation;
+use super::census::Count;
 use super::event::Refusal;
 use super::lock::{Lock, finish};
 use super::msg::{Name, Reply, ReqId};
@@ -177,7 +178,10 @@ impl Lock {
             forgotten: reply.forgotten,
             stamp: reply.stamp,
             mature: reply.mature,
-            window: reply.window,
+            count: Count {
+                recent: reply.window,
+                members: reply.window.saturating_add(reply.failed),
+            },
             valid_until,
             names,
         });

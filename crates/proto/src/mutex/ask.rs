@@ -47,7 +47,7 @@ impl Lock {
             return;
         };
         let mut new = Vec::new();
-        let room = usize::from(sh.config.contenders_max) + sh.window(cx.now) as usize;
+        let room = usize::from(sh.config.contenders_max) + sh.window(cx.now).recent as usize;
         for (id, addr) in targets {
             if *id != sh.me && !own.asked.contains_key(id) && own.asked.len() < room {
                 let addr = addr.filter(|_| !sh.census.is_here(*id));

@@ -16,8 +16,10 @@ const STRANGERS_MAX: usize = 1024;
 pub(super) enum Presence {
     Here,
     Suspected,
-    /// Since when it is down or has left.
+    /// Since when it has left, or is forgotten.
     Gone(Instant),
+    /// Since when it is down, by verdict. It stays a member.
+    Failed(Instant),
     /// Never listed: known from what it says about locks.
     Stranger,
 }
@@ -27,13 +29,36 @@ pub(super) enum Presence {
 struct Peer {
     id: NodeId,
     life: Life,
-    /// Since when it is gone, or one of the times below, which nothing happens at.
+    /// Since when it is gone, in microseconds of which the last bit says that it failed; or one of the times below,
+    /// which nothing happens at.
     gone: Instant,
 }
 
 const HERE: Instant = Instant::MAX;
 const SUSPECTED: Instant = Instant::from_micros(u64::MAX - 1);
 const STRANGER: Instant = Instant::from_micros(u64::MAX - 2);
+/// The last time that anything happens at.
+const LAST: u64 = u64::MAX - 4;
+const FAILED: u64 = 1;
+
+/// How many nodes there are, by two ways to count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Count {
+    /// Those that were here during the last lease.
+    pub(super) recent: u32,
+    /// These, and all that failed and are not forgotten.
+    pub(super) members: u32,
+}
+
+impl Count {
+    /// The greater one, in each way.
+    pub(super) fn max(self, other: Count) -> Count {
+        Count {
+            recent: self.recent.max(other.recent),
+            members: self.members.max(other.members),
+        }
+    }
+}
 
 impl Peer {
     fn new(id: NodeId, life: Life, presence: Presence) -> Peer {
@@ -51,6 +76,7 @@ impl Peer {
             HERE => Presence::Here,
             SUSPECTED => Presence::Suspected,
             STRANGER => Presence::Stranger,
+            since if since.as_micros() & FAILED != 0 => Presence::Failed(since),
             since => Presence::Gone(since),
         }
     }
@@ -60,7 +86,8 @@ impl Peer {
             Presence::Here => HERE,
             Presence::Suspected => SUSPECTED,
             Presence::Stranger => STRANGER,
-            Presence::Gone(since) => since.min(Instant::from_micros(u64::MAX - 3)),
+            Presence::Gone(since) => Instant::from_micros(since.as_micros().min(LAST) & !FAILED),
+            Presence::Failed(since) => Instant::from_micros(since.as_micros().min(LAST) | FAILED),
         };
     }
 }
@@ -81,8 +108,8 @@ pub(super) struct Census {
     /// In order of id.
     peers: Vec<Peer>,
     strangers: usize,
-    /// How many are in the window, and until when that is so.
-    window: Option<(u32, Instant)>,
+    /// How many there are, and until when that is so.
+    window: Option<(Count, Instant)>,
 }
 
 impl Census {
@@ -154,6 +181,16 @@ impl Census {
         self.window = None;
     }
 
+    /// A member that failed does not count any more.
+    pub(super) fn forget(&mut self, id: NodeId) {
+        if let Ok(at) = self.find(id)
+            && let Presence::Failed(since) = self.peers[at].presence()
+        {
+            self.peers[at].set(Presence::Gone(since));
+            self.window = None;
+        }
+    }
+
     /// Makes room for a member that membership lists.
     pub(super) fn admit(&mut self, id: NodeId, life: Life) {
         if let Err(at) = self.find(id) {
@@ -174,24 +211,28 @@ impl Census {
         }
     }
 
-    /// How many nodes were here at some time of the last `span`, this one included.
-    pub(super) fn window(&mut self, now: Instant, span: Duration) -> u32 {
+    /// How many nodes there are, this one included, and were here at some time of the last `span`.
+    pub(super) fn window(&mut self, now: Instant, span: Duration) -> Count {
         if let Some((count, until)) = self.window
             && now < until
         {
             return count;
         }
-        let (mut count, mut until) = (1, Instant::MAX);
+        let mut until = Instant::MAX;
+        let (mut recent, mut failed) = (1, 0);
         for peer in &self.peers {
             match peer.presence() {
-                Presence::Here | Presence::Suspected => count += 1,
-                Presence::Gone(since) if since + span > now => {
-                    count += 1;
+                Presence::Here | Presence::Suspected => recent += 1,
+                Presence::Gone(since) | Presence::Failed(since) if since + span > now => {
+                    recent += 1;
                     until = until.min(since + span);
                 }
+                Presence::Failed(_) => failed += 1,
                 Presence::Gone(_) | Presence::Stranger => {}
             }
         }
+        let members = recent + failed;
+        let count = Count { recent, members };
         self.window = Some((count, until));
         count
     }
@@ -200,11 +241,12 @@ impl Census {
 impl Bound {
     /// How many nodes there may be (N.upper), by what was `seen` here, what others `told` and what
     /// `walks` say.
-    pub(super) fn upper(&self, seen: u32, told: u32, walks: u32) -> (u32, Source) {
-        let floor = match self {
+    pub(super) fn upper(&self, seen: Count, told: Count, walks: u32) -> (u32, Source) {
+        let (seen, told, floor) = match self {
             Bound::Voters(voters) => return (voters.len() as u32, Source::Voters),
-            Bound::Observed => 0,
-            Bound::Floor(n) => u32::from(*n),
+            Bound::Available => (seen.recent, told.recent, 0),
+            Bound::Members => (seen.members, told.members, 0),
+            Bound::Floor(n) => (seen.members, told.members, u32::from(*n)),
         };
         let all = [
             (seen, Source::Observed),
@@ -217,11 +259,11 @@ impl Bound {
         all.into_iter().fold((0, Source::Observed), greater)
     }
 
-    /// Whether `id` can stand behind a grant.
+    /// Whether `id` can support a grant.
     pub(super) fn admits(&self, id: NodeId) -> bool {
         match self {
             Bound::Voters(voters) => voters.contains(&id),
-            Bound::Observed | Bound::Floor(_) => true,
+            Bound::Members | Bound::Available | Bound::Floor(_) => true,
         }
     }
 }
@@ -238,13 +280,16 @@ mod tests {
             Presence::Suspected,
             Presence::Stranger,
             Presence::Gone(Instant::ZERO),
-            Presence::Gone(Instant::from_micros(7)),
+            Presence::Gone(Instant::from_micros(8)),
+            Presence::Failed(Instant::from_micros(7)),
         ] {
             let peer = Peer::new(NodeId(1), Life(2), presence);
             assert_eq!(peer.presence(), presence);
         }
         let gone = Peer::new(NodeId(1), Life(2), Presence::Gone(Instant::MAX));
         assert!(matches!(gone.presence(), Presence::Gone(_)));
+        let failed = Peer::new(NodeId(1), Life(2), Presence::Failed(Instant::MAX));
+        assert!(matches!(failed.presence(), Presence::Failed(_)));
     }
 
     #[test]
@@ -271,16 +316,39 @@ mod tests {
         for id in [1, 2, 3] {
             census.admit(NodeId(id), Life(1));
         }
-        assert_eq!(census.window(at(100), span), 4);
+        let recent = |census: &mut Census, now| census.window(at(now), span).recent;
+        assert_eq!(recent(&mut census, 100), 4);
         census.note(NodeId(1), Life(1), Presence::Gone(at(80)));
-        census.note(NodeId(2), Life(1), Presence::Gone(at(95)));
-        assert_eq!(
-            census.window(at(100), span),
-            3,
-            "itself, one here, one of late"
-        );
-        assert_eq!(census.window(at(104), span), 3);
-        assert_eq!(census.window(at(105), span), 2);
+        census.note(NodeId(2), Life(1), Presence::Gone(at(94)));
+        let now = recent(&mut census, 100);
+        assert_eq!(now, 3, "itself, one here, one of late");
+        assert_eq!(recent(&mut census, 103), 3);
+        assert_eq!(recent(&mut census, 104), 2);
+    }
+
+    #[test]
+    fn failed_members_count_until_they_are_forgotten() {
+        let at = Instant::from_micros;
+        let span = Duration::from_micros(10);
+        let mut census = Census::default();
+        for id in [1, 2] {
+            census.admit(NodeId(id), Life(1));
+        }
+        census.note(NodeId(1), Life(1), Presence::Failed(at(21)));
+        let count = |recent, members| Count { recent, members };
+        assert_eq!(census.window(at(25), span), count(3, 3));
+        assert_eq!(census.window(at(1_000_000), span), count(2, 3));
+        census.tidy(at(1_000_000), span);
+        assert_eq!(census.window(at(1_000_000), span), count(2, 3));
+        // A new life is the same member.
+        assert_eq!(census.learn(NodeId(1), Life(2)), Learned::Newer);
+        census.note(NodeId(1), Life(2), Presence::Here);
+        assert_eq!(census.window(at(1_000_001), span), count(3, 3));
+        census.note(NodeId(1), Life(2), Presence::Failed(at(1_000_001)));
+        census.forget(NodeId(1));
+        census.forget(NodeId(2));
+        assert_eq!(census.window(at(1_000_002), span), count(3, 3));
+        assert_eq!(census.window(at(2_000_000), span), count(2, 2));
     }
 
     #[test]

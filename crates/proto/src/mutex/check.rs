@@ -327,7 +327,7 @@ fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
     open(peer).for_each(|a| a.hash(state));
     (u32::MAX, peer.consent.map(|c| c.0)).hash(state);
     if let Some(w) = &peer.wit {
-        (w.life, w.attempt, w.grant_no, w.stamp, w.mature, w.window).hash(state);
+        (w.life, w.attempt, w.grant_no, w.stamp, w.mature, w.count).hash(state);
         w.forgotten.hash(state);
         hash_names(&w.names, state);
     }

@@ -7,11 +7,15 @@ use core::time::Duration;
 /// How many nodes there may be: more than half of them have to stand behind a grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// As many as were seen of late. In a partition each side may lock once the other has been gone
-    /// for a lease: exclusion per side, and tokens of the sides may collide.
+    /// All members: those that failed count until they are forgotten
+    /// ([`departed_keep`](crate::membership::Config::departed_keep)) or removed, those that left do not. In a
+    /// partition only a side with more than half of all members locks, however long it lasts.
     #[default]
-    Observed,
-    /// As many as were seen of late, and at least so many: a side of at most half of them never locks.
+    Members,
+    /// The members that were seen during the last lease. In a partition each side may lock once the other has been
+    /// gone for a lease: exclusion per side, and tokens of the sides may collide.
+    Available,
+    /// All members, and at least so many: a side of at most half of them never locks.
     Floor(u16),
     /// These nodes and no others: a side without more than half of them never locks.
     Voters(Vec<NodeId>),
@@ -119,7 +123,7 @@ pub struct Config {
     /// How long an answer is waited for before the question is repeated; twice the usual round trip if that
     /// is more. Default 500 ms.
     pub retry: Duration,
-    /// How many nodes there may be, for requests that do not say. Default: as many as were seen.
+    /// How many nodes there may be, for requests that do not say. Default [`Bound::Members`].
     pub bound: Bound,
     /// This node is one of the first of a new group: it has nothing to forget, and counts as a witness at
     /// once. Never set it for a node that comes back. Default no.
@@ -149,7 +153,7 @@ impl Default for Config {
             guard: Duration::from_millis(50),
             notice_per_mille: 100,
             retry: Duration::from_millis(500),
-            bound: Bound::Observed,
+            bound: Bound::Members,
             bootstrap: false,
             zombie_safe: false,
             walks: false,

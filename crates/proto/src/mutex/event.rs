@@ -6,12 +6,12 @@ use super::{Fence, LockId, Mode, Seen};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What said how many nodes there may be.
+/// Source of the bound on the group's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// This node's own list.
+    /// This node's own member list.
     Observed,
-    /// The list of another member.
+    /// The member list of another member.
     Told,
     /// Random walks.
     Walks,

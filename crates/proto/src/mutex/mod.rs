@@ -58,7 +58,7 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use census::{Learned, Presence};
+use census::{Count, Learned, Presence};
 use core::net::SocketAddr;
 use core::time::Duration;
 use lock::Lock;
@@ -76,6 +76,10 @@ pub trait Peers {
     fn distance(&self, id: NodeId) -> f32;
     /// Where this node is reached.
     fn own_addr(&self) -> Option<SocketAddr>;
+    /// Whether this node looks for a group that it was told of and has not found.
+    fn seeks(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody in particular: all are equally far.
@@ -104,6 +108,10 @@ impl Peers for membership::Membership {
 
     fn own_addr(&self) -> Option<SocketAddr> {
         Some(self.addr())
+    }
+
+    fn seeks(&self) -> bool {
+        self.join_state() == membership::JoinState::Joining
     }
 }
 
@@ -297,9 +305,24 @@ impl Mutex {
             Change::Suspected { id, life, .. } => {
                 self.shared.census.note(id, life, Presence::Suspected);
             }
-            Change::Down { id, life, .. } => {
-                self.shared.census.note(id, life, Presence::Gone(cx.now));
+            Change::Down { id, life, why, .. } => {
+                let presence = match why {
+                    membership::Departure::Failed => Presence::Failed(cx.now),
+                    _ => Presence::Gone(cx.now),
+                };
+                self.shared.census.note(id, life, presence);
                 // Who was not known to be here counts from now on: there were more than was thought.
+                self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
+            }
+            Change::Missing { id, life } => {
+                self.shared.census.admit(id, life);
+                self.learn(cx, peers, id, life);
+                self.shared.census.note(id, life, Presence::Failed(cx.now));
+                self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
+            }
+            Change::Forgotten { id } => {
+                self.shared.census.forget(id);
+                self.try_sync(cx, peers);
                 self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
             }
             _ => {}
@@ -417,11 +440,22 @@ impl Protocol for Mutex {
             Msg::Synced {
                 nonce,
                 mature,
+                settled,
                 window,
+                failed,
                 ..
             } => {
                 if nonce == self.nonce {
-                    self.on_synced(cx, peers, &from, Told { mature, window });
+                    let count = Count {
+                        recent: window,
+                        members: window.saturating_add(failed),
+                    };
+                    let told = Told {
+                        mature,
+                        settled: mature || settled,
+                        count,
+                    };
+                    self.on_synced(cx, peers, &from, told);
                 }
             }
             Msg::Clock(_) => {}

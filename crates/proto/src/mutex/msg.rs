@@ -116,8 +116,10 @@ pub struct Reply {
     pub consent: bool,
     /// The sender has been here for long enough to count as a witness.
     pub mature: bool,
-    /// How many nodes the sender has seen of late, itself included.
+    /// How many nodes were here during the last lease by the sender's list, itself included.
     pub window: u32,
+    /// How many more members failed before that and are not forgotten.
+    pub failed: u32,
     /// The sender's clock.
     pub clock: u64,
     /// All others that the sender knew to contend when it first heard of this request, and that still do.
@@ -191,8 +193,12 @@ pub enum Msg {
         clock: u64,
         /// Whether the sender has been here for long.
         mature: bool,
-        /// How many nodes the sender has seen of late, itself included.
+        /// Whether it is, or was in an earlier life: whether it belongs to the group for certain.
+        settled: bool,
+        /// How many nodes were here during the last lease by the sender's list, itself included.
         window: u32,
+        /// How many more members failed before that and are not forgotten.
+        failed: u32,
     },
     /// The sender's clock, on other traffic.
     Clock(u64),

@@ -109,6 +109,8 @@ impl Mutex {
             }
             Order::SetPlace(place) => self.shared.place = place % PLACES,
             Order::RestoreFence(seq) => {
+                // It is stored when a node has read the group's clock, and not before.
+                self.shared.settled |= seq > 0;
                 self.shared.restore(seq);
             }
         }

@@ -1,6 +1,7 @@
 //! A node's own request for a lock: whom it asked, what they said, and whether that is enough.
 
 use super::ablation::Ablation;
+use super::census::Count;
 use super::event::{Grounds, Ticket};
 use super::msg::Name;
 use super::pieces::Pieces;
@@ -52,7 +53,7 @@ pub(super) struct Wit {
     pub(super) forgotten: u32,
     pub(super) stamp: u64,
     pub(super) mature: bool,
-    pub(super) window: u32,
+    pub(super) count: Count,
     pub(super) valid_until: Instant,
     /// In order of place in the queue.
     pub(super) names: Vec<Name>,
@@ -297,8 +298,8 @@ impl Own {
 
     /// How many nodes there may be (N.upper).
     pub(super) fn upper(&self, sh: &mut Shared, now: Instant) -> (u32, super::Source) {
-        let window = |p: &Peer| p.wit.as_ref().map_or(0, |w| w.window);
-        let told = self.asked.values().map(window).max().unwrap_or(0);
+        let told = self.asked.values().filter_map(|p| p.wit.as_ref());
+        let told = told.map(|w| w.count).fold(Count::default(), Count::max);
         let (seen, walks) = (sh.window(now), sh.walked());
         self.bound(sh).upper(seen, told, walks)
     }

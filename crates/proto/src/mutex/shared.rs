@@ -1,6 +1,6 @@
 //! What all locks of a node share: clock, floor, census, maturity.
 
-use super::census::{Census, Learned};
+use super::census::{Census, Count, Learned};
 use super::coverage::Coverage;
 use super::fence::{SEQ_CEILING, SEQ_MAX, SEQ_PER_HOUR};
 use super::sync::Told;
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) heard: Fence,
     pub(super) synced: bool,
     pub(super) mature: bool,
+    /// Whether it had read the group's clock, in this life or an earlier one: it belongs to the group.
+    pub(super) settled: bool,
     pub(super) leaving: bool,
     /// Whether there was anything about locks yet.
     pub(super) active: bool,
@@ -94,6 +96,7 @@ impl Shared {
             heard: Fence::ZERO,
             synced: false,
             mature: bootstrap,
+            settled: false,
             leaving: false,
             active: false,
             census: Census::default(),
@@ -163,8 +166,8 @@ impl Shared {
         wall_start(self.life) + now.since(self.started).as_millis() as u64
     }
 
-    /// How many nodes were here of late.
-    pub(super) fn window(&mut self, now: Instant) -> u32 {
+    /// How many nodes there are, and were here during the last lease.
+    pub(super) fn window(&mut self, now: Instant) -> Count {
         let span = self.config.remembered(self.config.ttl_max);
         self.census.window(now, span)
     }

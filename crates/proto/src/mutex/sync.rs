@@ -2,6 +2,7 @@
 //! when all leases that an earlier life may have witnessed are over (H9).
 
 use super::ablation::Ablation;
+use super::census::Count;
 use super::event::Event;
 use super::fence::Fence;
 use super::msg::Msg;
@@ -15,11 +16,43 @@ const SYNCS_MIN: usize = 16;
 /// The part of all members that is asked at a time.
 const SYNCS_SHARE: usize = 8;
 
+/// How much longer to wait until those are asked again who answered.
+const REPEAT: u32 = 8;
+
 /// What a member told at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Told {
     pub(super) mature: bool,
-    pub(super) window: u32,
+    /// Whether it belonged to the group before this start.
+    pub(super) settled: bool,
+    pub(super) count: Count,
+}
+
+/// How many nodes, this one included, told their clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    all: u32,
+    mature: u32,
+    settled: u32,
+}
+
+impl Tally {
+    fn add(&mut self, mature: bool, settled: bool) {
+        self.all += 1;
+        self.mature += u32::from(mature);
+        self.settled += u32::from(mature || settled);
+    }
+
+    /// Whether these may read the clock together, of a group of `upper`, when none or few are mature. Newcomers are
+    /// admitted by more than half of those that belonged to the group before: otherwise both sides of a partition
+    /// could be joined by enough of them. Where nobody did, more than half begin a new group.
+    fn suffices(self, upper: u32) -> bool {
+        let newcomers = self.all - self.settled;
+        match self.settled {
+            0 => 2 * self.all > upper,
+            settled => 2 * settled > upper.saturating_sub(newcomers),
+        }
+    }
 }
 
 impl Mutex {
@@ -47,6 +80,12 @@ impl Mutex {
         let sh = &self.shared;
         let missing = sh.census.present().filter(|id| !sh.told.contains_key(id));
         let mut missing: Vec<NodeId> = missing.collect();
+        let mut wait = sh.rto();
+        if missing.is_empty() {
+            // All told, and it does not suffice. What they tell changes: members come back or are forgotten.
+            missing.extend(sh.census.present());
+            wait *= REPEAT;
+        }
         if missing.len() > SYNCS_MIN {
             cx.rng.shuffle(&mut missing);
             missing.truncate(SYNCS_MIN.max(missing.len() / SYNCS_SHARE));
@@ -54,7 +93,7 @@ impl Mutex {
         for id in missing {
             self.ask_clock(cx, id);
         }
-        cx.set_timer(Timer::Sync, cx.now + self.shared.rto());
+        cx.set_timer(Timer::Sync, cx.now + wait);
     }
 
     pub(super) fn ask_clock(&mut self, cx: &mut MutexCx<'_>, id: NodeId) {
@@ -63,11 +102,14 @@ impl Mutex {
     }
 
     pub(super) fn on_sync(&mut self, cx: &mut MutexCx<'_>, from: &Sender, nonce: u32) {
+        let count = self.shared.window(cx.now);
         let synced = Msg::Synced {
             nonce,
             clock: self.shared.clock,
             mature: self.shared.mature,
-            window: self.shared.window(cx.now),
+            settled: self.shared.settled,
+            window: count.recent,
+            failed: count.members - count.recent,
         };
         cx.send(from.reply_to(), synced);
     }
@@ -93,33 +135,46 @@ impl Mutex {
     }
 
     /// Whether enough have told their clock.
-    fn try_sync(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
+    pub(super) fn try_sync(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         let sh = &mut self.shared;
-        if sh.synced {
+        if sh.synced || !sh.active {
             return;
         }
         let seen = sh.window(cx.now);
-        let told = sh.told.values().map(|t| t.window).max().unwrap_or(0);
+        let told = sh.told.values().map(|t| t.count);
+        let told = told.fold(Count::default(), Count::max);
         let (upper, _) = sh.config.bound.upper(seen, told, sh.walked());
         let able = |id: NodeId| sh.config.bound.admits(id);
-        let told_mature = sh.told.iter().filter(|(id, t)| able(**id) && t.mature);
-        let mature = told_mature.count() + usize::from(sh.mature && able(sh.me));
-        let all = sh.told.keys().filter(|id| able(**id)).count() + usize::from(able(sh.me));
-        let majority = |count: usize| 2 * count > upper as usize;
+        let voices = sh.told.iter().filter(|(id, _)| able(**id));
+        let mut tally = Tally::default();
+        voices.for_each(|(_, told)| tally.add(told.mature, told.settled));
+        if able(sh.me) {
+            tally.add(sh.mature, sh.settled);
+        }
         let late = cx.now >= sh.started + sh.config.maturity();
-        // Who sees nobody else may just not have looked for long enough.
-        let alone = upper == 1 && sh.config.bound == Bound::Observed;
-        if !majority(mature) || alone {
+        let majority = 2 * tally.mature > upper;
+        // A node that sees nobody else may not have looked for long enough.
+        let strict = sh.config.bound == Bound::Members;
+        let alone = upper == 1 && (strict || sh.config.bound == Bound::Available);
+        if !majority || alone {
             // All leases of earlier lives are over by now, so exclusion holds; whether tokens grow rests
             // on clocks.
-            if !(late && majority(all)) {
+            let enough = match strict {
+                true => tally.suffices(upper) && !(alone && peers.seeks()),
+                false => 2 * tally.all > upper,
+            };
+            if !(late && enough) {
                 return;
             }
-            if !majority(mature) {
+            if !majority {
                 let wall = sh.wall(cx.now);
                 sh.see(cx.now, wall);
                 cx.emit(Event::FloorFromClock);
             }
+        }
+        if !core::mem::replace(&mut sh.settled, true) {
+            // So that its next life knows.
+            sh.advance(cx, sh.clock);
         }
         sh.synced = true;
         if !sh.lacks(Ablation::FloorSync) {

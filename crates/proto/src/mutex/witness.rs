@@ -144,7 +144,7 @@ impl Lock {
             entry.answers += 1;
         }
         let (entry, forgotten, floor) = (&*entry, self.forgotten, self.floor);
-        let window = sh.window(cx.now);
+        let listed = sh.window(cx.now);
         let reply = |names, piece, extra| Reply {
             lock: self.id,
             life: entry.life,
@@ -156,7 +156,8 @@ impl Lock {
             floor,
             consent: !entry.deferred,
             mature: sh.mature,
-            window,
+            window: listed.recent,
+            failed: listed.members - listed.recent,
             clock: sh.clock,
             names,
             piece,

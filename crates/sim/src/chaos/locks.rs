@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use consort_proto::mutex::{
     Acquire, Bound, FanOut, LockId, Mode, Order, PLACES, Policy, Service, Ticket, Wait,
 };
-use consort_proto::{Command, Config, Life, NodeId, Rng};
+use consort_proto::{Command, Config, Instant, Life, NodeId, Rng};
 use core::time::Duration;
 
 const NAMES: [&str; 2] = ["one", "two"];
@@ -32,6 +32,8 @@ pub(super) struct Locks {
     faults: Rng,
     bound: Bound,
     policy: Arc<Policy>,
+    /// Until when a partition stays as it is.
+    siege: Option<Instant>,
     names: usize,
     bootstrap: bool,
     /// Datagrams are small: answers come in pieces.
@@ -54,7 +56,8 @@ impl Locks {
     pub(super) fn draw(seed: u64, nodes: usize) -> Locks {
         let mut rng = Rng::seed(seed, stream::LOCKS);
         let bound = match rng.below(4) {
-            0 => Bound::Observed,
+            0 if Rng::seed(seed, stream::LOCKS + 4000).below(2) == 0 => Bound::Available,
+            0 | 2 => Bound::Members,
             1 => {
                 let count = 1 + rng.below(nodes as u32) as usize;
                 let mut voters: Vec<NodeId> = (0..nodes).map(id_of).collect();
@@ -75,6 +78,7 @@ impl Locks {
             faults: Rng::seed(seed, stream::LOCKS + 3000),
             bound,
             policy: Arc::new(policy),
+            siege: None,
             names: 1 + rng.below(2) as usize,
             bootstrap: rng.below(2) == 0,
             small: Rng::seed(seed, stream::LOCKS + 1000).below(2) == 0,
@@ -86,27 +90,45 @@ impl Locks {
         }
     }
 
-    fn gentle(&self) -> bool {
-        self.bound == Bound::Observed
+    /// How long after a partition only one side may be granted locks, where the bound promises that.
+    pub(super) fn one_sided(&self, config: &Config) -> Option<Duration> {
+        let m = &config.mutex;
+        (self.bound != Bound::Available).then(|| m.remembered(m.ttl_max))
     }
 
-    /// What of a fault is within what the bound stands: as many as were observed are all there are only if
-    /// nobody is out of sight for long, and whoever comes back finds the others.
-    pub(super) fn temper(&self, fault: Fault, seeds: usize) -> Option<Fault> {
-        if !self.gentle() {
-            return Some(fault);
+    /// What of a fault is within what the bound stands. The members that are available are all there are only if nobody
+    /// is out of sight for long, and whoever comes back finds the others. All members are known as long as those
+    /// who come back remember them.
+    pub(super) fn temper(&self, now: Instant, fault: Fault, seeds: usize) -> Option<Fault> {
+        let restart = |host| {
+            let keep = Keep::All;
+            Some(Fault::Restart { host, keep })
+        };
+        let besieged = self.siege.is_some_and(|until| now < until);
+        match (&self.bound, fault) {
+            (_, Fault::Partition(_) | Fault::Heal) if besieged => None,
+            (Bound::Members | Bound::Available, Fault::Restart { host, .. }) => restart(host),
+            (Bound::Available, Fault::Partition(_) | Fault::Sever { .. }) => None,
+            (Bound::Available, Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_)) => None,
+            (Bound::Available, Fault::Crash(host) | Fault::Leave(host)) if host < seeds => None,
+            (Bound::Available, Fault::Conditions(c)) if c.loss_per_hop > 0.1 => None,
+            (_, fault) => Some(fault),
         }
-        match fault {
-            Fault::Partition(_) | Fault::Sever { .. } => None,
-            Fault::Deafen(_) | Fault::Mute(_) | Fault::Pause(_) => None,
-            Fault::Crash(host) | Fault::Leave(host) if host < seeds => None,
-            Fault::Conditions(c) if c.loss_per_hop > 0.1 => None,
-            Fault::Restart { host, .. } => {
-                let keep = Keep::All;
-                Some(Fault::Restart { host, keep })
-            }
-            fault => Some(fault),
+    }
+
+    /// Every other storm over all members begins with a partition that outlasts every verdict and lease.
+    pub(super) fn besiege(&mut self, engine: &mut Engine<Panel>) -> Result<usize, Violation> {
+        let nodes = engine.world().hosts().len();
+        if self.bound != Bound::Members || self.faults.below(2) == 0 {
+            return Ok(0);
         }
+        let sides = (0..nodes).map(|_| self.faults.below(2) as u8).collect();
+        let fault = Fault::Partition(sides);
+        self.strike(&fault);
+        engine.strike(fault)?;
+        let span = Duration::from_secs(60 + u64::from(self.faults.below(60)));
+        self.siege = Some(engine.world().now() + span);
+        Ok(1)
     }
 
     pub(super) fn config(&self, config: &mut Config, cold: bool) {
@@ -120,7 +142,8 @@ impl Locks {
         m.bound = self.bound.clone();
         m.zombie_safe = self.names == 2;
         // Nodes that do not know each other yet must know how many they are.
-        m.bootstrap = self.bootstrap && !(cold && self.gentle());
+        let known = !matches!(self.bound, Bound::Members | Bound::Available);
+        m.bootstrap = self.bootstrap && (known || !cold);
     }
 
     pub(super) fn begin(&mut self, engine: &mut Engine<Panel>, baselines: bool) {
@@ -150,7 +173,7 @@ impl Locks {
             let from = self.faults.below(nodes);
             let to = (from + 1 + self.faults.below(nodes - 1)) % nodes;
             let (from, to) = (from as usize, to as usize);
-            if let Some(fault) = self.temper(Fault::Sever { from, to }, 0) {
+            if let Some(fault) = self.temper(engine.world().now(), Fault::Sever { from, to }, 0) {
                 self.strike(&fault);
                 engine.strike(fault)?;
                 faults += 1;

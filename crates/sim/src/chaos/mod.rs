@@ -184,6 +184,7 @@ fn chaos_in(
     }
     change(&mut node);
     let zombie_safe = node.mutex.zombie_safe;
+    let one_sided = locks.as_ref().and_then(|locks| locks.one_sided(&node));
     let config = WorldConfig {
         node,
         layout,
@@ -202,6 +203,9 @@ fn chaos_in(
             .with(oracle::Locks::default())
             .with(oracle::Witnesses::default())
             .with(oracle::Work::new(zombie_safe));
+    }
+    if let Some(lease) = one_sided {
+        oracle = oracle.with(oracle::Sides::new(lease));
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
@@ -299,11 +303,14 @@ fn storm(
     let end = engine.world().now() + span;
     let cuts = Cuts::of(engine.world().seed());
     let elects = !engine.world().elections().is_empty();
-    let mut faults = 0;
+    let mut faults = match locks {
+        Some(locks) => locks.besiege(engine)?,
+        None => 0,
+    };
     while engine.world().now() < end {
         let fault = kill_leader(engine, &mut rng).unwrap_or_else(|| draw(engine, &mut rng));
         let fault = match locks {
-            Some(locks) => locks.temper(fault, seeds),
+            Some(locks) => locks.temper(engine.world().now(), fault, seeds),
             None => Some(fault),
         };
         let fault = fault.map(|fault| match (fault, cuts) {

@@ -95,6 +95,10 @@ impl Actor for Mutex {
             Change::Size => return,
         };
         self.on_input(cx, peers, Input::Member(event));
+        if let Change::Removed(id, _) = change {
+            // These lists keep nobody that failed.
+            self.on_input(cx, peers, Input::Member(Membership::Forgotten { id }));
+        }
         // As at the start: who began with an empty list hears of it now.
         if let Change::Added(id, life) = change {
             self.on_msg(cx, peers, sender(id, life), Msg::Clock(0));

@@ -17,6 +17,7 @@ mod messages;
 mod ownership;
 mod precedence;
 mod refutation;
+mod sides;
 mod witnesses;
 mod work;
 
@@ -36,6 +37,7 @@ pub use messages::Messages;
 pub use ownership::Ownership;
 pub use precedence::Monotony;
 pub use refutation::Refutation;
+pub use sides::Sides;
 pub use witnesses::Witnesses;
 pub use work::Work;
 

@@ -206,7 +206,7 @@ fn cell((_, lists, trouble, rate): Kind, column: usize, budget: Budget) -> Cell 
         4 => witness(mutex::Bound::Voters(
             (1..=NODES as u64).map(NodeId).collect(),
         )),
-        _ => witness(mutex::Bound::Observed),
+        _ => witness(mutex::Bound::Available),
     };
     let params = Params {
         nodes: NODES,

@@ -317,7 +317,7 @@ fn a_partition_that_outlasts_all_records_still_heals() {
     b.now = b.now + T * 10;
     b.m.tick_due = b.now;
     b.timer(Timer::Suspicion(NodeId(2)));
-    b.now = b.now + T * 1000;
+    b.now = b.now + T * 100_000;
     b.m.tick_due = b.now;
     let effects = b.timer(Timer::Tick);
     assert!(b.m.table.get(NodeId(2)).is_none(), "the record has expired");

@@ -4,6 +4,7 @@ mod claims;
 mod clearing;
 mod coming;
 mod extensions;
+mod keeping;
 mod probing;
 mod table;
 

@@ -49,12 +49,13 @@ proptest! {
                     model.entry(id).or_insert((0, Phase::Up, Instant::MAX));
                 }
                 Op::Down(id) => {
-                    let expires = now + core::time::Duration::from_micros(50);
+                    let keep = core::time::Duration::from_micros(50);
+                    let expires = now + keep;
                     table.update(NodeId(id), |m| {
                         m.phase = Phase::Down;
                         m.precedence.status = Status::Dead;
                     });
-                    table.bury(NodeId(id), expires, 100);
+                    table.bury(NodeId(id), now, keep, core::time::Duration::ZERO, 100);
                     if let Some(entry) = model.get_mut(&id) {
                         (entry.1, entry.2) = (Phase::Down, expires);
                     }

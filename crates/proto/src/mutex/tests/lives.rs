@@ -198,3 +198,78 @@ fn who_leaves_gives_up_what_it_waits_for() {
     c.deliver_all();
     assert!(c.lock_at(3).table.keys().eq([&id(1)]));
 }
+
+/// Half of a group of four, which newcomers join: `new` of them start, and all look around for a minute.
+fn joined_half(new: u64) -> Cluster {
+    let mut c = Cluster::new(4);
+    for n in 3..=4 {
+        for at in 1..=2 {
+            let (id, life, by, why) = (id(n), Life(1 << 16), id(1), membership::Departure::Failed);
+            let down = membership::Event::Down { id, life, why, by };
+            c.input(super::id(at), Input::Member(down));
+        }
+        c.hosts.remove(&id(n));
+    }
+    for n in 11..11 + new {
+        restart(&mut c, n);
+    }
+    for n in 11..11 + new {
+        c.step(id(n), |m, cx| m.activate(cx, &()));
+    }
+    c.deliver_all();
+    c.pass(secs(60));
+    c
+}
+
+/// Both sides of a partition could be joined: newcomers are admitted by more than half of those that belong to the
+/// group, and support nobody before.
+#[test]
+fn newcomers_make_no_majority_of_half_a_group() {
+    let mut c = joined_half(3);
+    c.acquire(1);
+    c.pass(secs(60));
+    assert_eq!(c.holders(), [0; 0], "five of seven, of which three are new");
+    assert!((11..14).all(|n| !c.hosts[&id(n)].mutex.is_synced()));
+    // An operator removes those that failed.
+    for at in [1, 2, 11, 12, 13] {
+        for gone in 3..=4 {
+            let id = id(gone);
+            c.input(
+                super::id(at),
+                Input::Member(membership::Event::Forgotten { id }),
+            );
+        }
+    }
+    c.pass(secs(30));
+    assert!((11..14).all(|n| c.hosts[&id(n)].mutex.is_mature()));
+    assert_eq!(c.holders(), [1]);
+}
+
+/// What a node read of the group's clock it knows in its next life: it is no newcomer then.
+#[test]
+fn a_group_that_restarts_as_a_whole_goes_on_when_more_than_half_are_back() {
+    for (back, fence, goes_on) in [(3, 9_000, true), (2, 9_000, false), (2, 0, false)] {
+        let mut c = Cluster::new(4);
+        c.config.bootstrap = false;
+        let all: Vec<NodeId> = (1..=back).map(id).collect();
+        c.hosts.clear();
+        for &n in &all {
+            c.spawn(n, NEXT);
+            if fence > 0 {
+                c.input(n, Input::Order(Order::RestoreFence(fence)));
+            }
+            for gone in back + 1..=4 {
+                let (id, life) = (id(gone), Life(1 << 16));
+                c.input(n, Input::Member(membership::Event::Missing { id, life }));
+            }
+        }
+        for &a in &all {
+            for &b in all.iter().filter(|b| **b != a) {
+                c.introduce(a, b);
+            }
+        }
+        c.acquire(1);
+        c.pass(secs(60));
+        assert_eq!(c.holders() == [1], goes_on, "{back} of four");
+    }
+}

@@ -125,38 +125,73 @@ fn only_voters_count_and_anybody_may_ask() {
     );
 }
 
+/// Nodes 1 and 2 of four hold the others to be down, who are silent.
+fn half_a_group(bound: Bound, why: membership::Departure) -> Cluster {
+    let config = Config {
+        bootstrap: true,
+        bound,
+        ..Config::default()
+    };
+    let mut c = Cluster::with(4, config);
+    for n in 3..=4 {
+        for at in 1..=2 {
+            let (id, life, by) = (id(n), Life(1 << 16), id(1));
+            let down = membership::Event::Down { id, life, why, by };
+            c.input(super::id(at), Input::Member(down));
+        }
+        c.hosts.remove(&id(n));
+    }
+    c
+}
+
 /// A member that is gone counts for another lease: its answers may still be counted somewhere.
 #[test]
 fn the_gone_count_for_another_lease() {
-    let mut c = Cluster::new(4);
-    for n in 3..=4 {
-        let (life, by) = (Life(1 << 16), id(1));
-        let why = membership::Departure::Failed;
-        c.input(
-            id(1),
-            Input::Member(membership::Event::Down {
-                id: id(n),
-                life,
-                why,
-                by,
-            }),
-        );
-        c.input(
-            id(2),
-            Input::Member(membership::Event::Down {
-                id: id(n),
-                life,
-                why,
-                by,
-            }),
-        );
-        c.hosts.remove(&id(n));
+    use membership::Departure::{Failed, Left};
+    for (bound, why) in [(Bound::Available, Failed), (Bound::Members, Left)] {
+        let mut c = half_a_group(bound, why);
+        c.acquire(1);
+        c.pass(secs(10));
+        assert_eq!(c.holders(), [0; 0], "two of four");
+        c.pass(secs(4));
+        assert_eq!(c.holders(), [1], "two of two");
     }
+}
+
+/// One that failed counts until it is forgotten, at whatever member.
+#[test]
+fn failed_members_count_until_everybody_forgot_them() {
+    let mut c = half_a_group(Bound::Members, membership::Departure::Failed);
     c.acquire(1);
-    c.pass(secs(10));
-    assert_eq!(c.holders(), [0; 0], "two of four");
-    c.pass(secs(4));
-    assert_eq!(c.holders(), [1], "two of two");
+    c.pass(secs(3 * 86_400));
+    assert_eq!(c.holders(), [0; 0], "two of four, still");
+    for at in 1..=2 {
+        let id = id(3);
+        c.input(
+            super::id(at),
+            Input::Member(membership::Event::Forgotten { id }),
+        );
+        assert_eq!(c.holders(), [0; 0], "another member counts it");
+        c.deliver_all();
+    }
+    c.pass(secs(11));
+    assert_eq!(c.holders(), [1], "two of three");
+}
+
+/// A failed member of whom only others tell counts as well, also for a node that has just started.
+#[test]
+fn failed_members_that_were_never_met_count() {
+    let mut c = Cluster::new(2);
+    let (id, life) = (id(3), Life(1));
+    let missing = membership::Event::Missing { id, life };
+    c.input(super::id(1), Input::Member(missing));
+    let (id, life) = (super::id(4), Life(1));
+    let missing = membership::Event::Missing { id, life };
+    c.input(super::id(1), Input::Member(missing));
+    c.pass(secs(20));
+    c.acquire(2);
+    c.pass(secs(60));
+    assert_eq!(c.holders(), [0; 0], "two of four, by the word of node 1");
 }
 
 #[test]

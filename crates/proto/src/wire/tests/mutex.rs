@@ -116,6 +116,7 @@ fn reply() -> impl Strategy<Value = Msg> {
                     consent: a & 1 == 0,
                     mature: a & 2 == 0,
                     window,
+                    failed: window % 5,
                     clock,
                     names,
                     piece: (a & 4 == 0).then_some((a % 5, b % 5)),
@@ -145,7 +146,9 @@ pub(super) fn msg() -> impl Strategy<Value = Msg> {
                 nonce,
                 clock,
                 mature,
-                window
+                settled: window % 2 == 0,
+                window,
+                failed: window % 3,
             }
         ),
         seq().prop_map(Msg::Clock),
