@@ -3,7 +3,7 @@
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use consort::{CampaignError, JoinError, ResignError, SetTagsError, Stopped};
+use consort::{CampaignError, ForceLeaveError, JoinError, ResignError, SetTagsError, Stopped};
 
 /// An error without its request's id, which `guard` adds.
 #[derive(Clone, Debug)]
@@ -15,6 +15,10 @@ pub(crate) struct ApiError {
 
 /// What to do about each error. One whose message says more says it there.
 const REMEDIES: &[(&str, &str)] = &[
+    (
+        "member_alive",
+        "stop the member and wait until it is failed, or have it leave: POST /v1/leave of its own agent",
+    ),
     (
         "bad_election",
         "choose a name of 1 to 64 bytes without control characters, or follow fewer elections",
@@ -143,6 +147,17 @@ impl From<JoinError> for ApiError {
             JoinError::Silent { .. } => (StatusCode::GATEWAY_TIMEOUT, "seeds_silent"),
             JoinError::Stopped(stopped) => return (*stopped).into(),
             _ => (StatusCode::BAD_REQUEST, "bad_seed"),
+        };
+        ApiError::new(status, code, error.to_string())
+    }
+}
+
+impl From<ForceLeaveError> for ApiError {
+    fn from(error: ForceLeaveError) -> ApiError {
+        let (status, code) = match &error {
+            ForceLeaveError::Alive { .. } => (StatusCode::CONFLICT, "member_alive"),
+            ForceLeaveError::Stopped(stopped) => return (*stopped).into(),
+            _ => (StatusCode::BAD_REQUEST, "bad_member"),
         };
         ApiError::new(status, code, error.to_string())
     }

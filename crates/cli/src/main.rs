@@ -11,6 +11,7 @@ mod config;
 mod elect;
 mod election;
 mod events;
+mod force_leave;
 mod guarded;
 mod info;
 mod join;
@@ -78,6 +79,7 @@ enum Command {
     WhyDown(why_down::Args),
     Join(join::Args),
     Leave(leave::Args),
+    ForceLeave(force_leave::Args),
     Events(events::Args),
     Info(info::Args),
     Rtt(rtt::Args),
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Command::WhyDown(args) => why_down::run(&args),
         Command::Join(args) => join::run(&args),
         Command::Leave(args) => leave::run(&args),
+        Command::ForceLeave(args) => force_leave::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Rtt(args) => rtt::run(&args),

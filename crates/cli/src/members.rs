@@ -7,8 +7,9 @@ use consort_agent::api::MemberView;
 
 /// List the members of the group, as an agent sees them
 ///
-/// Members that failed or left stay listed for a while. With --status, --tag or --name only those that match all of
-/// them are listed, and the exit code is 1 when there is none.
+/// Members that failed stay listed for a day, or until `consort force-leave` removes them; those that left are shown
+/// with --all. With --status, --tag or --name only those that match all of them are listed, and the exit code is 1
+/// when there is none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -16,6 +17,9 @@ pub(crate) struct Args {
     /// How to print: a table, or a JSON array of objects
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Show members that left as well
+    #[arg(long, short, conflicts_with = "status")]
+    all: bool,
     /// Only members of this status; repeat for more
     #[arg(long, value_parser = ["alive", "suspect", "failed", "left"])]
     status: Vec<String>,
@@ -57,7 +61,11 @@ impl Args {
             Some((key, value)) => member.tags.get(key).is_some_and(|v| v == value),
             None => member.tags.contains_key(tag),
         };
-        (self.status.is_empty() || self.status.contains(&member.status))
+        let shown = match self.status.is_empty() {
+            true => self.all || member.status != "left",
+            false => self.status.contains(&member.status),
+        };
+        shown
             && self.tags.iter().all(tagged)
             && self
                 .name

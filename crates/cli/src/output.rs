@@ -91,7 +91,7 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
             let tags: Vec<String> = m.tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
             [
                 safe(if m.name.is_empty() { "-" } else { &m.name }),
-                safe(&m.status),
+                status(m),
                 safe(&m.address),
                 safe(&m.id),
                 rtt,
@@ -102,6 +102,25 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
         .collect();
     let head = ["NAME", "STATUS", "ADDRESS", "ID", "RTT", "HEALTH", "TAGS"];
     table(head, &rows)
+}
+
+/// The status, and of one that is gone since when.
+fn status(member: &MemberView) -> String {
+    let word = safe(&member.status);
+    let gone = matches!(word.as_str(), "failed" | "left");
+    match member.since_ms.filter(|_| gone) {
+        Some(ms) => format!("{word} {} ago", coarse(Duration::from_millis(ms))),
+        None => word,
+    }
+}
+
+/// A span in its largest unit.
+fn coarse(span: Duration) -> String {
+    match span.as_secs() {
+        s @ 0..120 => format!("{s} s"),
+        s @ 120..7200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3600),
+    }
 }
 
 /// How rarely members fail, in the order given.

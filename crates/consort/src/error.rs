@@ -2,6 +2,7 @@
 
 use crate::election::{ElectionNameError, TagValueError};
 use crate::lock::{LockNameError, Loss};
+use crate::member::Status;
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
 use consort_proto::mutex::Refusal;
@@ -302,3 +303,27 @@ impl From<Refusal> for AcquireError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the node has stopped")]
 pub struct Stopped;
+
+/// Why a member was not removed. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForceLeaveError {
+    /// Stop it, or have it leave. A suspected member is declared failed soon, or answers.
+    #[error(
+        "the member is {status}, and only failed ones are removed; stop it and wait until it is failed, or have it \
+         leave (`consort leave`)"
+    )]
+    Alive {
+        /// As this node sees it.
+        status: Status,
+    },
+    /// Name a member that this node lists.
+    #[error("no such member; it may have been forgotten")]
+    Unknown,
+    /// Use [`Node::leave`](crate::Node::leave).
+    #[error("a node does not remove itself; use leave")]
+    Itself,
+    /// Start another node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}

@@ -5,7 +5,9 @@ use crate::builder::Builder;
 use crate::case::Case;
 use crate::driver::{LockOrder, Mode, Order, TagChange};
 use crate::election::{self, Election, ElectionStatus};
-use crate::error::{AcquireError, ElectionError, JoinError, SetTagsError, Stopped};
+use crate::error::{
+    AcquireError, ElectionError, ForceLeaveError, JoinError, SetTagsError, Stopped,
+};
 use crate::event::{Event, Events};
 use crate::fault::Faults;
 use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
@@ -278,6 +280,14 @@ impl Node {
         self.ask(Order::Leave).await?;
         self.stopped().await;
         Ok(())
+    }
+
+    /// Removes a member that failed from the lists of all members now, instead of after a day: it is listed as left,
+    /// and locks do not count it any more ([`Bound::Members`](crate::Bound::Members)), so that the majority shrinks.
+    /// If it is in fact alive on the other side of a partition, both sides may then hold one lock. A member that was
+    /// removed and comes back joins as usual.
+    pub async fn force_leave(&self, id: NodeId) -> Result<(), ForceLeaveError> {
+        self.ask(|reply| Order::ForceLeave(id, reply)).await?
     }
 
     /// Stops at once without a goodbye, as a crash would. The port is free when this returns.

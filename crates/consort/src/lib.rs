@@ -73,8 +73,8 @@ pub use election::{
     ElectionOptions, ElectionStatus, Leader, Leaders, Leadership, TagRangeError, TagValueError,
 };
 pub use error::{
-    AcquireError, CampaignError, ElectionError, JoinError, ResignError, ResolveError, SetTagsError,
-    StartError, Stopped,
+    AcquireError, CampaignError, ElectionError, ForceLeaveError, JoinError, ResignError,
+    ResolveError, SetTagsError, StartError, Stopped,
 };
 pub use event::{Arrival, Departure, Event, EventError, Events};
 pub use fault::{Faults, Reach};

@@ -62,12 +62,14 @@ pub struct Member {
     pub suspicions: u32,
     /// How often it answered for itself.
     pub refutations: u32,
-    /// Who accuses it, while it is suspect or failed.
+    /// Who accuses it, while it is suspect or failed; who removed it, if an operator did.
     pub accuser: Option<NodeId>,
     /// How rarely it fails, by what this node and others have seen. Of itself a node knows the rank only.
     pub reliability: Reliability,
     /// How long ago this node heard from it directly; `None` of itself.
     pub heard: Option<Duration>,
+    /// For how long it has been failed, or has left.
+    pub departed: Option<Duration>,
     /// Where it is, when that is known.
     pub place: Option<Place>,
     /// Whether this is the node that was asked.
@@ -166,6 +168,7 @@ impl Member {
             accuser: Some(member.accuser()).filter(|&by| by != member.id),
             reliability: Reliability::of(node, now, member.id),
             heard: Some(now.since(member.last_contact)),
+            departed: member.departed_for(now),
             place: member.coordinate().map(Place::of),
             is_self: false,
         }
@@ -194,6 +197,7 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
             ..Reliability::default()
         },
         heard: None,
+        departed: None,
         place: own.coordinate().map(Place::of),
         is_self: true,
     }

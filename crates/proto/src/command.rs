@@ -1,6 +1,7 @@
 //! What an application orders a node to do.
 
 use crate::election::Order;
+use crate::id::NodeId;
 use crate::membership::{Meta, Proximity, Record};
 use crate::mutex;
 use crate::reliability::Report;
@@ -20,6 +21,10 @@ pub enum Command {
     /// Say goodbye; `Event::Departed` follows when enough members know. Locks are lost at once, and those that held
     /// them are waited for first: until they say that they stopped, or until their time is over.
     Leave,
+    /// Remove a member that failed from the lists of all members: it is taken for one that left, and locks count it no
+    /// longer. Nothing happens to a member that is here or left. If it is alive after all, it hears of it and comes
+    /// back in a new life.
+    ForceLeave(NodeId),
     /// Announce another name or other tags. Check them first with [`Meta::check`]; what does not
     /// pass is counted and ignored.
     SetMeta(Meta),

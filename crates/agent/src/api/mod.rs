@@ -66,7 +66,7 @@ pub struct MemberView {
     /// How long ago the answering node heard from it directly; `null` of itself.
     #[serde(default)]
     pub heard_ms: Option<u64>,
-    /// For how long the agent has known it to have this status; `null` when that is not known.
+    /// For how long it has had this status, as far as the agent knows; `null` when that is not known.
     #[serde(default)]
     pub since_ms: Option<u64>,
     /// Where it is: three coordinates and the height of its access link, in microseconds of round trip, or in
@@ -120,7 +120,7 @@ impl From<&Member> for MemberView {
             accuser: member.accuser.map(|id| id.to_string()),
             reliability: member.reliability.into(),
             heard_ms: member.heard.map(|d| d.as_millis() as u64),
-            since_ms: None,
+            since_ms: member.departed.map(|d| d.as_millis() as u64),
             place: member.place.map(|p| {
                 let [x, y, z] = p.position;
                 [x, y, z, p.height]
@@ -153,6 +153,27 @@ impl MemberView {
             is_self: false,
         }
     }
+}
+
+/// Asks to remove a member that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForceLeaveRequest {
+    /// Its id, or a name that only one failed member has.
+    pub member: String,
+}
+
+/// A member was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ForceLeaveView {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// Announced name.
+    pub name: String,
+    /// How many members are left, with those that failed and were not removed.
+    pub members: u32,
+    /// How many of them a lock takes from now on, with the bound `members`.
+    pub majority: u32,
 }
 
 /// The answering node.

@@ -10,7 +10,9 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use consort::{Election, ElectionError, ElectionOptions, ElectionStatus, Node, NodeId};
+use consort::{
+    Election, ElectionError, ElectionOptions, ElectionStatus, Member, Node, NodeId, Status,
+};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -214,12 +216,26 @@ async fn handle(node: &Node, name: &str) -> Result<Election, ApiError> {
 
 /// The member with that id or, if only one has it, that name.
 pub(super) async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> {
+    member_that(node, text, |m| m.status == Status::Alive).await
+}
+
+/// The member with that id or name; of several with the name, the one that is `preferred`.
+pub(super) async fn member_that(
+    node: &Node,
+    text: &str,
+    preferred: fn(&Member) -> bool,
+) -> Result<NodeId, ApiError> {
     let members = answer(node.members()).await?;
-    let named: Vec<NodeId> = members
+    let named: Vec<&Member> = members.iter().filter(|m| m.name() == text).collect();
+    let best: Vec<NodeId> = named
         .iter()
-        .filter(|m| m.name() == text)
+        .filter(|m| preferred(m))
         .map(|m| m.id)
         .collect();
+    let named = match best.len() {
+        1 => best,
+        _ => named.iter().map(|m| m.id).collect(),
+    };
     let id = text
         .parse()
         .ok()

@@ -56,7 +56,8 @@ async fn member(
 /// With the time since when it has its status.
 pub(super) fn dated(served: &Served, mut member: MemberView) -> MemberView {
     let since = served.history.since(&member.id, &member.status);
-    member.since_ms = since.map(|d| d.as_millis() as u64);
+    // Of one that failed before this agent started the member list knows more.
+    member.since_ms = member.since_ms.or(since.map(|d| d.as_millis() as u64));
     member
 }
 

@@ -13,7 +13,10 @@ mod web;
 
 pub use lab::LabOrder;
 
-use crate::api::{CaseView, Done, JoinRequest, LockDefaultsView, MemberView, SelfView};
+use crate::api::{
+    CaseView, Done, ForceLeaveRequest, ForceLeaveView, JoinRequest, LockDefaultsView, MemberView,
+    SelfView,
+};
 use crate::error::ApiError;
 use crate::guard::{Watch, guard};
 use crate::history::History;
@@ -24,7 +27,7 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Json, Router};
-use consort::{Member, Node, Stopped};
+use consort::{Member, Node, Status, Stopped};
 use core::time::Duration;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -156,6 +159,7 @@ fn documented() -> OpenApiRouter<Served> {
         .routes(routes!(why))
         .routes(routes!(join))
         .routes(routes!(leave))
+        .routes(routes!(force_leave))
         .merge(history::router())
         .merge(tags::router())
         .merge(election::router())
@@ -201,6 +205,32 @@ async fn join(
 async fn leave(State(served): State<Served>) -> Result<Json<Done>, ApiError> {
     served.node.leave().await?;
     Ok(Json(Done { done: true }))
+}
+
+/// Remove a failed member from the lists of all members: locks count it no longer.
+#[utoipa::path(post, path = "/v1/force-leave", tag = "members", request_body = ForceLeaveRequest, responses((status = 200, description = "It is removed; the answer says what a lock takes now", body = ForceLeaveView)))]
+async fn force_leave(
+    State(served): State<Served>,
+    request: Result<Json<ForceLeaveRequest>, JsonRejection>,
+) -> Result<Json<ForceLeaveView>, ApiError> {
+    let Json(request) = request?;
+    let failed = |m: &Member| m.status == Status::Failed;
+    let id = election::member_that(&served.node, &request.member, failed).await?;
+    let members = list(&served.node).await?;
+    let name = members.iter().find(|m| m.id == id).map(|m| m.name());
+    let name = name.unwrap_or_default().to_owned();
+    match tokio::time::timeout(ANSWER_PATIENCE, served.node.force_leave(id)).await {
+        Ok(done) => done?,
+        Err(_) => return Err(no_answer()),
+    }
+    let members = list(&served.node).await?;
+    let counted = members.iter().filter(|m| m.status != Status::Left).count() as u32;
+    Ok(Json(ForceLeaveView {
+        id: id.to_string(),
+        name,
+        members: counted,
+        majority: counted / 2 + 1,
+    }))
 }
 
 async fn not_found() -> ApiError {

@@ -4,7 +4,7 @@ use super::{Driver, LockOrder, TagChange, Tags};
 use crate::address::Seed;
 use crate::case::Case;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
-use crate::error::{CampaignError, ElectionError, ResignError, SetTagsError};
+use crate::error::{CampaignError, ElectionError, ForceLeaveError, ResignError, SetTagsError};
 use crate::member::{self, Member, Status};
 use crate::stats::{DriverStats, Stats};
 use crate::topology::TopologyStatus;
@@ -29,6 +29,7 @@ pub(crate) enum Order {
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
     Leave(oneshot::Sender<()>),
+    ForceLeave(NodeId, oneshot::Sender<Result<(), ForceLeaveError>>),
     Watch(
         Arc<str>,
         oneshot::Sender<Result<watch::Receiver<Seat>, ElectionError>>,
@@ -120,6 +121,9 @@ impl Driver {
                     );
                 }
             }
+            Order::ForceLeave(id, reply) => {
+                let _ = reply.send(self.force_leave(id).await);
+            }
             Order::Watch(name, reply) => {
                 let _ = reply.send(self.watch(&name).map(Board::subscribe));
             }
@@ -160,6 +164,21 @@ impl Driver {
             }
             Order::Lock(order) => self.obey_lock(order).await,
         }
+    }
+
+    async fn force_leave(&mut self, id: NodeId) -> Result<(), ForceLeaveError> {
+        let member = self.node.membership().table().get(id);
+        match member.map(|m| Member::new(&self.node, m, self.clock.now())) {
+            _ if id == self.node.id() => return Err(ForceLeaveError::Itself),
+            None => return Err(ForceLeaveError::Unknown),
+            Some(member) => match member.status {
+                Status::Failed => {}
+                Status::Left => return Ok(()),
+                status => return Err(ForceLeaveError::Alive { status }),
+            },
+        }
+        self.command(Command::ForceLeave(id)).await;
+        Ok(())
     }
 
     /// Tells those whose seed has answered with its list.

@@ -19,6 +19,8 @@ pub enum Input {
     Restore(Vec<Record>),
     /// Say goodbye.
     Leave,
+    /// An operator removes a member that failed: it is taken for one that left.
+    Remove(NodeId),
     /// Another layer found records of a later life of this node, and took this one above it.
     Outlive(Life),
     /// Announce another name or other tags.

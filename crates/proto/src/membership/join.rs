@@ -148,7 +148,7 @@ impl Membership {
         let mut records = Vec::new();
         for member in self.table.iter_after(after) {
             let old = self.is_old(member, cx.now);
-            if member.id == from.id || old && !member.has_failed() {
+            if member.id == from.id || old && member.has_left() {
                 continue;
             }
             let mut record = member.record(cx.now);
@@ -295,6 +295,7 @@ impl Membership {
         {
             return;
         }
+        self.remind_of_removed(cx);
         let departed = self.table.failed().count();
         let (seeds, contacts) = (&self.joining.seeds, self.table.contacts());
         let pick = cx

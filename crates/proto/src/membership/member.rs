@@ -172,7 +172,8 @@ impl Member {
         self.set_flag(CURRENT, on);
     }
 
-    /// The first to accuse it of what it is accused of; itself when nobody does, or it left.
+    /// The first to accuse it of what it is accused of; itself when nobody does, or it left; who removed it, if an
+    /// operator did.
     pub fn accuser(&self) -> NodeId {
         self.rare.as_ref().map_or(self.id, |r| r.accuser)
     }
@@ -236,6 +237,11 @@ impl Member {
     pub fn departed_for(&self, now: Instant) -> Option<Duration> {
         let rare = self.rare.as_ref().filter(|_| self.phase == Phase::Down)?;
         Some(rare.kept.saturating_sub(rare.expires.since(now)))
+    }
+
+    /// Whether it said goodbye, or was removed.
+    pub fn has_left(&self) -> bool {
+        self.phase == Phase::Down && self.precedence.status == Status::Left
     }
 
     /// Whether it is down and did not leave.

@@ -40,7 +40,7 @@ impl Membership {
             member.hear(cx.now, from.coordinate);
         } else {
             if from.leaving {
-                self.merge_left(cx, from.id, from.life, from.incarnation);
+                self.merge_left(cx, from.id, from.life, from.incarnation, from.id);
             } else {
                 self.merge_alive(cx, from.id, from.life, from.incarnation, Some(from.addr));
             }
@@ -204,7 +204,8 @@ impl Membership {
             }
             Status::Dead => self.merge_dead(cx, record),
             Status::Left => {
-                self.merge_left(cx, id, precedence.life, precedence.incarnation);
+                let (life, incarnation) = (precedence.life, precedence.incarnation);
+                self.merge_left(cx, id, life, incarnation, record.accuser);
             }
         }
         if tells_nap {
@@ -252,7 +253,7 @@ impl Membership {
                 self.merge_dead(cx, unaddressed(id, precedence, accuser));
             }
             Status::Left => {
-                self.merge_left(cx, id, precedence.life, precedence.incarnation);
+                self.merge_left(cx, id, precedence.life, precedence.incarnation, accuser);
             }
         }
     }
@@ -310,12 +311,14 @@ impl Membership {
         }
     }
 
+    /// A goodbye of the member itself, or the order of an operator at `by` to take it for gone.
     pub(super) fn merge_left(
         &mut self,
         cx: &mut MembershipCx<'_>,
         id: NodeId,
         life: Life,
         incarnation: Incarnation,
+        by: NodeId,
     ) {
         let precedence = Precedence {
             life,
@@ -323,19 +326,47 @@ impl Membership {
             status: Status::Left,
         };
         match self.table.get(id).map(|m| (m.precedence, m.phase)) {
-            None => self.inter(cx, unaddressed(id, precedence, id)),
+            None => self.inter(cx, unaddressed(id, precedence, by)),
             Some((known, _)) if precedence <= known => {}
             Some((known, phase)) => {
                 self.table.update(id, |m| {
                     m.raise(precedence);
-                    m.set_accuser(id);
+                    m.set_accuser(by);
                 });
-                self.note_departure(cx, id, id);
+                self.note_departure(cx, id, by);
                 if phase != Phase::Down {
-                    self.bury_as(cx, id, known.life, Departure::Left, id);
+                    self.bury_as(cx, id, known.life, Departure::Left, by);
                 } else if known.status != Status::Left {
                     self.note_forgotten(cx, id);
                 }
+            }
+        }
+    }
+
+    /// An operator removes a member that failed. Everybody takes it for one that left; if it is alive, it learns that
+    /// and begins a new life.
+    pub(super) fn remove(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        let failed = self.table.get(id).filter(|m| m.has_failed());
+        if let Some(claim) = failed.map(|m| m.precedence) {
+            self.merge_left(cx, id, claim.life, claim.incarnation, cx.me);
+        }
+    }
+
+    /// Tells again of a member that was removed here: who was away then still counts it as failed, and comparisons of
+    /// lists do not show it.
+    pub(super) fn remind_of_removed(&mut self, cx: &mut MembershipCx<'_>) {
+        let removed = |m: &&Member| m.has_left() && m.accuser() == cx.me;
+        let count = self.table.departed().filter(removed).count();
+        if count > 0 {
+            let pick = cx.rng.below(count as u32) as usize;
+            let id = self
+                .table
+                .departed()
+                .filter(removed)
+                .nth(pick)
+                .map(|m| m.id);
+            if let Some(id) = id {
+                self.note_departure(cx, id, cx.me);
             }
         }
     }

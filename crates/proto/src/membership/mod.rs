@@ -286,6 +286,7 @@ impl Protocol for Membership {
             Input::Join(seeds) => self.join(cx, seeds),
             Input::Restore(records) => self.restore(cx, records),
             Input::Leave => self.leave(cx),
+            Input::Remove(id) => self.remove(cx, id),
             Input::Outlive(life) => self.outlive(cx, life),
             Input::SetMeta(meta) => {
                 let campaigns = self.meta.campaigns.clone();

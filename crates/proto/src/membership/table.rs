@@ -306,11 +306,16 @@ impl Table {
         &self.contacts
     }
 
+    /// Members that are down, the oldest first.
+    pub(crate) fn departed(&self) -> impl Iterator<Item = &Member> {
+        let departed = self.departed.iter();
+        departed.filter_map(|&entry| self.is_departed(entry))
+    }
+
     /// Members that failed and can be looked for, the oldest first.
     pub(crate) fn failed(&self) -> impl Iterator<Item = &Member> {
-        let departed = self.departed.iter();
-        let members = departed.filter_map(|&entry| self.is_departed(entry));
-        members.filter(|m| m.has_failed() && m.addr().port() != 0)
+        let known = |m: &&Member| m.has_failed() && m.addr().port() != 0;
+        self.departed().filter(known)
     }
 
     /// The member of an entry that is in force.

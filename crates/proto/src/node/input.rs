@@ -181,6 +181,7 @@ impl Node {
         use membership::Input;
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),
+            Command::ForceLeave(id) => Input::Remove(id),
             Command::Restore(records) => {
                 self.step_membership(now, |m, cx| m.on_input(cx, (), Input::Restore(records)));
                 self.flush(now);

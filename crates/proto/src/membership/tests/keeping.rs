@@ -168,3 +168,50 @@ fn a_full_list_forgets_departed_members_for_new_ones() {
     b.msg(sender(9, 0), Msg::Ack { seq: 0 });
     assert_eq!((b.m.table.live(), b.m.stats.members_dropped), (4, 1));
 }
+
+#[test]
+fn a_failed_member_is_removed_everywhere_and_a_live_one_is_not() {
+    let mut b = with_failed();
+    b.rumors(None);
+    for id in [2, 9, 1] {
+        assert_eq!(b.input(Input::Remove(NodeId(id))), []);
+    }
+    let id = NodeId(3);
+    let forgotten = [Event::Forgotten { id }];
+    assert_eq!(events(&b.input(Input::Remove(id))), forgotten);
+    let order = Msg::Accusation(claim(3, 0, Status::Left, 1));
+    assert!(b.rumors(None).contains(&order));
+    assert!(b.member(3).has_left() && b.member(3).accuser() == ME);
+    assert_eq!(b.input(Input::Remove(id)), [], "it is gone");
+    // A member that has it as failed, and one that has it as here.
+    let mut other = with_failed();
+    assert_eq!(events(&other.msg(sender(2, 0), order.clone())), forgotten);
+    assert_eq!(other.member(3).accuser(), NodeId(1));
+    assert!(other.rumors(None).contains(&order), "it is passed on");
+    let mut far = Bench::new(4);
+    let (life, why, by) = (Life(10), Departure::Left, NodeId(1));
+    let down = Event::Down { id, life, why, by };
+    assert_eq!(events(&far.msg(sender(2, 0), order.clone())), [down]);
+    // The member itself is alive: it comes back in a new life.
+    let mut itself = Bench::new(2);
+    let order = Msg::Accusation(claim(1, 0, Status::Left, 2));
+    let life = itself.m.life;
+    itself.msg(sender(2, 0), order);
+    assert!(itself.m.life > life);
+}
+
+/// Who was away when a member was removed is told later.
+#[test]
+fn a_removal_is_told_again() {
+    let config = Config {
+        heal_periods: 1,
+        ..Config::default()
+    };
+    let mut b = Bench::with(2, config);
+    b.msg(sender(2, 0), Msg::Accusation(claim(7, 0, Status::Dead, 2)));
+    b.input(Input::Remove(NodeId(7)));
+    while !b.rumors(None).is_empty() {}
+    idle_for(&mut b, 3600);
+    let order = Msg::Accusation(claim(7, 0, Status::Left, 1));
+    assert!(b.rumors(None).contains(&order));
+}
