@@ -8,6 +8,7 @@
 //! | `GET /v1/members` | array of [`api::MemberView`] |
 //! | `POST /v1/join` | takes an [`api::JoinRequest`]; waits for a seed to answer |
 //! | `POST /v1/leave` | says goodbye; the agent stops after the answer |
+//! | `POST /v1/force-leave` | removes a failed member from the lists of all members: `{"member": "node-3"}` |
 //! | `GET /v1/members/NAME/history` | events that name a member: [`api::MemberHistoryView`] |
 //! | `GET /v1/events` | server-sent events, each an [`api::EventView`]; `?since=0` tells the last 4096 first, and a reconnect with `Last-Event-ID` those that were missed |
 //! | `GET /v1/elections` | array of [`api::ElectionView`] |

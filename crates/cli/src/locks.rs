@@ -32,12 +32,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => output::line(&serde_json::to_string_pretty(&view)?)?,
         Format::Text => {
             output::line(&table(&view.locks))?;
-            if !view.readiness.mature {
-                let left = view.readiness.matures_in_ms.div_ceil(1000);
-                let _ = writeln!(
-                    io::stderr(),
-                    "this node has just started and counts as a witness in {left} s"
-                );
+            let left = view.readiness.matures_in_ms.div_ceil(1000);
+            let note = match &view.readiness.waits_for {
+                Some(what) => format!("requests of this node wait: {}", safe(what)),
+                None if !view.readiness.mature => {
+                    format!("this node has just started and supports locks in {left} s")
+                }
+                None => String::new(),
+            };
+            if !note.is_empty() {
+                let _ = writeln!(io::stderr(), "{note}");
             }
         }
     }

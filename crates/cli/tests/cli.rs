@@ -110,7 +110,7 @@ fn group() -> (Running, ChildStdin, Lines, String, String) {
 }
 
 fn members(http: &str) -> Vec<Value> {
-    let output = run(&["members", "--http", http, "--format", "json"]);
+    let output = run(&["members", "--all", "--http", http, "--format", "json"]);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }

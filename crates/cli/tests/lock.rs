@@ -111,7 +111,10 @@ fn the_command_has_the_token_and_its_exit_code_is_passed_on() {
             told.contains(&last) && told.contains("of at most 3 nodes"),
             "{told}"
         );
-        assert!(told.contains("in a partition each side may lock"), "{told}");
+        assert!(
+            told.contains("(members; in a partition only a side"),
+            "{told}"
+        );
     }
     let killed = output(&agents[0], &["--", "sh", "-c", "kill -USR1 $$"]);
     assert_eq!(killed.status.code(), Some(128 + 10), "{killed:?}");

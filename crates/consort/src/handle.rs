@@ -171,7 +171,7 @@ impl Node {
 
     /// Whether this node may ask for locks and counts as a witness, or is too young yet.
     pub async fn lock_readiness(&self) -> Result<Readiness, Stopped> {
-        self.ask(|reply| Order::Lock(LockOrder::Readiness(reply)))
+        self.ask(|reply| Order::Lock(LockOrder::Readiness(None, reply)))
             .await
     }
 

@@ -305,9 +305,10 @@ async fn a_floor_and_voters_keep_the_smaller_side_from_locking() {
     let all = [&nodes[0], &nodes[1]];
     eventually(PATIENCE, "the third is gone", async || agree(&all, 2).await).await;
     let lock = |bound| nodes[0].lock("demo").bound(bound);
-    let available = soon("granted", lock(Bound::Available).acquire());
-    let available = available.await.unwrap().grounds().to_string();
-    assert!(available.contains("each side may lock"));
+    let available = lock(Bound::Available);
+    let guard = soon("granted", available.acquire()).await.unwrap();
+    assert!(guard.grounds().to_string().contains("each side may lock"));
+    drop(guard);
     let voters = |n: &[usize]| Bound::Voters(n.iter().map(|&n| nodes[n].id()).collect());
     for (bound, enough) in [
         (Bound::Members, true),

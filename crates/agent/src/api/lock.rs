@@ -81,7 +81,7 @@ pub struct RequestView {
     /// `refused`: `busy`, `timeout`, `not_ready`, `stopped`, or `refused` for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `waiting`: how far the agent is.
+    /// `waiting`: how far the agent is, and what stands in the way. The event is repeated when that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness: Option<ReadinessView>,
 }
@@ -123,6 +123,18 @@ pub struct ReadinessView {
     pub mature: bool,
     /// When it will, at the earliest.
     pub matures_in_ms: u64,
+    /// How many nodes there may be, by the bound.
+    #[serde(default)]
+    pub members: u32,
+    /// How many of them a lock takes: more than half.
+    #[serde(default)]
+    pub needed: u32,
+    /// How many of them are here, the answering node included.
+    #[serde(default)]
+    pub here: u32,
+    /// What stands in the way of every request, and what can be done about it; absent if nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
 }
 
 impl From<Readiness> for ReadinessView {
@@ -131,6 +143,10 @@ impl From<Readiness> for ReadinessView {
             synced: r.synced,
             mature: r.mature,
             matures_in_ms: r.matures_in.as_millis() as u64,
+            members: r.members,
+            needed: r.needed,
+            here: r.here,
+            waits_for: r.obstacle(),
         }
     }
 }

@@ -28,6 +28,9 @@ use utoipa_axum::routes;
 /// How often a silent stream is written to, so that one that nobody reads is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
+/// How often it is looked what stands in the way of a request that waits.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
 type Name = Result<Path<String>, PathRejection>;
 type NameAndRequest = Result<Path<(String, String)>, PathRejection>;
 /// A body that may be missing or `null`.
@@ -187,6 +190,31 @@ pub(super) fn unknown() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "no_request", message)
 }
 
+impl RequestView {
+    /// Waits for the lock; `None` when what stands in the way has changed, which the view says then.
+    async fn wait(
+        &mut self,
+        lock: &Lock,
+        acquire: &mut Acquiring,
+    ) -> Option<Result<LockGuard, AcquireError>> {
+        loop {
+            tokio::select! {
+                taken = &mut *acquire => return Some(taken),
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            let Ok(readiness) = answer(lock.readiness()).await else {
+                continue;
+            };
+            let waits_for = readiness.obstacle();
+            let told = self.readiness.as_ref().and_then(|r| r.waits_for.as_ref());
+            if told != waits_for.as_ref() {
+                self.readiness = Some(readiness.into());
+                return None;
+            }
+        }
+    }
+}
+
 /// A stream that takes a lock. Dropping it abandons the lock, or cancels the request.
 pub(super) struct Taking {
     stage: Stage,
@@ -195,9 +223,11 @@ pub(super) struct Taking {
     holders: Holders,
 }
 
+type Acquiring = Pin<Box<dyn Future<Output = Result<LockGuard, AcquireError>> + Send>>;
+
 enum Stage {
     Opened(Lock, LockRequest),
-    Waits(Pin<Box<dyn Future<Output = Result<LockGuard, AcquireError>> + Send>>),
+    Waits(Lock, Acquiring),
     Holds(Held, oneshot::Receiver<oneshot::Sender<()>>),
 }
 
@@ -210,7 +240,7 @@ impl Taking {
         number: Option<String>,
     ) -> Result<Taking, ApiError> {
         let lock = configured(served.node.lock(&name), &request)?;
-        let readiness = answer(served.node.lock_readiness()).await?;
+        let readiness = answer(lock.readiness()).await?;
         let opened = RequestView {
             event: "waiting".to_owned(),
             request: number.unwrap_or_else(|| served.holders.next()),
@@ -236,17 +266,23 @@ impl Taking {
         match self.stage {
             Stage::Opened(lock, request) => {
                 let patience = request.timeout_ms.map(Duration::from_millis);
-                self.stage = Stage::Waits(Box::pin(async move {
+                let asked = lock.clone();
+                let acquire = Box::pin(async move {
                     match patience {
                         Some(patience) => lock.acquire_timeout(patience).await,
                         None if request.try_only => lock.try_acquire().await,
                         None => lock.acquire().await,
                     }
-                }));
+                });
+                self.stage = Stage::Waits(asked, acquire);
                 (self.opened.clone(), Some(self))
             }
-            Stage::Waits(acquire) => match acquire.await {
-                Ok(guard) => {
+            Stage::Waits(lock, mut acquire) => match self.opened.wait(&lock, &mut acquire).await {
+                None => {
+                    self.stage = Stage::Waits(lock, acquire);
+                    (self.opened.clone(), Some(self))
+                }
+                Some(Ok(guard)) => {
                     let guard = Arc::new(guard);
                     let request = self.opened.request.clone();
                     let view = RequestView::of_guard("granted", &request, &guard);
@@ -259,7 +295,7 @@ impl Taking {
                     self.stage = Stage::Holds(held, orders);
                     (view, Some(self))
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     let code = match error {
                         AcquireError::Busy => "busy",
                         AcquireError::Timeout => "timeout",

@@ -74,7 +74,7 @@ async fn take(
         match event.event.as_str() {
             "granted" => return Ok(Ok((stream, event))),
             "refused" => return refused(args, &event).map(Err),
-            _ => note_youth(args, &event),
+            _ => note_waiting(args, &event),
         }
     }
 }
@@ -95,17 +95,20 @@ fn refused(args: &Args, event: &RequestView) -> anyhow::Result<Answer> {
     }
 }
 
-/// A node that has just started cannot stand behind a lock yet.
-fn note_youth(args: &Args, event: &RequestView) {
-    if let Some(readiness) = event.readiness.as_ref().filter(|r| !r.mature) {
-        let left = readiness.matures_in_ms.div_ceil(1000);
-        let waits = match readiness.synced {
-            true => "",
-            false => "; it has not read the group's clock yet, so the request may wait for that",
-        };
-        args.say(&format!(
-            "this node has just started and counts as a witness in {left} s{waits}"
-        ));
+/// Says what stands in the way, also with --quiet: the request may wait for ever.
+fn note_waiting(args: &Args, event: &RequestView) {
+    let Some(readiness) = &event.readiness else {
+        return;
+    };
+    match &readiness.waits_for {
+        Some(what) => args.say(&format!("waits: {}", output::safe(what))),
+        None if readiness.mature || args.quiet => {}
+        None => {
+            let left = readiness.matures_in_ms.div_ceil(1000);
+            args.say(&format!(
+                "this node has just started and supports locks in {left} s"
+            ));
+        }
     }
 }
 

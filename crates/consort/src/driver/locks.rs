@@ -4,7 +4,7 @@ use super::{Clock, Driver};
 use crate::event::Event;
 use crate::lock::{Asked, End, Hold, LockName, LockStatus, Look, Loss, Patience, Readiness, Reply};
 use consort_fence::Token;
-use consort_proto::mutex::{self, Acquire, LockId, Order, Ticket, Wait};
+use consort_proto::mutex::{self, Acquire, Bound, LockId, Order, Ticket, Wait};
 use consort_proto::{Command, NodeId};
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) enum LockOrder {
     Acquire(Asked),
     Break(Vec<LockId>, oneshot::Sender<()>),
     Look(Option<String>, oneshot::Sender<Vec<LockStatus>>),
-    Readiness(oneshot::Sender<Readiness>),
+    Readiness(Option<(LockId, Option<Bound>)>, oneshot::Sender<Readiness>),
 }
 
 /// Requests of this node, and questions to others.
@@ -132,8 +132,14 @@ impl Driver {
                 let _ = reply.send(());
             }
             LockOrder::Look(name, reply) => self.look(name, reply).await,
-            LockOrder::Readiness(reply) => {
+            LockOrder::Readiness(of, reply) => {
                 let mutex = self.node.mutex();
+                let (lock, bound) = match &of {
+                    Some((lock, bound)) => (Some(*lock), bound.as_ref()),
+                    None => (None, None),
+                };
+                let outlook = self.node.lock_outlook(self.clock.now(), lock, bound);
+                let bound = bound.unwrap_or(&mutex.config().bound);
                 let matures_in = match mutex.is_mature() {
                     true => Duration::ZERO,
                     false => mutex.matures_at().since(self.clock.now()),
@@ -142,6 +148,11 @@ impl Driver {
                     synced: mutex.is_synced(),
                     mature: mutex.is_mature(),
                     matures_in,
+                    members: outlook.bound,
+                    needed: outlook.needed,
+                    here: outlook.here,
+                    seeks: outlook.seeks,
+                    counts_failed: matches!(bound, Bound::Members | Bound::Floor(_)),
                 });
             }
         }

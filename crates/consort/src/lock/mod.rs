@@ -149,6 +149,14 @@ impl Lock {
         self
     }
 
+    /// How far the node is, and whether enough members are in sight for this lock:
+    /// [`Readiness::obstacle`] says what a request waits for besides others that have the lock.
+    pub async fn readiness(&self) -> Result<Readiness, Stopped> {
+        let of = (LockId::of(&self.name), self.policy.bound.clone());
+        let ask = |reply| Order::Lock(LockOrder::Readiness(Some(of), reply));
+        self.node.ask(ask).await
+    }
+
     /// Whom to ask first. Default: everybody in groups of up to 64.
     #[must_use]
     pub fn fan_out(mut self, fan_out: FanOut) -> Lock {

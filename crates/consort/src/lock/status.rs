@@ -67,6 +67,56 @@ pub struct Readiness {
     pub mature: bool,
     /// When it will, if the group answers.
     pub matures_in: Duration,
+    /// How many nodes there may be, by the bound.
+    pub members: u32,
+    /// How many of them a lock takes: more than half.
+    pub needed: u32,
+    /// How many of them are here, this node included.
+    pub here: u32,
+    /// It was told to join a group and knows nobody of it yet.
+    pub seeks: bool,
+    /// Failed members count.
+    pub counts_failed: bool,
+}
+
+impl Readiness {
+    /// What stands in the way of every request, and what can be done about it; `None` if nothing does.
+    pub fn obstacle(&self) -> Option<String> {
+        let Readiness {
+            members,
+            needed,
+            here,
+            ..
+        } = self;
+        if self.seeks {
+            return Some(
+                "this node was told to join a group and has not found anybody of it; see `consort info`".to_owned(),
+            );
+        }
+        if here < needed {
+            let remedy = match self.counts_failed {
+                true => {
+                    "bring members back; or remove those that are gone for good with `consort force-leave NAME`; or set \
+                     bound = \"available\" in all agents, with which both sides of a partition may lock"
+                }
+                false => "bring nodes back, or wait until those that are gone count no longer",
+            };
+            return Some(format!(
+                "a majority is out of reach: it takes {needed} of {members} members, and {here} are here; {remedy}"
+            ));
+        }
+        match (self.synced, self.matures_in.as_secs()) {
+            (true, _) => None,
+            (false, 0) => Some(format!(
+                "this node has not read the group's clock yet: more than half of the {members} members have to tell it \
+                 theirs"
+            )),
+            (false, left) => Some(format!(
+                "this node has just started and has not read the group's clock yet: that takes the answers of members \
+                 that have been here for longer, or {left} s"
+            )),
+        }
+    }
 }
 
 /// A question to everybody, and what was answered so far.
@@ -160,6 +210,47 @@ impl Look {
 mod tests {
     use super::*;
     use consort_proto::mutex::Fence;
+
+    #[test]
+    fn what_stands_in_the_way_is_said_with_what_to_do() {
+        let good = Readiness {
+            synced: true,
+            mature: true,
+            matures_in: Duration::ZERO,
+            members: 4,
+            needed: 3,
+            here: 3,
+            seeks: false,
+            counts_failed: true,
+        };
+        assert_eq!(good.obstacle(), None);
+        let half = Readiness { here: 2, ..good };
+        let text = half.obstacle().unwrap();
+        for part in ["3 of 4 members", "2 are here", "force-leave", "available"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let voters = Readiness {
+            counts_failed: false,
+            ..half
+        };
+        assert!(!voters.obstacle().unwrap().contains("force-leave"));
+        let fresh = Readiness {
+            synced: false,
+            matures_in: Duration::from_secs(9),
+            ..good
+        };
+        assert!(fresh.obstacle().unwrap().contains("9 s"));
+        let late = Readiness {
+            synced: false,
+            ..good
+        };
+        assert!(late.obstacle().unwrap().contains("clock"));
+        let lost = Readiness {
+            seeks: true,
+            ..half
+        };
+        assert!(lost.obstacle().unwrap().contains("join"));
+    }
 
     fn seen(node: u64, held: bool, left_ms: u32, name: Option<&str>) -> Seen {
         Seen {

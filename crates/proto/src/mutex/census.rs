@@ -140,6 +140,12 @@ impl Census {
         self.peers.iter().filter(here).map(|p| p.id)
     }
 
+    /// Members that are here and not suspected.
+    pub(super) fn here(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let here = |p: &&Peer| p.presence() == Presence::Here;
+        self.peers.iter().filter(here).map(|p| p.id)
+    }
+
     pub(super) fn is_listed(&self, id: NodeId) -> bool {
         self.get(id)
             .is_some_and(|p| p.presence() != Presence::Stranger)

@@ -197,6 +197,24 @@ impl Lock {
                 name: own.waiters.first().map(|w| String::from(&*w.name)),
             });
         }
+        // This node may not ask for it yet.
+        if let (None, Some(first)) = (&self.own, self.queue.front()) {
+            tell(Seen {
+                nonce,
+                lock: self.id,
+                req: ReqId {
+                    node: sh.me,
+                    life: sh.life,
+                    ctr: 0,
+                },
+                mode: first.mode,
+                held: false,
+                token: Fence::ZERO,
+                left_ms: 0,
+                behind: (self.queue.len() - 1).min(usize::from(u16::MAX)) as u16,
+                name: Some(String::from(&*first.name)),
+            });
+        }
         for (id, entry) in &self.table {
             tell(Seen {
                 nonce,

@@ -49,7 +49,7 @@ pub use fence::{Fence, LockId, PLACES, ParseFenceError};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
 pub use order::{Acquire, Order};
 pub use request::Wait;
-pub use view::{Heard, Standing, Witnessed};
+pub use view::{Heard, Outlook, Standing, Witnessed};
 
 use crate::id::{Life, NodeId};
 use crate::membership;

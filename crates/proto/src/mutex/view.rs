@@ -1,11 +1,12 @@
 //! What can be seen of the locks of a node, by applications and by those who watch over it.
 
+use super::census::Count;
 use super::event::{Source, Ticket};
 use super::fence::{Fence, LockId};
 use super::lock::Lock;
 use super::msg::{Name, ReqId, Seen};
 use super::request::Own;
-use super::{Config, Mode, Mutex, Stats};
+use super::{Bound, Config, Mode, Mutex, Peers, Stats};
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
 
@@ -27,6 +28,19 @@ pub struct Standing {
     pub blocker: Option<NodeId>,
     /// Local requests behind it.
     pub behind: usize,
+}
+
+/// Whether enough members are in sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// How many nodes there may be.
+    pub bound: u32,
+    /// How many of them a grant takes: more than half.
+    pub needed: u32,
+    /// How many of them are here, this node included, and not suspected.
+    pub here: u32,
+    /// Whether this node looks for a group that it was told of, and knows nobody.
+    pub seeks: bool,
 }
 
 /// A request of another node that this one remembers.
@@ -244,6 +258,33 @@ impl Mutex {
             blocker: own.blocker(&self.shared, &lock.done).map(|n| n.req.node),
             behind: lock.queue.len(),
         })
+    }
+
+    /// Whether enough members are in sight for a lock, under `bound` or that of this node.
+    pub fn outlook(
+        &self,
+        now: Instant,
+        peers: &dyn Peers,
+        lock: Option<LockId>,
+        bound: Option<&Bound>,
+    ) -> Outlook {
+        let sh = &mut self.shared.clone();
+        let own = lock.and_then(|lock| self.own(lock));
+        let bound = bound.unwrap_or(&self.shared.config.bound);
+        let told = sh.told.values().map(|t| t.count);
+        let told = told.fold(Count::default(), Count::max);
+        let (upper, _) = match own {
+            Some(own) => own.upper(sh, now),
+            None => bound.upper(sh.window(now), told, sh.walked()),
+        };
+        let here = sh.census.here().chain([sh.me]);
+        let here = here.filter(|id| bound.admits(*id)).count() as u32;
+        Outlook {
+            bound: upper,
+            needed: upper / 2 + 1,
+            here,
+            seeks: peers.seeks() && sh.census.present().next().is_none(),
+        }
     }
 
     pub(super) fn own(&self, lock: LockId) -> Option<&Own> {

@@ -217,6 +217,17 @@ impl Node {
         &self.election.state
     }
 
+    /// Whether enough members are in sight for a lock, under `bound` or that of this node.
+    pub fn lock_outlook(
+        &self,
+        now: Instant,
+        lock: Option<mutex::LockId>,
+        bound: Option<&mutex::Bound>,
+    ) -> mutex::Outlook {
+        let peers = &self.membership.state;
+        self.mutex.state.outlook(now, peers, lock, bound)
+    }
+
     /// Whose turn it is, as this node sees it.
     pub fn mutex(&self) -> &Mutex {
         &self.mutex.state

@@ -23,6 +23,7 @@ fn member(n: u64) -> Member {
         accuser: None,
         reliability: consort::Reliability::default(),
         heard: None,
+        departed: None,
         place: None,
         is_self: false,
     }
