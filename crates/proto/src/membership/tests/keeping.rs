@@ -125,11 +125,10 @@ fn those_that_left_make_room_first() {
     }
     let one_more = |b: &mut Bench, n| {
         let effects = b.msg(sender(2, 0), Msg::Accusation(claim(n, 0, Status::Dead, 2)));
-        let gone = events(&effects).into_iter().find_map(|e| match e {
+        events(&effects).into_iter().find_map(|e| match e {
             Event::Forgotten { id } => Some(id.0),
             _ => None,
-        });
-        gone
+        })
     };
     assert_eq!(one_more(&mut b, 500), Some(130), "the one that left");
     assert_eq!(one_more(&mut b, 501), Some(100), "then the oldest");
