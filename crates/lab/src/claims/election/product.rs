@@ -75,11 +75,11 @@ pub(super) const CLAIMS: &[Claim] = &[
         id: "election.new-1",
         source: "Elections of the product",
         title: "A dead leader that is still listed does not hold up its replacement",
-        metric: "milliseconds from the first node that declares the leader down until all hold the next \
+        metric: "milliseconds from the leader's crash until all hold the next \
             claim; of these, until an election begins; share of nodes that list the leader when the \
             next is claimed",
-        configuration: "24 product nodes, the leader crashes; as they find out one by one, against all \
-            told at once by the first. The thesis's elections are not measured: no node dies in their \
+        configuration: "24 product nodes, the leader crashes; as its lease ends, against all \
+            told at once. The thesis's elections are not measured: no node dies in their \
             simulation",
         published: "",
         rule: "median at most 1.2 times that with all told at once; every run ends",
