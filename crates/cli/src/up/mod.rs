@@ -25,6 +25,7 @@ use order::Order;
 use plain::typed_lines;
 use scene::{Player, Scene};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::process::Stdio;
 use std::time::Instant;
@@ -110,6 +111,7 @@ async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
         face: None,
         player: args.scene.map(Player::new),
         deeds: 0,
+        held: BTreeSet::new(),
     };
     for _ in 0..args.nodes {
         live.group.add().await?;
@@ -181,6 +183,8 @@ struct Live {
     player: Option<Player>,
     /// Orders that were carried out.
     deeds: usize,
+    /// Locks that nodes hold by order, and who.
+    held: BTreeSet<(String, String)>,
 }
 
 impl Live {
@@ -324,6 +328,11 @@ impl Live {
             let text = format!("{name} was told to leave, and stopped");
             self.say(Tone::Left, &text)?;
         }
+        let held = self.group.held();
+        for (lock, name) in held.difference(&self.held.clone()) {
+            self.say(Tone::Lock, &format!("{name} holds lock {lock}"))?;
+        }
+        self.held = held;
         let running = self.group.running();
         let news = self.watch.settle(Instant::now(), &running);
         self.report(&news)?;

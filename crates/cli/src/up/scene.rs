@@ -140,14 +140,10 @@ const LOCKS: &[Step] = &[
         "node-4 holds it, with a greater token than all before.",
         Act::Tell,
     ),
-    (
-        48,
-        "node-4 gives it back; node-3 is started again.",
-        Act::Unlock(4),
-    ),
+    (48, "node-4 gives it back.", Act::Unlock(4)),
     (
         49,
-        "node-4 gives it back; node-3 is started again.",
+        "node-3 is started again, in a later life.",
         Act::Revive(3),
     ),
     (54, "That was a lock.", Act::Tell),
