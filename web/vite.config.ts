@@ -21,7 +21,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     rollupOptions: {
-      output: { entryFileNames: 'app.js', assetFileNames: 'app[extname]', chunkFileNames: '[name].js' },
+      input: { app: 'index.html', watch: 'watch.html' },
+      output: { entryFileNames: '[name].js', assetFileNames: 'app[extname]', chunkFileNames: 'parts.js' },
     },
   },
   // `npm run dev` shows the sources against an agent that runs on this machine.

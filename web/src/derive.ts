@@ -422,7 +422,7 @@ export function headline(e: Ev): string {
     case 'became_leader':
       return `This node may act as the leader of ${election}`
     case 'stepped_down':
-      return `This node leads ${election} no more`
+      return `This node no longer leads ${election}`
     case 'lock_granted':
       return `${who} holds ${lock}`
     case 'lock_released':

@@ -4,7 +4,7 @@
 export function safe(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu,
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu,
     '\ufffd',
   )
 }
@@ -88,6 +88,7 @@ export function tokenParts(token: string): [string, string, string] {
 
 const ENDS: Record<string, string> = {
   failed: 'the leader failed',
+  silent: 'the leader fell silent',
   left: 'the leader left',
   restarted: 'the leader restarted',
   resigned: 'it resigned',

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type * as T from './types'
 
-export type Connection = 'loading' | 'live' | 'mute' | 'gone'
+export type Connection = 'loading' | 'live' | 'mute' | 'gone' | 'locked'
 
 export interface State {
   connection: Connection
@@ -26,6 +26,8 @@ export interface State {
   skew: number
   /** What went wrong with the last order, for the laboratory. */
   complaint: string
+  /** What the agent said of the token, where it asks for one. */
+  refusal: string
 }
 
 export const state: State = {
@@ -45,6 +47,7 @@ export const state: State = {
   cases: new Map(),
   skew: 0,
   complaint: '',
+  refusal: '',
 }
 
 const EVENTS_MAX = 5000
@@ -98,11 +101,37 @@ class Refused extends Error {
   }
 }
 
+// The token is kept for this tab only, and sent in a header: it is in no address and no cookie.
+const TOKEN = 'consort-token'
+
+function credentials(): Record<string, string> {
+  const token = sessionStorage.getItem(TOKEN)
+  return token ? { authorization: `Bearer ${token}` } : {}
+}
+
+/** Takes a token and tries it. */
+export function signIn(token: string): void {
+  sessionStorage.setItem(TOKEN, token.trim())
+  void connect()
+}
+
+/** Forgets the token and what was shown with it. */
+export function signOut(): void {
+  sessionStorage.removeItem(TOKEN)
+  location.reload()
+}
+
+/** Whether this page was signed in. */
+export function signedIn(): boolean {
+  return sessionStorage.getItem(TOKEN) !== null
+}
+
 async function ask<A>(path: string, body?: unknown): Promise<A> {
-  const init: RequestInit = { signal: AbortSignal.timeout(6000), cache: 'no-store' }
+  const headers = credentials()
+  const init: RequestInit = { signal: AbortSignal.timeout(6000), cache: 'no-store', headers }
   if (body !== undefined) {
     init.method = 'POST'
-    init.headers = { 'content-type': 'application/json' }
+    headers['content-type'] = 'application/json'
     init.body = JSON.stringify(body)
   }
   const answer = await fetch(path, init)
@@ -231,7 +260,7 @@ let timer = 0
 /** Asks for everything that is due, and sleeps until the next. */
 function wake(): void {
   clearTimeout(timer)
-  if (state.connection === 'gone' || state.connection === 'loading') return
+  if (state.connection !== 'live' && state.connection !== 'mute') return
   const at = Date.now()
   let next = at + 1000
   for (const s of sources) {
@@ -255,6 +284,7 @@ async function fetchOne(s: Source): Promise<void> {
       if (error.code === 'no_answer') {
         if (state.connection === 'live') state.connection = 'mute'
       } else if (error.code === 'stopped') lost()
+      else if (error.status === 401) lock(error.message)
     } else lost()
   } finally {
     s.busy = false
@@ -273,24 +303,43 @@ function heard(): void {
 
 // ---------- the event stream ----------
 
-let stream: EventSource | null = null
+let stream: AbortController | null = null
 let tries = 0
 let retry = 0
 
-const KINDS = [
-  'up suspected down updated self_accused joined departed identity_conflict options_differ leader_changed',
-  'leader_vacant became_leader stepped_down lock_lost lock_witness lock_granted lock_released tokens_from_clock',
-  'link_up link_down lab lagged subscribed',
-]
-  .join(' ')
-  .split(' ')
-
+// Not by `EventSource`, which cannot send a token.
 function listen(): void {
-  stream?.close()
+  stream?.abort()
+  const own = new AbortController()
+  stream = own
+  const ended = () => {
+    if (stream === own) lost()
+  }
+  follow(own.signal).then(ended, (error) => {
+    if (stream === own && error instanceof Refused && error.status === 401) lock(error.message)
+    else ended()
+  })
+}
+
+async function follow(signal: AbortSignal): Promise<void> {
   const last = state.events.at(-1)?.seq ?? 0
-  stream = new EventSource(`/v1/events?since=${last}`)
-  for (const kind of KINDS) stream.addEventListener(kind, (e) => take(JSON.parse(e.data)))
-  stream.onerror = () => lost()
+  const init: RequestInit = { signal, cache: 'no-store', headers: credentials() }
+  const answer = await fetch(`/v1/events?since=${last}`, init)
+  if (!answer.ok || !answer.body) {
+    const json = await answer.json()
+    throw new Refused(answer.status, json.code ?? '', json.message ?? answer.statusText)
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const lines = (rest + value).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line.startsWith('data: ')) take(JSON.parse(line.slice(6)))
+    }
+  }
 }
 
 function take(event: T.Ev): void {
@@ -319,9 +368,9 @@ function take(event: T.Ev): void {
 
 /** The agent is gone, or frozen: tries again, less and less often. */
 function lost(how: 'gone' | 'mute' = 'gone'): void {
-  stream?.close()
+  stream?.abort()
   stream = null
-  if (retry) return
+  if (retry || state.connection === 'locked') return
   if (state.connection !== 'loading' || how === 'mute') state.connection = how
   const wait = Math.min(5000, 500 * 2 ** Math.min(tries, 4))
   tries += 1
@@ -330,6 +379,17 @@ function lost(how: 'gone' | 'mute' = 'gone'): void {
     retry = 0
     void connect()
   }, wait)
+  changed()
+}
+
+/** The agent asks for a token, or does not know this one. */
+function lock(why: string): void {
+  clearTimeout(retry)
+  retry = 0
+  stream?.abort()
+  stream = null
+  state.connection = 'locked'
+  state.refusal = signedIn() ? why : ''
   changed()
 }
 
@@ -345,7 +405,11 @@ export async function connect(): Promise<void> {
     }
     state.self = self
   } catch (error) {
-    lost(error instanceof Refused && error.code === 'no_answer' ? 'mute' : 'gone')
+    if (error instanceof Refused && error.status === 401) lock(error.message)
+    else {
+      if (state.connection === 'locked') state.connection = 'loading'
+      lost(error instanceof Refused && error.code === 'no_answer' ? 'mute' : 'gone')
+    }
     return
   }
   tries = 0

@@ -214,4 +214,6 @@ export interface Lab {
   election: string
   period_ms: number
   nodes: LabNode[]
+  /** What the scene that is played says. */
+  caption: string | null
 }

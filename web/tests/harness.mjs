@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
@@ -115,6 +116,16 @@ export async function open(browser, base, options = {}) {
     await page.waitForTimeout(100)
   }
   return { page, calm, go, close: () => context.close() }
+}
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** Serious findings about accessibility. The page must be opened with `bypassCSP`: its policy forbids foreign scripts. */
+export async function axe(page, what) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.addScriptTag({ path: axePath })
+  const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }))
+  const serious = result.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
+  return serious.map((v) => `${what}: ${v.id} at ${v.nodes.slice(0, 3).map((n) => n.target.join(' ')).join(', ')}`)
 }
 
 /** An agent that is not there: it answers with made-up data, by the same policy as a real one. */

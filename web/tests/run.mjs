@@ -1,7 +1,10 @@
 // Browser tests of the dashboard against real nodes. `node tests/run.mjs [name ...]` runs some of them.
 
-import * as cases from './cases.mjs'
+import * as dashboard from './cases.mjs'
 import { findChromium, launch, up } from './harness.mjs'
+import * as simulations from './watch.mjs'
+
+const cases = { ...dashboard, ...simulations }
 
 if (!findChromium()) {
   console.error('SKIPPED: no chromium (set CHROMIUM, or install Debian’s package chromium)')
@@ -10,7 +13,7 @@ if (!findChromium()) {
 
 // Those that share a group run one after the other; each leaves it as it found it.
 const SHARED = ['failover', 'locks', 'partition', 'buttons', 'accessibility', 'phone', 'reconnect']
-const ALONE = ['deployed', 'smooth']
+const ALONE = ['deployed', 'token', 'scene', 'watch', 'duel', 'storm', 'smooth']
 
 const wanted = process.argv.slice(2)
 const chosen = (name) => wanted.length === 0 || wanted.includes(name)

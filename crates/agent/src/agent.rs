@@ -1,17 +1,20 @@
 //! One node and its HTTP interface, started and stopped together.
 
+use crate::access::{Access, TokenError};
 use crate::api::EventView;
 use crate::config::Config;
 use crate::handler::Handlers;
 use crate::history::History;
-use crate::listen::{HttpAddr, ListenError, Listener, listen};
+use crate::listen::{HttpAddr, ListenError, listen};
 use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
-use axum::serve::ListenerExt;
+use crate::serve::{Limits, serve};
 use consort::membership::DistanceSource;
 use consort::{
-    CampaignError, ElectionError, Events, Life, Node, NodeId, SetTagsError, StartError, Stopped,
+    CampaignError, ElectionError, Events, Farewell, GroupKey, KeyError, Life, Node, NodeId,
+    SetTagsError, StartError, Stopped,
 };
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -31,7 +34,7 @@ pub enum AgentError {
     /// Correct the settings of the election it names.
     #[error("election `{name}`: {source}")]
     Election {
-        /// Which.
+        /// Name of the election.
         name: String,
         /// What is wrong.
         source: ElectionError,
@@ -39,6 +42,39 @@ pub enum AgentError {
     /// See there.
     #[error(transparent)]
     Http(#[from] ListenError),
+    /// See there.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
+    /// Correct the key file.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Make a key and give it to all members, or say that whoever reaches the network may be a member.
+    #[error(
+        "the group has no key, and {bind} can be reached from other machines, where whoever reaches it is a member; make a key \
+         with consort keygen and name it at every member (--key-file FILE, security.key_file), or accept that (--insecure)"
+    )]
+    NoKey {
+        /// Where the node was to listen.
+        bind: SocketAddr,
+    },
+    /// Give it a file of tokens, or serve HTTP to this machine only.
+    #[error(
+        "HTTP on {addr} can be reached from other machines, and without tokens whoever reaches it controls this node; \
+         either name a file of tokens (--token-file FILE, api.token_file), or serve this machine only \
+         (--http 127.0.0.1:7718, --http unix:PATH)"
+    )]
+    NoTokens {
+        /// Where HTTP was to be served.
+        addr: HttpAddr,
+    },
+    /// Name another interface, or wait until it has an address.
+    #[error("bind: `{name}` is neither IP:PORT nor an interface that can be used: {source}")]
+    Interface {
+        /// Name of the interface.
+        name: String,
+        /// What is wrong.
+        source: io::Error,
+    },
 }
 
 /// Why settings were not taken while the agent runs. What came before the error has been taken.
@@ -51,7 +87,7 @@ pub enum ReloadError {
     /// Correct the settings of the election it names.
     #[error("election `{name}`: {source}")]
     Election {
-        /// Which.
+        /// Name of the election.
         name: String,
         /// What is wrong.
         source: CampaignError,
@@ -59,6 +95,9 @@ pub enum ReloadError {
     /// Watch fewer elections.
     #[error(transparent)]
     Watch(#[from] ElectionError),
+    /// See there. The tokens stay as they were.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
     /// Start the agent again.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -74,8 +113,9 @@ pub struct Agent {
     /// The settings it runs with.
     config: Config,
     handlers: Handlers,
+    access: Access,
     meters: Arc<Meters>,
-    server: JoinHandle<io::Result<()>>,
+    server: JoinHandle<()>,
 }
 
 impl Agent {
@@ -92,20 +132,42 @@ impl Agent {
         last: Option<Life>,
         lab: Option<mpsc::Sender<LabOrder>>,
     ) -> Result<Agent, AgentError> {
+        let access = Access::open(config.api.token_file.as_deref())?;
+        if !config.http.is_local() && !access.is_closed() {
+            return Err(AgentError::NoTokens { addr: config.http });
+        }
+        let mut bind = config.bind;
+        if let Some(name) = config.bind_interface.clone() {
+            let ip = consort::interface_ip(&name);
+            bind.set_ip(ip.map_err(|source| AgentError::Interface { name, source })?);
+        }
+        if !bind.ip().is_loopback() && !config.security.may_listen_anywhere() {
+            return Err(AgentError::NoKey { bind });
+        }
+        let keys = match &config.security.key_file {
+            Some(path) => Some(GroupKey::read(path)?),
+            None => None,
+        };
         // First: a node that joins and vanishes again would look like a failure to the others.
         let (listener, http) = listen(&config.http).await?;
         let settings = config.clone();
+        let mut config = config;
+        if let Some(keys) = keys {
+            GroupKey::seal(&keys, &mut config.protocol);
+        }
         let source = config.protocol.membership.distance_source;
         let about = routes::About {
             group: config.protocol.group.clone(),
             positions: source == DistanceSource::Position,
             topology: config.topology.is_some(),
             unix: matches!(http, HttpAddr::Unix(_)),
+            timeout: config.api.timeout,
+            streams_max: config.api.streams_max,
             locks: (&config.protocol.mutex).into(),
         };
         let mut builder = Node::builder()
             .name(config.name)
-            .bind(config.bind)
+            .bind(bind)
             .join(config.join)
             .config(config.protocol)
             .observer(config.observer);
@@ -143,38 +205,25 @@ impl Agent {
             }
         }
         let meters = Arc::new(Meters::default());
-        let handlers = Handlers::start(&settings.handlers, &history, &node, &http, &meters);
+        let handlers = Handlers::start(&settings, &history, &node, &http, &meters);
         let router = routes::router(
             node.clone(),
             about,
             history.clone(),
             Arc::clone(&meters),
+            access.clone(),
             lab,
         );
         let stopped = {
             let node = node.clone();
             async move { node.stopped().await }
         };
-        let server = match listener {
-            Listener::Tcp(listener) => {
-                // Events are small, and each waits for nobody.
-                let listener = listener.tap_io(|tcp| {
-                    if let Err(error) = tcp.set_nodelay(true) {
-                        tracing::debug!("a connection may be slow: {error}");
-                    }
-                });
-                let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-                tokio::spawn(async move { serve.await })
-            }
-            Listener::Unix(listener, file) => {
-                let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-                tokio::spawn(async move {
-                    let served = serve.await;
-                    drop(file);
-                    served
-                })
-            }
+        let limits = Limits {
+            connections: settings.api.connections_max,
+            timeout: settings.api.timeout,
         };
+        let serving = serve(listener, router, limits, Arc::clone(&meters), stopped);
+        let server = tokio::spawn(serving);
         Ok(Agent {
             node,
             events: Some(events),
@@ -182,6 +231,7 @@ impl Agent {
             history,
             config: settings,
             handlers,
+            access,
             meters,
             server,
         })
@@ -209,9 +259,10 @@ impl Agent {
         self.history.note(EventView::lab(deed, member));
     }
 
-    /// Takes other settings while it runs: tags, elections and event handlers. Returns whether that was all that differs;
+    /// Takes other settings while it runs: tags, elections and event handlers, and reads tokens again. Returns whether that was all that differs;
     /// the rest needs a start. Tags that were changed since the start stay unless the settings have others than before.
     pub async fn reload(&mut self, config: Config) -> Result<bool, ReloadError> {
+        self.access.reload()?;
         if config.tags != self.config.tags {
             self.node.set_tags(config.tags.clone()).await?;
             self.config.tags = config.tags.clone();
@@ -243,20 +294,15 @@ impl Agent {
         if config.handlers != self.config.handlers {
             // The old ones end first: no event is handled twice.
             self.handlers = Handlers::default();
-            self.handlers = Handlers::start(
-                &config.handlers,
-                &self.history,
-                &self.node,
-                &self.http,
-                &self.meters,
-            );
+            self.handlers =
+                Handlers::start(&config, &self.history, &self.node, &self.http, &self.meters);
             self.config.handlers = config.handlers.clone();
         }
         Ok(config == self.config)
     }
 
-    /// Says goodbye and stops.
-    pub async fn leave(self) -> Result<(), Stopped> {
+    /// Says goodbye and stops. Returns what was waited for.
+    pub async fn leave(self) -> Result<Farewell, Stopped> {
         let left = self.node.leave().await;
         self.close().await;
         left

@@ -3,7 +3,10 @@
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use consort::{CampaignError, ForceLeaveError, JoinError, ResignError, SetTagsError, Stopped};
+use consort::{
+    CampaignError, ForceLeaveError, JoinError, ResignError, SendError, SetTagsError, Stopped,
+    message,
+};
 
 /// An error without its request's id, which `guard` adds.
 #[derive(Clone, Debug)]
@@ -39,6 +42,10 @@ const REMEDIES: &[(&str, &str)] = &[
         "bad_request",
         "correct the request; GET /v1/openapi.json describes all",
     ),
+    (
+        "bad_message",
+        "shorten or correct the message; docs/MESSAGES.md has the limits",
+    ),
     ("bad_seed", "write host:port, and check the name"),
     ("bad_tag", "set the tag to a number first: PATCH /v1/tags"),
     (
@@ -46,8 +53,16 @@ const REMEDIES: &[(&str, &str)] = &[
         "shorten the tags, and leave out control characters and empty keys",
     ),
     ("body_too_large", "send at most 64 KiB"),
+    (
+        "body_too_slow",
+        "send the whole body at once, or set api.timeout",
+    ),
     ("busy", "wait for the lock, or come back later"),
     ("by_component", "resign without naming a successor"),
+    (
+        "forbidden",
+        "show a token of a greater role; docs/API.md has the roles",
+    ),
     (
         "foreign_origin",
         "ask by a numeric address or localhost, and not from a web page of another origin",
@@ -100,7 +115,19 @@ const REMEDIES: &[(&str, &str)] = &[
         "timeout",
         "wait longer, or look who holds it: GET /v1/locks",
     ),
+    (
+        "unauthorized",
+        "send `Authorization: Bearer TOKEN` with a token of the agent's token file; for the command line --token-file or CONSORT_TOKEN_FILE",
+    ),
+    (
+        "too_many_messages",
+        "send more slowly: try again in half a second, or when a query has ended",
+    ),
     ("too_many_requests", "wait until others have ended"),
+    (
+        "too_many_streams",
+        "close other event streams, or set api.streams_max",
+    ),
 ];
 
 impl ApiError {
@@ -198,6 +225,21 @@ impl From<ResignError> for ApiError {
             _ => "no_candidate",
         };
         ApiError::new(StatusCode::CONFLICT, code, error.to_string())
+    }
+}
+
+impl From<SendError> for ApiError {
+    fn from(error: SendError) -> ApiError {
+        use message::SendError::{Busy, TooManyQueries};
+        match error {
+            SendError::Stopped(stopped) => stopped.into(),
+            SendError::Refused(Busy { .. } | TooManyQueries { .. }) => ApiError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_messages",
+                error.to_string(),
+            ),
+            _ => ApiError::new(StatusCode::BAD_REQUEST, "bad_message", error.to_string()),
+        }
     }
 }
 

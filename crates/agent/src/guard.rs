@@ -1,16 +1,24 @@
-//! What happens around every request: an id for it, a log line, errors as JSON, and no entry for
-//! web pages.
+//! What happens around every request: an id for it, a log line, errors as JSON, no entry for web pages, and a body that
+//! arrives in time.
 
+use crate::access::{Access, role_of};
 use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::metrics::Meters;
+use crate::routes::BODY_MAX;
+use crate::serve::Seat;
 use axum::Json;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use core::net::IpAddr;
+use core::pin::Pin;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Context, Poll};
+use core::time::Duration;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use std::sync::Arc;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(1);
@@ -21,6 +29,9 @@ pub(crate) struct Watch {
     pub(crate) meters: Arc<Meters>,
     /// No web page can reach a Unix socket, so any host name is good there.
     pub(crate) unix: bool,
+    /// How long a client may take to send a body.
+    pub(crate) timeout: Duration,
+    pub(crate) access: Access,
 }
 
 /// Runs a request; sees to it that every error has the one body.
@@ -29,12 +40,13 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
     let request_id = format!("{:x}-{number:x}", std::process::id());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let admitted = match watch.unix {
-        true => Ok(()),
-        false => admit(request.headers()),
-    };
-    let mut response = match admitted {
-        Ok(()) => next.run(request).await,
+    let mut response = match enter(&watch, request).await {
+        Ok(request) => {
+            let seat = request.extensions().get::<Arc<Seat>>();
+            let busy = seat.map(Seat::answers);
+            let response = next.run(request).await;
+            response.map(|body| Body::new(While { body, _guard: busy }))
+        }
         Err(error) => error.into_response(),
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
@@ -46,6 +58,16 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
             request_id: request_id.clone(),
         };
         response = (error.status, Json(body)).into_response();
+        let close = HeaderValue::from_static("close");
+        if error.status == StatusCode::REQUEST_TIMEOUT {
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        let scheme = HeaderValue::from_static("Bearer");
+        if error.status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
+        }
     } else {
         tracing::debug!(%request_id, %method, path, status = response.status().as_u16());
     }
@@ -56,9 +78,85 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
     response
 }
 
-/// Pages in a browser on this machine can send requests here. What betrays them is the `Origin` of
-/// another site, or after rebinding a name to loopback, that name as `Host`.
-fn admit(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Checks who asks, and reads the body.
+async fn enter(watch: &Watch, request: Request) -> Result<Request, ApiError> {
+    if !watch.unix {
+        admit(&request, watch.access.is_closed())?;
+    }
+    let route = request.extensions().get::<MatchedPath>();
+    let role = role_of(request.method(), route.map_or("", |route| route.as_str()));
+    watch.access.check(role, request.headers())?;
+    let (head, body) = request.into_parts();
+    let body = match body.is_end_stream() {
+        true => body,
+        false => read(body, watch.timeout).await?.into(),
+    };
+    Ok(Request::from_parts(head, body))
+}
+
+/// Bodies are small: one that is not here as a whole in time is refused.
+async fn read(body: Body, timeout: Duration) -> Result<Bytes, ApiError> {
+    let too_large = || {
+        let message = format!("the body has more than {BODY_MAX} bytes");
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+    };
+    if body.size_hint().lower() > BODY_MAX as u64 {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(timeout, Limited::new(body, BODY_MAX).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => {
+            let message = format!("the body cannot be read: {error}");
+            Err(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_request",
+                message,
+            ))
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {timeout:?}");
+            Err(ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "body_too_slow",
+                message,
+            ))
+        }
+    }
+}
+
+/// The body of an answer, and something that lasts as long.
+struct While<G> {
+    body: Body,
+    _guard: G,
+}
+
+impl<G: Unpin + Send + 'static> HttpBody for While<G> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Pages in a browser on this machine can send requests here. What betrays them is what the browser says of where they
+/// come from (`Sec-Fetch-Site`), the `Origin` of another site, or after rebinding a name to loopback, that name as
+/// `Host`. A link to the dashboard may be followed from anywhere. Where tokens are asked for, any name is good: a page
+/// has none.
+pub(crate) fn admit(request: &Request, any_host: bool) -> Result<(), ApiError> {
+    let headers = request.headers();
     let text = |name| {
         headers
             .get(name)
@@ -69,8 +167,15 @@ fn admit(headers: &HeaderMap) -> Result<(), ApiError> {
         let status = StatusCode::FORBIDDEN;
         Err(ApiError::new(status, "foreign_origin", message))
     };
-    if !is_numeric_or_local(host) {
+    if !any_host && !is_numeric_or_local(host) {
         return refused("use a numeric address or localhost as host");
+    }
+    let site = text(HeaderName::from_static("sec-fetch-site"));
+    let follows_link = request.method() == Method::GET
+        && request.uri().path() == "/"
+        && text(HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
+    if !matches!(site, None | Some("same-origin" | "none")) && !follows_link {
+        return refused("requests of web pages from elsewhere are not served");
     }
     match text(header::ORIGIN) {
         Some(origin) if origin.strip_prefix("http://") != Some(host) => {
@@ -93,28 +198,43 @@ fn is_numeric_or_local(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn headers(host: &'static str, origin: Option<&'static str>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, HeaderValue::from_static(host));
-        if let Some(origin) = origin {
-            headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+    fn asks(path: &str, headers: &[(&'static str, &'static str)]) -> Result<(), ApiError> {
+        let mut request = Request::builder().uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
-        headers
+        admit(&request.body(Body::empty()).unwrap(), false)
+    }
+
+    fn with(host: &'static str, origin: &'static str) -> Result<(), ApiError> {
+        asks("/v1/self", &[("host", host), ("origin", origin)])
     }
 
     #[test]
     fn tools_are_served_and_foreign_pages_are_not() {
         for host in ["127.0.0.1:7718", "localhost", "[::1]:7718", "LOCALHOST:1"] {
-            assert!(admit(&headers(host, None)).is_ok(), "{host}");
+            assert!(asks("/v1/self", &[("host", host)]).is_ok(), "{host}");
         }
-        assert!(admit(&headers("127.0.0.1:1", Some("http://127.0.0.1:1"))).is_ok());
-        assert!(admit(&headers("127.0.0.1:1", Some("http://127.0.0.1:2"))).is_err());
-        assert!(admit(&headers("127.0.0.1:1", Some("https://evil.example"))).is_err());
-        assert!(admit(&headers("127.0.0.1:1", Some("null"))).is_err());
-        assert!(admit(&headers("evil.example:7718", None)).is_err());
-        assert!(
-            admit(&HeaderMap::new()).is_ok(),
-            "HTTP/1.0 and Unix sockets"
-        );
+        assert!(with("127.0.0.1:1", "http://127.0.0.1:1").is_ok());
+        assert!(with("127.0.0.1:1", "http://127.0.0.1:2").is_err());
+        assert!(with("127.0.0.1:1", "https://evil.example").is_err());
+        assert!(with("127.0.0.1:1", "null").is_err());
+        assert!(asks("/v1/self", &[("host", "evil.example:7718")]).is_err());
+        assert!(asks("/v1/self", &[]).is_ok(), "HTTP/1.0 and Unix sockets");
+    }
+
+    #[test]
+    fn browsers_say_where_a_request_comes_from() {
+        let site = |site| ("sec-fetch-site", site);
+        for own in ["same-origin", "none"] {
+            assert!(asks("/v1/self", &[site(own)]).is_ok(), "{own}");
+        }
+        let link = ("sec-fetch-mode", "navigate");
+        for foreign in ["cross-site", "same-site", ""] {
+            assert!(asks("/v1/self", &[site(foreign)]).is_err(), "{foreign}");
+            assert!(asks("/v1/self", &[site(foreign), link]).is_err());
+            assert!(asks("/", &[site(foreign)]).is_err(), "a frame, or a fetch");
+            assert!(asks("/", &[site(foreign), link]).is_ok(), "a link");
+        }
     }
 }

@@ -3,13 +3,18 @@
 //! Every handler runs one command at a time, in the order of events. Events wait in the handler's own queue, which is
 //! that of a reader of the event stream; those beyond it are counted and logged. A command that takes too long is killed
 //! with all processes of its group.
+//!
+//! Queries are answered by what a command prints: [`answer`] has its own readers.
+
+mod answer;
 
 use crate::api::EventView;
-use crate::config::HandlerConfig;
+use crate::config::{Config, HandlerConfig};
 use crate::history::History;
 use crate::listen::HttpAddr;
 use crate::metrics::Meters;
 use consort::Node;
+use consort::text::shown;
 use core::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
@@ -39,12 +44,13 @@ struct About {
     name: String,
     id: String,
     http: String,
+    token_file: String,
 }
 
 impl Handlers {
-    /// Runs `handlers` for every event from now on.
+    /// Runs the handlers of `config` for every event from now on.
     pub(crate) fn start(
-        handlers: &[HandlerConfig],
+        config: &Config,
         history: &History,
         node: &Node,
         http: &HttpAddr,
@@ -54,12 +60,27 @@ impl Handlers {
             name: node.name().to_owned(),
             id: node.id().to_string(),
             http: http.to_string(),
+            token_file: config
+                .api
+                .token_file
+                .as_ref()
+                .map(|path| path.display().to_string())
+                .unwrap_or_default(),
         };
         let start = |handler: &HandlerConfig| {
             let (handler, about) = (handler.clone(), about.clone());
             tokio::spawn(follow(handler, about, history.clone(), Arc::clone(meters)))
         };
-        Handlers(handlers.iter().map(start).collect())
+        let mut tasks: Vec<JoinHandle<()>> = config.handlers.iter().map(start).collect();
+        if config.handlers.iter().any(HandlerConfig::answers_some) {
+            let answering = answer::Answering {
+                handlers: config.handlers.clone(),
+                about,
+                meters: Arc::clone(meters),
+            };
+            tasks.push(tokio::spawn(answering.run(node.clone())));
+        }
+        Handlers(tasks)
     }
 }
 
@@ -88,6 +109,18 @@ async fn follow(handler: HandlerConfig, about: About, history: History, meters: 
 
 /// Runs a command for an event; whether it succeeded.
 async fn run(handler: &HandlerConfig, about: &About, event: &EventView) -> bool {
+    obtain(handler, about, event, handler.timeout)
+        .await
+        .is_some()
+}
+
+/// Runs a command for an event; what it printed, if it succeeded within `patience`.
+async fn obtain(
+    handler: &HandlerConfig,
+    about: &About,
+    event: &EventView,
+    patience: Duration,
+) -> Option<Vec<u8>> {
     let kind = &event.event;
     let mut child = match spawn(handler, about, event) {
         Ok(child) => child,
@@ -96,7 +129,7 @@ async fn run(handler: &HandlerConfig, about: &About, event: &EventView) -> bool 
                 "handler `{}` for {kind} cannot be run: {error}",
                 handler.run
             );
-            return false;
+            return None;
         }
     };
     // The group has the number of its first process.
@@ -104,10 +137,11 @@ async fn run(handler: &HandlerConfig, about: &About, event: &EventView) -> bool 
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?))
         .map(Group);
-    let ended = tokio::time::timeout(handler.timeout, talk(&mut child, event)).await;
+    let ended = tokio::time::timeout(patience, talk(&mut child, event)).await;
     drop(group);
     match ended {
-        Ok(Ok((status, output))) => {
+        Ok(Ok((status, said, complained))) => {
+            let output = String::from_utf8_lossy(&[&said[..], &complained].concat()).into_owned();
             let output = output.trim_end();
             match status.success() {
                 true if output.is_empty() => {
@@ -119,19 +153,19 @@ async fn run(handler: &HandlerConfig, about: &About, event: &EventView) -> bool 
                     handler.run
                 ),
             }
-            status.success()
+            status.success().then_some(said)
         }
         Ok(Err(error)) => {
             tracing::warn!("handler `{}` for {kind} failed: {error}", handler.run);
-            false
+            None
         }
         Err(_) => {
-            let limit: Duration = handler.timeout;
+            let limit = patience;
             tracing::warn!(
                 "handler `{}` for {kind} was killed: it took longer than {limit:?}",
                 handler.run
             );
-            false
+            None
         }
     }
 }
@@ -160,7 +194,7 @@ fn spawn(handler: &HandlerConfig, about: &About, event: &EventView) -> io::Resul
 }
 
 /// Gives the event to a command, and reads what it says until it ends.
-async fn talk(child: &mut Child, event: &EventView) -> io::Result<(ExitStatus, String)> {
+async fn talk(child: &mut Child, event: &EventView) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let json = serde_json::to_vec(event).unwrap_or_default();
     let tell = async {
@@ -172,8 +206,7 @@ async fn talk(child: &mut Child, event: &EventView) -> io::Result<(ExitStatus, S
     };
     let (status, (), said, complained) =
         tokio::join!(child.wait(), tell, hear(stdout), hear(stderr));
-    let text = String::from_utf8_lossy(&[said, complained].concat()).into_owned();
-    Ok((status?, text))
+    Ok((status?, said, complained))
 }
 
 /// Reads to the end, and keeps the beginning.
@@ -192,16 +225,18 @@ async fn hear(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
 
 /// The event as variables of the environment; those that do not apply are empty.
 fn variables(about: &About, event: &EventView) -> Vec<(&'static str, String)> {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let plain = |text: &str| shown(text).into_owned();
+    let text = |value: &Option<String>| plain(value.as_deref().unwrap_or_default());
     let member = event.member.as_ref();
     let leader = event.leader.as_ref();
+    let message = event.message.as_ref();
     vec![
         ("CONSORT_EVENT", event.event.clone()),
         ("CONSORT_EVENT_SEQ", event.seq.to_string()),
         ("CONSORT_EVENT_REASON", text(&event.reason)),
         (
             "CONSORT_MEMBER_NAME",
-            member.map(|m| m.name.clone()).unwrap_or_default(),
+            member.map(|m| plain(&m.name)).unwrap_or_default(),
         ),
         (
             "CONSORT_MEMBER_ID",
@@ -218,7 +253,7 @@ fn variables(about: &About, event: &EventView) -> Vec<(&'static str, String)> {
         ("CONSORT_ELECTION", text(&event.election)),
         (
             "CONSORT_LEADER_NAME",
-            leader.map(|l| l.name.clone()).unwrap_or_default(),
+            leader.map(|l| plain(&l.name)).unwrap_or_default(),
         ),
         (
             "CONSORT_LEADER_ID",
@@ -229,8 +264,19 @@ fn variables(about: &About, event: &EventView) -> Vec<(&'static str, String)> {
             leader.map_or_else(|| text(&event.token), |l| l.token.clone()),
         ),
         ("CONSORT_LOCK", text(&event.lock)),
+        (
+            "CONSORT_MESSAGE_NAME",
+            message.map(|m| m.name.clone()).unwrap_or_default(),
+        ),
+        (
+            "CONSORT_MESSAGE_PAYLOAD",
+            message
+                .map(|m| m.payload.replace('\0', ""))
+                .unwrap_or_default(),
+        ),
         ("CONSORT_SELF_NAME", about.name.clone()),
         ("CONSORT_SELF_ID", about.id.clone()),
         ("CONSORT_HTTP", about.http.clone()),
+        ("CONSORT_TOKEN_FILE", about.token_file.clone()),
     ]
 }

@@ -1,5 +1,6 @@
 //! The log of an agent: what happens to the group, in words.
 
+use consort::text::shown;
 use consort::{Arrival, Departure, Event, EventError, Events, Member, Node, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -85,7 +86,7 @@ impl Journal {
             return None;
         }
         let known = Known {
-            name: member.name().to_owned(),
+            name: shown(member.name()).into_owned(),
             addr: member.addr,
             tags: member.tags().clone(),
         };
@@ -103,7 +104,7 @@ impl Journal {
     fn log(&mut self, event: &Event) {
         let name = |m: &Member| match m.name() {
             "" => m.id.to_string(),
-            name => format!("{name} ({})", m.addr),
+            name => format!("{} ({})", shown(name), m.addr),
         };
         match event {
             Event::Up { member, how, .. } => {
@@ -197,6 +198,15 @@ impl Journal {
             Event::LockLost { lock, why, .. } => {
                 tracing::warn!(target: "consort::event::lock_lost", "lock {lock} is lost: {why}")
             }
+            Event::Message { message } => {
+                let payload = String::from_utf8_lossy(&message.payload);
+                tracing::info!(target: "consort::event::message", "{} told `{}`: {}", self.name(message.from), message.name,
+                    payload.escape_debug()
+                );
+            }
+            Event::Query { query } => {
+                tracing::info!(target: "consort::event::query", "{} asks `{}`", self.name(query.from), query.name);
+            }
             Event::LockWitness => {
                 tracing::info!(target: "consort::event::lock_witness", "this node counts as a witness of locks")
             }
@@ -223,7 +233,7 @@ fn changes(before: &Known, now: &Member) -> String {
         changes.push(format!(
             "its name from `{}` to `{}`",
             before.name,
-            now.name()
+            shown(now.name())
         ));
     }
     if before.addr != now.addr {
@@ -232,15 +242,24 @@ fn changes(before: &Known, now: &Member) -> String {
     for (key, value) in now.tags() {
         match before.tags.get(key) {
             Some(old) if old == value => {}
-            Some(old) => changes.push(format!("tag {key} from `{old}` to `{value}`")),
-            None => changes.push(format!("tag {key} to `{value}`, it had none")),
+            Some(old) => changes.push(format!(
+                "tag {} from `{}` to `{}`",
+                shown(key),
+                shown(old),
+                shown(value)
+            )),
+            None => changes.push(format!(
+                "tag {} to `{}`, it had none",
+                shown(key),
+                shown(value)
+            )),
         }
     }
     let gone = before
         .tags
         .keys()
         .filter(|key| !now.tags().contains_key(*key));
-    changes.extend(gone.map(|key| format!("tag {key}: it has none any longer")));
+    changes.extend(gone.map(|key| format!("tag {}: it has none any longer", shown(key))));
     changes.join(", ")
 }
 

@@ -14,7 +14,7 @@
 //! | `GET /v1/elections` | array of [`api::ElectionView`] |
 //! | `GET /v1/elections/NAME` | who leads, and how this node stands: [`api::ElectionView`] |
 //! | `POST /v1/elections/NAME/campaign` | stands in it; takes an [`api::CampaignRequest`] or nothing |
-//! | `POST /v1/elections/NAME/withdraw` | stands in it no more |
+//! | `POST /v1/elections/NAME/withdraw` | no longer stands in it |
 //! | `POST /v1/elections/NAME/resign` | stops leading; takes an [`api::ResignRequest`] or nothing |
 //! | `GET /v1/locks` | who holds and who waits, of all locks: [`api::LocksView`] |
 //! | `GET /v1/locks/NAME` | the same of one |
@@ -36,18 +36,20 @@
 //! | `GET /v1/health` | 200 while the node can do its job, else 503 with reasons: [`api::HealthView`] |
 //! | `GET /metrics` | all counters and the present state in OpenMetrics text: docs/MONITORING.md |
 //!
-//! Every error has a status and the body [`api::ErrorBody`]. There is no authentication: whoever can
-//! reach the address controls this node, so it is loopback by default. Web pages of other origins are
-//! refused.
+//! Every error has a status and the body [`api::ErrorBody`]. Without a file of tokens whoever can reach the address
+//! controls this node, so it is loopback by default, and beyond that tokens are required: docs/API.md has their roles. Web
+//! pages of other origins are refused.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
 )]
 
+mod access;
 mod agent;
 pub mod api;
 mod config;
 mod error;
+mod file;
 mod guard;
 mod handler;
 mod history;
@@ -55,13 +57,17 @@ mod journal;
 mod listen;
 mod metrics;
 mod routes;
+mod serve;
+pub mod watch;
 
+pub use access::TokenError;
 pub use agent::{Agent, AgentError, ReloadError};
 pub use config::{
-    Config, ConfigError, ElectionConfig, HandlerConfig, RawConfig, RawElection, RawElections,
-    RawHandler, RawLocks, RawMembership, RawTopology, config_example, config_reference,
-    parse_bound,
+    ApiConfig, Config, ConfigError, ElectionConfig, HandlerConfig, RawApi, RawConfig, RawElection,
+    RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology, SecurityConfig,
+    config_example, config_reference, parse_bound,
 };
+pub use file::{FileError, read_secret};
 pub use journal::journal;
 pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};
 pub use routes::LabOrder;
@@ -70,6 +76,11 @@ pub use routes::LabOrder;
 pub fn openapi() -> String {
     // Plain data: it always serialises.
     routes::openapi().to_pretty_json().unwrap_or_default()
+}
+
+/// Which role which requests take, as a table in Markdown.
+pub fn roles_reference() -> String {
+    access::reference()
 }
 
 /// The reference of all metrics, as a table in Markdown.

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::{Ipv4Addr, SocketAddr};
 use core::str::FromStr;
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,26 @@ use tokio::net::{TcpListener, UnixListener};
 /// The TCP port of the HTTP interface unless told otherwise.
 pub const DEFAULT_HTTP_PORT: u16 = 7718;
 
+/// Connections that may wait to be accepted at a Unix socket.
+const BACKLOG: i32 = 128;
+
 /// An address of the HTTP interface: `127.0.0.1:7718` or `unix:/run/consort.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpAddr {
-    /// TCP. There is no authentication, so this should be loopback.
+    /// TCP. Beyond loopback tokens are required.
     Tcp(SocketAddr),
     /// A Unix socket, for this user only.
     Unix(PathBuf),
+}
+
+impl HttpAddr {
+    /// Whether only processes of this machine can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            HttpAddr::Tcp(addr) => addr.ip().to_canonical().is_loopback(),
+            HttpAddr::Unix(_) => true,
+        }
+    }
 }
 
 impl Default for HttpAddr {
@@ -71,19 +85,19 @@ pub enum ListenError {
          address with http (port 0 lets the system choose)"
     )]
     Occupied {
-        /// Where.
+        /// The address that was to be listened on.
         addr: HttpAddr,
     },
     /// Move the file away, or choose another path.
     #[error("cannot serve HTTP on {addr}: there is a file that is no socket; choose another path")]
     NotASocket {
-        /// Where.
+        /// The address that was to be listened on.
         addr: HttpAddr,
     },
     /// Choose an address of this machine or a path this user may write to.
     #[error("cannot serve HTTP on {addr}: {source}; choose another address with http")]
     Io {
-        /// Where.
+        /// The address that was to be listened on.
         addr: HttpAddr,
         /// What the system said.
         source: io::Error,
@@ -93,7 +107,11 @@ pub enum ListenError {
 /// An open listener.
 pub(crate) enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, SocketFile),
+    Unix {
+        listener: UnixListener,
+        /// Removed with the listener.
+        _file: SocketFile,
+    },
 }
 
 /// Removes the socket file when dropped.
@@ -131,10 +149,20 @@ pub(crate) async fn listen(addr: &HttpAddr) -> Result<(Listener, HttpAddr), List
 }
 
 fn open_unix(path: &Path) -> io::Result<Listener> {
-    let listener = UnixListener::bind(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile(path.to_owned());
+    // Before it listens: nobody else connects in between.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(Listener::Unix(listener, file))
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(std::os::unix::net::UnixListener::from(
+        std::os::fd::OwnedFd::from(socket),
+    ))?;
+    Ok(Listener::Unix {
+        listener,
+        _file: file,
+    })
 }
 
 /// Removes the socket file of an agent that is gone: one that nobody listens at.

@@ -226,7 +226,13 @@ async fn a_deployed_agent_serves_the_page_and_no_lab() {
         "{head}"
     );
     assert!(!head.contains("unsafe"), "{head}");
-    for file in ["/app.js", "/app.css", "/icon.svg", "/licenses.txt"] {
+    for file in [
+        "/app.js",
+        "/parts.js",
+        "/app.css",
+        "/icon.svg",
+        "/licenses.txt",
+    ] {
         assert_eq!(ask(&a, "GET", file, "").await.0, 200, "{file}");
     }
     for method in ["GET", "POST"] {

@@ -112,8 +112,21 @@ async fn members_join_and_leave() {
     assert!(stats["datagrams_in"].as_u64().unwrap() > 0, "{stats}");
     assert!(stats["driver"]["send_errors"].is_u64(), "{stats}");
 
-    let (status, _) = post(&b, "/v1/leave", "").await;
+    let (status, left) = post(&b, "/v1/leave", "").await;
     assert_eq!(status, 200);
+    // Nothing ran under a lock or as a leader, and the one other member confirmed.
+    for (key, is) in [
+        ("locks_ms", 0),
+        ("leadership_ms", 0),
+        ("told", 1),
+        ("silent", 0),
+    ] {
+        assert_eq!(left[key], is, "{left}");
+    }
+    assert!(
+        left["text"].as_str().unwrap().starts_with("after "),
+        "{left}"
+    );
     b.close().await;
     until_alive(&a, 1).await;
     assert_eq!(get(&a, "/v1/self").await.1["members"]["left"], 1);

@@ -1,8 +1,8 @@
-//! Draws of random walks.
+//! Weighted random choices of walks.
 
 use consort_proto::Rng;
 
-/// One of some choices, each as likely as its weight says; none where all of them weigh nothing.
+/// Draws one of several choices with a probability proportional to its weight; `None` if all weights are zero.
 pub(crate) fn by_weight<'a, T>(
     rng: &mut Rng,
     choices: &'a [T],
@@ -34,7 +34,7 @@ mod tests {
             let at = *by_weight(&mut rng, &[0, 1, 2, 3], |n| weights[*n]).expect("one of them");
             drawn[at] += 1;
         }
-        // Of 6000 draws at a sixth, a half and a third; five standard deviations are at most 194.
+        // 6000 draws with probabilities 1/6, 1/2 and 1/3; five standard deviations are at most 194.
         for (drawn, weight) in drawn.into_iter().zip(weights) {
             assert!(drawn.abs_diff(weight * 1000) < 194, "{drawn} at {weight}");
         }

@@ -1,9 +1,9 @@
-//! Model checking: every interleaving of messages, timers, crashes and restarts of a small group, on the
-//! protocol code that ships.
+//! Model checking: every interleaving of messages, timers, crashes and restarts of a small group, with the
+//! product's protocol code.
 //!
-//! The network of a model may lose, repeat and reorder: a message once sent can be delivered at any
-//! later time, again, or never. Timers fire in any order. What is bounded is the size of the group, the
-//! number of faults and of timers that fire, and how often messages are repeated; each model says by how much.
+//! The network of a model may lose, duplicate and reorder: a message once sent can be delivered at any later time,
+//! repeatedly, or never. Timers fire in any order. Bounded are the size of the group, the number of faults and of
+//! timers that fire, and how often messages are repeated; each model states its bounds.
 
 extern crate alloc;
 
@@ -20,8 +20,8 @@ pub use search::Searched;
 
 use stateright::{Checker, Expectation, Model};
 
-/// Each property of a checked model: its name, whether it holds as far as was looked, and how it is
-/// broken or reached.
+/// The properties of a checked model: name, whether it holds as far as the search went, and the steps that violate
+/// or reach it.
 pub fn verdicts<M: Model>(checker: &impl Checker<M>) -> Vec<(&'static str, bool, Option<String>)>
 where
     M::State: Clone + core::fmt::Debug + core::hash::Hash + PartialEq,

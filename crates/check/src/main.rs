@@ -1,4 +1,4 @@
-//! Checks every model and prints how many states it has.
+//! Checks every model and prints its number of states.
 
 use clap::{Parser, Subcommand};
 use consort_check::bandit;
@@ -8,58 +8,59 @@ use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
 
-/// Check every interleaving of small groups, on the protocol code that ships
+/// Check every interleaving of small groups with the product's protocol code
 #[derive(Debug, Parser)]
 struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// How many steps deep to look at elections; each more takes about four times as long
+    /// Depth of the search of elections; each further step takes about four times as long
     #[arg(long, global = true, default_value_t = 9)]
     depth: usize,
-    /// How many timers of an election may fire at each node
+    /// Number of timers of an election that may fire at each node
     #[arg(long, global = true, default_value_t = 4)]
     timers: u8,
-    /// How many states of a lock to generate at most
+    /// Most states of a lock to generate
     #[arg(long, global = true, default_value_t = 1_000_000)]
     states: usize,
-    /// Only schedules with these names
+    /// Check only schedules with these names
     #[arg(long, global = true, value_delimiter = ',')]
     only: Vec<String>,
-    /// Print the steps of what is found
+    /// Print the steps of each violation
     #[arg(long, global = true)]
     steps: bool,
-    /// How many steps deep to look at the leaders of moving networks that ship
+    /// Depth of the search of the product's leaders of moving networks
     #[arg(long, global = true, default_value_t = 7)]
     reach: usize,
-    /// How many random walks to take, or schedules to play
+    /// Number of random walks, or of schedules to play
     #[arg(long, global = true, default_value_t = 200_000)]
     walks: u64,
-    /// The first seed of the walks
+    /// First seed of the walks
     #[arg(long, global = true, default_value_t = 0)]
     seed: u64,
-    /// Threads
+    /// Number of threads
     #[arg(long, global = true, default_value_t = std::thread::available_parallelism().map_or(1, |n| n.get()))]
     threads: usize,
 }
 
-/// What to check; everything, if nothing is said
+/// What to check [default: everything]
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum What {
     /// Elections
     Elections,
-    /// The leader's lease: random walks that must be safe, and walks without one rule each that must find something
+    /// The leader's lease: random walks that must be safe, and walks without one rule each that must find a
+    /// violation
     Leases,
-    /// Member lists: schedules and random walks that must be safe, and flaws that must be found
+    /// Membership: schedules and random walks that must be safe, and flaws that must be found
     Membership,
-    /// The lock that ships: schedules that must be safe, and flaws that must be found
+    /// The product's lock: schedules that must be safe, and flaws that must be found
     Locks,
-    /// Random walks over the lock that ships, and over its flaws
+    /// Random walks over the product's lock, and over its flaws
     Walks,
-    /// The locks of the papers beside the one that ships
+    /// The locks of the papers and the product's lock
     Papers,
-    /// Leaders of moving networks: the papers', whose flaws must be found, and those that ship
+    /// Leaders of moving networks: the papers', whose flaws must be found, and the product's
     Leaders,
-    /// Elections that learn: the published one, which elects two, and the one with terms
+    /// Elections that learn: the published one, which elects two leaders, and the one with terms
     Bandit,
 }
 
@@ -205,7 +206,7 @@ fn tell(args: &Args, outcome: &Searched, good: bool) {
     }
 }
 
-/// What came out, in a few words.
+/// Summarises an outcome.
 fn words(outcome: &Searched) -> String {
     let Searched { states, depth, .. } = outcome;
     match &outcome.broken {

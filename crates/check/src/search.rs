@@ -1,4 +1,4 @@
-//! Every state of a model, or as many as there is time for, breadth first.
+//! Breadth-first search of every state of a model, or of as many as requested.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -6,28 +6,28 @@ use stateright::{Checker, HasDiscoveries, Model};
 
 /// Nothing is broken.
 pub(crate) const SAFE: &str = "safe";
-/// What should happen in the end can still happen. Models without it need not name it.
+/// Liveness can still be reached. Models without it need not name it.
 pub(crate) const LIVE: &str = "nobody waits in vain";
-/// What makes the rest worth something.
+/// Reachability: without it the other results mean little.
 pub(crate) const REACHED: &str = "reached";
 
-/// What came out of a search.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Searched {
-    /// Different states seen.
+    /// Number of distinct states.
     pub states: usize,
-    /// Steps of the longest execution looked at.
+    /// Steps of the longest execution examined.
     pub depth: usize,
-    /// Whether every state was seen.
+    /// Whether every state was examined.
     pub complete: bool,
-    /// What is broken, and the steps that break it.
+    /// The violated property, and the steps that violate it.
     pub broken: Option<(&'static str, Vec<String>)>,
-    /// Whether what the model is about has happened at all.
+    /// Whether the state that the model is about was reached.
     pub reached: bool,
 }
 
-/// Looks at every state of a model, or at the first `most` that are generated. `broken` says what is wrong
-/// with a state that is not [`SAFE`].
+/// Searches every state of a model, or the first `most` that are generated. `broken` names the violation of a state
+/// that is not [`SAFE`].
 pub(crate) fn search<M>(
     model: M,
     most: usize,

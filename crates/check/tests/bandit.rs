@@ -1,8 +1,8 @@
-//! Elections that learn, as far as seconds reach. `cargo run --release -p consort-check bandit` looks further.
+//! Elections that learn, within seconds. `cargo run --release -p consort-check bandit` searches further.
 
 use consort_check::bandit::{Rounds, Terms, pairs};
 
-/// B-1: votes for 0, 1 and 1. No crash, no loss, and two nodes win.
+/// B-1: votes for 0, 1 and 1. Two nodes win without a crash or loss.
 const SPLIT: Rounds = Rounds {
     votes: [0, 1, 1],
     confirm_any: false,
@@ -39,7 +39,7 @@ fn confirmations_that_cross_leave_nobody() {
     let found = crossing.check(1);
     let (what, _) = found.broken.expect("it is found");
     assert!(what.contains("nobody leads"), "{what}");
-    // Stamps order them: the later one leads, for a node that hears of it.
+    // Stamps order the leaders: nodes that learn of the later one follow it.
     let ordered = Rounds {
         confirm_any: false,
         ..crossing

@@ -1,12 +1,12 @@
-//! Leaders of moving networks, as far as seconds reach. `consort-check leaders` looks further.
+//! Leaders of moving networks, within seconds. `consort-check leaders` searches further.
 
 use consort_check::omega::{Flaws, Outcome, Schedule, cases, run, small, small_product, strain};
 use consort_papers::omega::{Config, Mode, PaperOmega};
 use consort_proto::omega::Omega;
 
-/// Schedules that were found, shortened, and what each shows: nothing else explains its wrong end.
+/// Schedules that were found and shortened, each with the only flaw that explains its wrong result.
 const KEPT: &[(Mode, Flaws, &str)] = &[
-    // By hand: a message under way brings back a link that its end has removed.
+    // By hand: a message in flight brings back a link that its end has removed.
     (
         Mode::Cel,
         Flaws::E1,
@@ -98,7 +98,7 @@ fn what_was_found_stays_found() {
     }
 }
 
-/// The same links and crashes for the layer that ships: nothing happens to it.
+/// The product's layer with the same links and crashes stays correct.
 #[test]
 fn what_breaks_the_papers_does_not_break_what_ships() {
     for (_, flaws, text) in KEPT {
@@ -111,7 +111,7 @@ fn what_breaks_the_papers_does_not_break_what_ships() {
     }
 }
 
-/// E8b: a twin is waited for that has not heard. If everybody speaks, all is well.
+/// E8b: nodes wait for a twin that has not received the message. If all nodes forward, the result is correct.
 #[test]
 fn silence_for_a_twin_is_cured_by_speaking() {
     let text = "4 nodes, seed 98; link 2 3; notice 2 3; deliver 2 3; notice 3 2; deliver 3 2; \
@@ -144,7 +144,7 @@ fn a_coin_keeps_news_from_others() {
     assert_eq!(schedule.play::<PaperOmega>(&cel), Outcome::Right);
 }
 
-/// Every case, at the seeds where something shows by itself; and whatever is wrong has a name.
+/// Every case at the seeds that show its flaw alone; every wrong result is classified.
 #[test]
 fn random_schedules_break_the_papers_for_known_reasons() {
     let seeds = [
@@ -161,13 +161,13 @@ fn random_schedules_break_the_papers_for_known_reasons() {
         let case = cases().into_iter().find(|c| c.name == name).unwrap();
         let found = case.hunt(seed, runs, 2);
         assert!(found.is_good(), "{name}: {found:?}");
-        // One seed, one run.
+        // The same seed gives the same run.
         let (_, at) = found.wanted[0];
         let again = |_| run::<PaperOmega>(&case.config, case.chaos, at.unwrap());
         assert_eq!(again(()), again(()), "{name}");
         assert_eq!(found.hunted.wrong, case.hunt(seed, runs, 1).hunted.wrong);
     }
-    // Rare ones.
+    // Rare flaws.
     let case = cases()
         .into_iter()
         .find(|c| c.name == "ta-reorder")

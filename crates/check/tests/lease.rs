@@ -1,8 +1,8 @@
-//! The leader's lease, as far as seconds reach. `cargo run --release -p consort-check leases` looks further.
+//! The leader's lease, within seconds. `cargo run --release -p consort-check leases` searches further.
 
 use consort_check::lease::{Walk, Walked, cases, walk};
 
-/// Flaws that take more walks than a test can wait for.
+/// Flaws that need more walks than a test can afford.
 const SLOW: [&str; 8] = [
     "LowerToken",
     "FreshSeq",

@@ -1,4 +1,4 @@
-//! Member lists, as far as seconds reach. `cargo run --release -p consort-check membership` looks further.
+//! Membership, within seconds. `cargo run --release -p consort-check membership` searches further.
 
 use consort_check::membership::{Action, DRAWS, Flaw, Group, Walk, schedules, walk};
 
@@ -13,7 +13,7 @@ fn no_interleaving_of_a_few_steps_breaks_member_lists() {
     }
 }
 
-/// One node probes each of two, or both; answers and questions arrive in any order, or not at all.
+/// One node probes one of two members, or both; pings and answers arrive in any order, or not at all.
 #[test]
 fn all_that_one_probe_can_lead_to_is_looked_at() {
     let probe = schedules().into_iter().find(|s| s.name == "probe");
@@ -65,7 +65,7 @@ fn random_walks_find_every_flaw() {
         let (what, seed, _) = walked
             .broken
             .unwrap_or_else(|| panic!("{name} is not found"));
-        // What breaks in the calm after a walk is named after I9.
+        // A violation in the calm phase after a walk is named after I9.
         let what_broke = what.strip_prefix("I9: ").unwrap_or(&what);
         let named = breaks.iter().any(|b| {
             let names = |text: &str| text.starts_with(&format!("{b}:"));

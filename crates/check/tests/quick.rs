@@ -1,4 +1,4 @@
-//! All models, as far as seconds reach. `cargo run --release -p consort-check` looks further.
+//! All models, within seconds. `cargo run --release -p consort-check` searches further.
 
 use consort_check::mutex::{Expect, Group, Schedule, Walk, Watch, paper, schedules, walk};
 use consort_check::{election, verdicts};
@@ -8,7 +8,7 @@ use stateright::{Checker, Model};
 #[test]
 fn no_interleaving_of_a_few_steps_breaks_an_election() {
     for (name, model) in election::models(4) {
-        // A crash takes one step more to get over.
+        // A crash takes one step more to recover from.
         let depth = if name == "the leader crashes" { 8 } else { 7 };
         let checker = model.checker().target_max_depth(depth).spawn_bfs().join();
         assert!(
@@ -21,7 +21,7 @@ fn no_interleaving_of_a_few_steps_breaks_an_election() {
     }
 }
 
-/// The states of schedules that are small enough to look at all of them.
+/// Number of states of schedules that are small enough to be searched completely.
 const ALL_STATES: [(&str, usize); 6] = [
     ("P1", 368),
     ("P2", 3_846),
@@ -76,7 +76,7 @@ fn random_walks_break_no_lock() {
 
 #[test]
 fn random_walks_find_every_flaw_of_a_lock() {
-    // These take longer: search finds them, and so do walks of the long command.
+    // These take longer: the search finds them, and so do the walks of the long command.
     let soon = |s: &Schedule| !["P9d", "F5"].contains(&s.name);
     for schedule in schedules().into_iter().filter(soon) {
         let Some(flaw) = schedule.group.flaw else {
@@ -94,7 +94,7 @@ fn random_walks_find_every_flaw_of_a_lock() {
         let Some((what, seed, steps)) = walked.broken else {
             panic!("{flaw:?} is not found");
         };
-        // One seed, one walk.
+        // The same seed gives the same walk.
         let again = walk(&Walk {
             seed,
             walks: 1,
@@ -120,7 +120,7 @@ fn the_locks_of_the_papers_break_where_they_should_and_nowhere_else() {
     }
 }
 
-/// What a lock thinks of itself breaks before its users notice.
+/// The lock's own invariants are violated before its users are affected.
 #[test]
 fn inner_invariants_are_looked_at() {
     for (name, invariant) in [("P2c", "I4"), ("P5c", "I5")] {
@@ -138,7 +138,7 @@ fn inner_invariants_are_looked_at() {
     }
 }
 
-/// Three are never more than half of seven.
+/// Three nodes are never a majority of seven.
 #[test]
 fn who_waits_in_vain_is_noticed() {
     let schedule = schedules().into_iter().find(|s| s.name == "P1").unwrap();

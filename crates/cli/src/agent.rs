@@ -6,7 +6,8 @@ use crate::output;
 use anyhow::bail;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, HttpAddr, RawConfig, RawElection, RawLocks, RawMembership, RawTopology, journal,
+    Agent, Config, RawApi, RawConfig, RawElection, RawLocks, RawMembership, RawSecurity,
+    RawTopology, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
-/// SIGHUP reads file and environment again and takes other tags, elections and event handlers.
+/// SIGHUP reads file, environment and tokens again and takes other tags, elections and event handlers.
 /// Flags win over --set, which wins over variables of the environment (CONSORT_NAME, CONSORT_LOCK_TTL ...), which win over
 /// the configuration file; `consort config --example` has all settings. CONSORT_LOG sets what is logged to standard error
 /// (`warn`, `info`, `debug`; default `info`). Under systemd it says when it is ready and answers the watchdog
@@ -26,8 +27,9 @@ pub(crate) struct Args {
     /// Name for people; need not be unique [default: the name of this machine]
     #[arg(long)]
     name: Option<String>,
-    /// Where to listen (UDP); port 0 lets the system choose [default: 0.0.0.0:7717]
-    #[arg(long, value_name = "ADDR")]
+    /// Where to listen (UDP): IP:PORT, or an interface as in eth0 or eth0:7717; port 0 lets the system choose [default:
+    /// 0.0.0.0:7717 with a key, else 127.0.0.1:7717]
+    #[arg(long, value_name = "ADDR|IFACE")]
     bind: Option<String>,
     /// Where others reach this node: IP or IP:PORT [default: found out]
     #[arg(long, value_name = "ADDR")]
@@ -35,9 +37,18 @@ pub(crate) struct Args {
     /// A node to join through, host:port; repeat for more
     #[arg(long, value_name = "ADDR")]
     join: Vec<String>,
+    /// File of the group's key, made by `consort keygen`: nobody without it can read, forge or repeat what members say
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Listen beyond this machine without a key: whoever can send to the node is a member
+    #[arg(long)]
+    insecure: bool,
     /// Where to serve HTTP [default: 127.0.0.1:7718]
     #[arg(long, value_name = "ADDR|unix:PATH")]
     http: Option<String>,
+    /// Tokens that clients of HTTP have to show, one a line; required beyond this machine [default: none]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Settings in TOML
     #[arg(long, env = "CONSORT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -53,6 +64,9 @@ pub(crate) struct Args {
     /// Kind of network: wired, wifi, mesh or lora; sets periods and budgets together [default: wired]
     #[arg(long)]
     profile: Option<String>,
+    /// How soon a silent member is declared down: fast, balanced or patient [default: patient]
+    #[arg(long)]
+    detection: Option<String>,
     /// Directory that remembers identity and life across restarts [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -76,9 +90,16 @@ pub(crate) struct Args {
     /// Repeat for more
     #[arg(long = "peer", value_name = "ADDR")]
     peers: Vec<String>,
+    /// Find the group on the local network, without --join: by multicast on all interfaces every 5 s
+    #[arg(long)]
+    discover: bool,
     /// Watch elections and stand in none
     #[arg(long)]
     observer: bool,
+    /// One of the first nodes of a new group of so many: locks can be taken as soon as more than half are there. Needs
+    /// --state
+    #[arg(long, value_name = "N")]
+    expect: Option<u16>,
     /// Lease of locks, the default and the longest; use the same everywhere [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     lock_ttl: Option<Duration>,
@@ -94,8 +115,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   consort agent --name kitchen --campaign gateway
-  consort agent --name shed --topology=wlan0
-  consort agent --name attic --join 192.168.1.20 --state /var/lib/consort
+  consort agent --name shed --key-file group.key --topology=wlan0
+  consort agent --name attic --key-file group.key --join 192.168.1.20 --state /var/lib/consort
   consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
 
 /// Reads `KEY=VALUE`.
@@ -138,14 +159,25 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
         name: args.name.clone(),
         group: args.group.clone(),
         profile: args.profile.clone(),
+        detection: args.detection.clone(),
         bind: args.bind.clone(),
         advertise: args.advertise.clone(),
         join: args.join.clone(),
         http: args.http.clone(),
+        api: RawApi {
+            token_file: args.token_file.clone(),
+            ..RawApi::default()
+        },
         state: args.state.clone(),
         tags: args.tags.iter().cloned().collect(),
         observer: args.observer.then_some(true),
+        expect: args.expect,
+        discover: args.discover.then_some(true),
         election: args.campaign.iter().cloned().map(stands_in).collect(),
+        security: RawSecurity {
+            key_file: args.key_file.clone(),
+            insecure: args.insecure.then_some(true),
+        },
         lock: RawLocks {
             ttl: args.lock_ttl,
             bootstrap: args.bootstrap.then_some(true),
@@ -177,13 +209,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
 
 async fn serve(args: &Args, config: Config) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
-    if let HttpAddr::Tcp(addr) = &config.http
-        && !addr.ip().is_loopback()
-    {
-        tracing::warn!(
-            "HTTP on {addr} has no authentication: whoever reaches it controls this node"
-        );
-    }
     let seeds = config.join.clone();
     let mut agent = Agent::start(config).await?;
     let node = agent.node().clone();
@@ -214,7 +239,11 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<Answer> {
         notify.stopping();
         tracing::info!("saying goodbye (once more to stop at once)");
         tokio::select! {
-            _ = agent.leave() => {}
+            left = agent.leave() => {
+                if let Ok(left) = left {
+                    tracing::info!("left {left}");
+                }
+            }
             () = signals.next() => tracing::warn!("stopped without a goodbye"),
         }
     } else {

@@ -1,8 +1,8 @@
 //! Questions to an agent over HTTP, by TCP or a Unix socket.
 
 use clap::Args;
-use consort_agent::HttpAddr;
 use consort_agent::api::ErrorBody;
+use consort_agent::{HttpAddr, read_secret};
 use core::time::Duration;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
+use std::path::PathBuf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
@@ -34,6 +35,9 @@ pub(crate) struct AgentAddr {
         default_value = "127.0.0.1:7718"
     )]
     http: HttpAddr,
+    /// File with the token to show to the agent; of several the first is taken
+    #[arg(long, env = "CONSORT_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 /// Why there is no answer.
@@ -48,6 +52,9 @@ pub(crate) enum ClientError {
     /// The agent says what to do.
     #[error("{}", .0.message)]
     Refused(ErrorBody),
+    /// Correct the file, or name another.
+    #[error("{0}")]
+    Token(String),
     /// Something else listens there.
     #[error("{addr} does not answer as an agent of Consort does: {what}; check --http")]
     Strange { addr: HttpAddr, what: String },
@@ -62,6 +69,7 @@ impl ClientError {
         match self {
             ClientError::NoAgent { source, .. } => source.to_string(),
             ClientError::Refused(error) => error.message.clone(),
+            ClientError::Token(what) => what.clone(),
             ClientError::Strange { what, .. } => format!("not an answer of an agent: {what}"),
             ClientError::Slow { .. } => "it took too long to answer".to_owned(),
         }
@@ -71,7 +79,10 @@ impl ClientError {
 impl AgentAddr {
     /// The agent at this address.
     pub(crate) fn of(http: HttpAddr) -> AgentAddr {
-        AgentAddr { http }
+        AgentAddr {
+            http,
+            token_file: None,
+        }
     }
 
     /// Its address, for people.
@@ -206,9 +217,12 @@ impl AgentAddr {
             .method(method)
             .uri(path)
             .header(header::HOST, host)
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
-            .map_err(|e| self.strange(e))?;
+            .header(header::CONTENT_TYPE, "application/json");
+        let request = match self.token()? {
+            Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
+        };
+        let request = request.body(Full::new(body)).map_err(|e| self.strange(e))?;
         let answer = sender
             .send_request(request)
             .await
@@ -222,6 +236,26 @@ impl AgentAddr {
         match serde_json::from_slice(&body.to_bytes()) {
             Ok(error) => Err(ClientError::Refused(error)),
             Err(_) => Err(self.strange(format!("status {status}"))),
+        }
+    }
+
+    /// The token to show: the first of the file.
+    fn token(&self) -> Result<Option<String>, ClientError> {
+        // A variable that is set to nothing names no file.
+        let named = self.token_file.as_ref();
+        let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) else {
+            return Ok(None);
+        };
+        let text = read_secret(path).map_err(|e| ClientError::Token(format!("token: {e}")))?;
+        let mut lines = text.lines().map(str::trim);
+        let line = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+        let token = line.and_then(|line| line.split_whitespace().last());
+        match token {
+            Some(token) => Ok(Some(token.to_owned())),
+            None => Err(ClientError::Token(format!(
+                "token: {} has none; write one line with it",
+                path.display()
+            ))),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Only events of these kinds, with commas between, as in up,down,leader_changed
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<String>,
-    /// Only events that name this member, election or lock, by name or id
+    /// Only events that name this member, election, lock or message, by name or id
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Begin with what the agent remembers (its last 4096 events)
@@ -130,21 +130,32 @@ pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> Strin
         },
         ("leader_vacant", _) => format!("nobody leads {election}"),
         ("became_leader", _) => format!("this node leads {election} and may act"),
-        ("stepped_down", _) => format!("this node leads {election} no more"),
+        ("stepped_down", _) => format!("this node no longer leads {election}"),
         ("lock_lost", _) => format!("this node lost the lock {}: {reason}", lock()),
         ("lock_granted", _) => format!("{who} holds the lock {}", lock()),
         ("lock_released", "failed") => {
             format!("the lock {} is free, {who} had failed", lock())
         }
-        ("lock_released", _) => format!("{who} holds the lock {} no more", lock()),
+        ("lock_released", _) => format!("{who} no longer holds the lock {}", lock()),
         ("lab", _) if event.member.is_some() => format!("by hand: {reason} ({who})"),
         ("lab", _) => format!("by hand: {reason}"),
+        ("message", _) => match &event.message {
+            Some(m) if !m.payload.is_empty() => {
+                format!("{who} told {}: {}", safe(&m.name), safe(&m.payload))
+            }
+            Some(m) => format!("{who} told {}", safe(&m.name)),
+            None => format!("{who} told something"),
+        },
+        ("query", _) => {
+            let name = event.message.as_ref().map(|m| safe(&m.name));
+            format!("{who} asks {}", name.unwrap_or_default())
+        }
         ("lock_witness", _) => "this node counts as a witness of locks".to_owned(),
         ("tokens_from_clock", _) => {
             "that tokens of locks still grow rests on state directories and clocks".to_owned()
         }
         ("link_up", _) => format!("{by} and this node hear each other"),
-        ("link_down", _) => format!("{by} and this node hear each other no more"),
+        ("link_down", _) => format!("{by} and this node no longer hear each other"),
         ("subscribed", _) => "following the events of this node".to_owned(),
         ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
         (other, _) => safe(other),

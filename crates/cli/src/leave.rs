@@ -3,7 +3,7 @@
 use crate::Answer;
 use crate::client::{AgentAddr, block_on};
 use crate::output;
-use consort_agent::api::Done;
+use consort_agent::api::LeaveView;
 use core::time::Duration;
 use std::io::{self, Write};
 use tokio::time::timeout;
@@ -13,8 +13,9 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Tell an agent to say goodbye to its group and stop
 ///
-/// The others list it as left, not as failed. Locks held through it are lost: their holders are told to stop, and the
-/// agent waits for them, at most until the time is over that they were told they have the lock.
+/// The others list it as left, not as failed. Locks held through it are lost, and what it leads is given up: commands
+/// are told to stop, and the agent waits for them, at most until their leases end; then for members to confirm. It
+/// prints for what it waited.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -23,21 +24,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     let patience = Duration::from_secs(120);
-    block_on(async {
-        let leave = args.agent.post::<Done>("/v1/leave", &(), patience);
+    let left = block_on(async {
+        let leave = args.agent.post::<LeaveView>("/v1/leave", &(), patience);
         let mut leave = core::pin::pin!(leave);
         match timeout(SOON, &mut leave).await {
             Ok(left) => Ok(left?),
             Err(_) => {
                 let _ = writeln!(
                     io::stderr(),
-                    "consort leave: waits for holders of its locks to stop, at most for a lease, and for \
-                     members to confirm"
+                    "consort leave: waits for work under its locks and as a leader to stop, at most for \
+                     their leases, and for members to confirm"
                 );
                 Ok(leave.await?)
             }
         }
     })?;
-    output::line("left")?;
+    output::line(&format!("left {}", left.text))?;
     Ok(Answer::Yes)
 }

@@ -10,11 +10,13 @@ mod client;
 mod config;
 mod elect;
 mod election;
+mod event;
 mod events;
 mod force_leave;
 mod guarded;
 mod info;
 mod join;
+mod keygen;
 mod leader;
 mod leave;
 mod lock;
@@ -22,6 +24,8 @@ mod locks;
 mod members;
 mod notify;
 mod output;
+mod query;
+mod reachability;
 mod reproduce;
 mod resign;
 mod rtt;
@@ -33,6 +37,7 @@ mod top;
 mod topology;
 mod up;
 mod version;
+mod watch;
 mod why;
 mod why_down;
 
@@ -45,13 +50,16 @@ Examples:
   consort up                                 a live group of 5 nodes; press k to kill one
   consort top                                watch a running group in the terminal
   consort members                            who is there, as the agent on this machine sees it
-  consort leader leader                      who leads the election called leader
+  consort leader gateway                     who leads the election that consort up holds
   consort agent --join 192.168.1.20          one node that joins a group on the network
   consort agent --topology                   one that finds its neighbours by itself
   consort elect cron -- ./job                stand in an election, run ./job while leading
   consort lock nightly -- ./backup           run ./backup while nobody else holds the lock
+  consort event deploy v42                   tell all members something
+  consort query load                         ask all members, gather their answers
   consort members --format json | jq .       for scripts
   consort sim membership --runs 100          the same nodes in a simulator
+  consort sim omega --core fd-event,cel --watch  watch a simulation in the browser
   consort reproduce --all                    the papers' figures, published and measured
 
 Exit codes:
@@ -81,8 +89,12 @@ enum Command {
     Leave(leave::Args),
     ForceLeave(force_leave::Args),
     Events(events::Args),
+    Event(event::Args),
+    Query(query::Args),
+    Reachability(reachability::Args),
     Info(info::Args),
     Rtt(rtt::Args),
+    Keygen(keygen::Args),
     Config(config::Args),
     Version(version::Args),
     Completions(shell::Completions),
@@ -98,6 +110,7 @@ enum Command {
     Top(top::Args),
     Topology(topology::Args),
     Sim(sim::SimArgs),
+    Watch(watch::Args),
     Reproduce(reproduce::ReproduceArgs),
     #[command(name = guarded::watchdog::NAME, hide = true)]
     Watchdog(guarded::watchdog::Args),
@@ -127,8 +140,12 @@ fn main() -> ExitCode {
         Command::Leave(args) => leave::run(&args),
         Command::ForceLeave(args) => force_leave::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Event(args) => event::run(&args),
+        Command::Query(args) => query::run(&args),
+        Command::Reachability(args) => reachability::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Rtt(args) => rtt::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completions(args) => shell::completions(&args),
@@ -144,6 +161,7 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Sim(args) => sim::run(args),
+        Command::Watch(args) => watch::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Watchdog(args) => guarded::watchdog::run(&args),
         Command::Start(args) => guarded::start::run(&args),

@@ -22,18 +22,9 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Text that came from other machines, without anything that moves a cursor, colours, or reorders
-/// what is shown.
+/// Text that came from other machines, without anything that moves a cursor, hides or reorders what is shown.
 pub(crate) fn safe(text: &str) -> String {
-    let dangerous = |c: char| {
-        c.is_control()
-            || matches!(c,
-                '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}')
-    };
-    let shown = |c| if dangerous(c) { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
+    consort::text::shown(text).into_owned()
 }
 
 /// An error and its causes, each said once: many errors already quote their cause.

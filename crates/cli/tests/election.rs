@@ -159,6 +159,24 @@ fn a_frozen_leaders_command_ends_before_another_starts_and_it_learns_of_it() {
     assert!(tokens(dir).contains(&next));
 }
 
+/// A client that is killed or frozen: its command is stopped by the watchdog, its agent stands no longer, and another
+/// works about as soon as if it had held a lock.
+#[test]
+fn a_killed_or_frozen_client_is_followed_by_another_soon() {
+    for how in ["-KILL", "-STOP"] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let (_agents, elects, leader, token) = group(dir);
+        let start = Instant::now();
+        signal(&elects[leader].0, how);
+        until("another works", || tokens(dir).pop().filter(|t| *t > token));
+        let took = start.elapsed();
+        println!("{how}: {took:?}");
+        assert!(took < Duration::from_secs(10), "{how}: {took:?}");
+        signal(&elects[leader].0, "-CONT");
+    }
+}
+
 /// Runs a command by an elect that ends by itself.
 fn elect_ends(agent: &Agent, election: &str, command: &[&str]) -> Output {
     let mut elect = consort(&["elect", election, "--http", &agent.http, "--"]);

@@ -17,7 +17,11 @@ const CONFIG: &str =
 
 /// Agents that know each other.
 fn group(dir: &Path, n: usize) -> Vec<Agent> {
-    std::fs::write(dir.join("config.toml"), CONFIG).unwrap();
+    group_with(dir, n, CONFIG)
+}
+
+fn group_with(dir: &Path, n: usize, config: &str) -> Vec<Agent> {
+    std::fs::write(dir.join("config.toml"), config).unwrap();
     let mut agents: Vec<Agent> = Vec::new();
     for i in 0..n {
         agents.push(agent(dir, i, agents.first()));
@@ -213,6 +217,34 @@ fn when_the_agent_is_killed_or_frozen_its_command_ends_before_another_has_the_lo
     }
 }
 
+/// The request of a dead waiter runs out: whoever waits behind it gets the lock after a lease at most.
+#[test]
+fn a_dead_first_waiter_blocks_for_a_lease_at_most() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut agents = group(dir.path(), 4);
+    let (first, _) = holder(&agents[0], &dir.path().join("ids"), ":");
+    let wait = |agent: &Agent, waiting: u64| {
+        let mut command = lock(agent, &["--", "true"]);
+        let child = command.stderr(Stdio::null()).spawn().unwrap();
+        until("it waits", || {
+            let seen = run(&["locks", "--format", "json", "--http", &agents[3].http]);
+            let seen: serde_json::Value = serde_json::from_slice(&seen.stdout).ok()?;
+            (seen["locks"][0]["waiting"] == waiting).then_some(())
+        });
+        child
+    };
+    let (dead, next) = (wait(&agents[1], 1), wait(&agents[2], 2));
+    signal(&agents[1].process.0, "-KILL");
+    let start = Instant::now();
+    drop(first);
+    assert_eq!(ends(next).status.code(), Some(0));
+    // The rest is for the machine.
+    let took = start.elapsed();
+    assert!(took < TTL + Duration::from_secs(4), "{took:?}");
+    drop(agents.remove(1));
+    drop(Process(dead, "-KILL"));
+}
+
 #[test]
 fn an_agent_that_starts_again_at_once_does_not_free_the_lock_of_its_former_life() {
     let dir = tempfile::tempdir().unwrap();
@@ -255,7 +287,13 @@ fn when_the_agent_leaves_its_command_ends_before_another_has_the_lock() {
         let next = waiting.stderr(Stdio::null()).spawn().unwrap();
         match how {
             "TERM" => signal(&agents[0].process.0, "-TERM"),
-            _ => assert!(run(&["leave", "--http", &agents[0].http]).status.success()),
+            _ => {
+                let left = run(&["leave", "--http", &agents[0].http]);
+                assert!(left.status.success(), "{left:?}");
+                let said = String::from_utf8(left.stdout).unwrap();
+                let waited = said.starts_with("left after ") && said.contains("under its locks");
+                assert!(waited, "{said}");
+            }
         }
         let start = Instant::now();
         assert_eq!(ends(next).status.code(), Some(0), "{how}");

@@ -280,7 +280,7 @@ impl Row {
         let binary = consort(&[]).get_program().to_owned();
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.0[n]]).arg(binary);
-        command.args(["agent", "--config", &settings, "--bind", bind]);
+        command.args(["agent", "--config", &settings, "--bind", bind, "--insecure"]);
         Agent::run(dir, ["a", "b", "c"][n], command)
     }
 }

@@ -1,4 +1,4 @@
-//! Joins the group of the node given as the first argument, stands in its election "leader", and works
+//! Joins the group of the node given as the first argument, stands in its election "gateway", and works
 //! only while it leads.
 //!
 //!     cargo run --release -- up
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn core::error::Error>> {
         .join([seed])
         .start()
         .await?;
-    let election = node.election("leader").await?;
+    let election = node.election("gateway").await?;
     election.campaign(ElectionOptions::new()).await?;
     loop {
         println!("waiting to lead");

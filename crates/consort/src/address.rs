@@ -45,6 +45,59 @@ pub(crate) fn listen(addr: SocketAddr) -> Result<(UdpSocket, SocketAddr), StartE
     })
 }
 
+/// The address of this machine on the interface called `name`: that of IPv4 or, where there is none, one of IPv6 that is
+/// good beyond its link. Linux only.
+///
+/// Asks the system from where it would send on that interface, and sends nothing.
+#[cfg(target_os = "linux")]
+pub fn interface_ip(name: &str) -> io::Result<IpAddr> {
+    // Towards anywhere else the system would send from an address of another interface.
+    if name == "lo" {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    let source_on = |target: SocketAddr| {
+        let socket = Socket::new(
+            Domain::for_address(target),
+            Type::DGRAM,
+            Some(Protocol::UDP),
+        )?;
+        socket.bind_device(Some(name.as_bytes()))?;
+        socket.connect(&target.into())?;
+        let from = socket.local_addr()?.as_socket().map(|addr| addr.ip());
+        let good = from.filter(|ip| !ip.is_unspecified());
+        good.ok_or_else(|| io::Error::other("the interface has no address"))
+    };
+    let v4 = source_on(SocketAddr::new(ANYWHERE_V4.into(), 9));
+    match v4 {
+        Err(error) if error.raw_os_error().is_none() || is_no_route(&error) => {
+            source_on(SocketAddr::new(ANYWHERE_V6.into(), 9)).map_err(|_| error)
+        }
+        found => found,
+    }
+}
+
+/// The address of this machine on the interface called `name`. Linux only.
+#[cfg(not(target_os = "linux"))]
+pub fn interface_ip(_: &str) -> io::Result<IpAddr> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+fn is_no_route(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkDown, NetworkUnreachable};
+    let kinds = [
+        AddrNotAvailable,
+        HostUnreachable,
+        NetworkDown,
+        NetworkUnreachable,
+    ];
+    kinds.contains(&error.kind())
+}
+
+/// Addresses set aside for documentation: routed like any other, owned by nobody.
+const ANYWHERE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const ANYWHERE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+
 /// The address that others are told: the one asked for, else the bound one, else the one this
 /// machine would send from towards `seed`. Sends nothing.
 pub(crate) fn advertised(
@@ -80,11 +133,9 @@ pub(crate) fn advertised(
         }
         Ok(SocketAddr::new(ip, bound.port()))
     };
-    // Addresses set aside for documentation: routed like any other, owned by nobody.
-    let anywhere: IpAddr = if bound.is_ipv4() {
-        Ipv4Addr::new(192, 0, 2, 1).into()
-    } else {
-        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
+    let anywhere: IpAddr = match bound.is_ipv4() {
+        true => ANYWHERE_V4.into(),
+        false => ANYWHERE_V6.into(),
     };
     let towards_seed = seed.and_then(|seed| source_towards(seed).ok());
     match towards_seed {
@@ -145,6 +196,16 @@ async fn look_up(seed: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_interface_has_the_address_from_which_the_system_sends_on_it() {
+        assert_eq!(
+            interface_ip("lo").unwrap(),
+            IpAddr::from(Ipv4Addr::LOCALHOST)
+        );
+        assert!(interface_ip("no-such-iface").is_err());
+    }
 
     fn at(text: &str) -> SocketAddr {
         text.parse().unwrap()

@@ -6,6 +6,7 @@ use crate::election::{self, ElectionOptions};
 use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
 use crate::handle::{Inner, Node};
+use crate::key::GroupKey;
 use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use consort_proto::election::{Mode as ElectionMode, Order};
@@ -14,7 +15,7 @@ use consort_proto::mutex::{self, Bound};
 use consort_proto::omega;
 use consort_proto::reliability::Report;
 use consort_proto::{
-    Command, Config, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes,
+    Command, Config, Detection, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes,
 };
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -40,6 +41,7 @@ pub struct Builder {
     id: Option<NodeId>,
     life_floor: Option<Life>,
     config: Config,
+    profile: Profile,
     state_dir: Option<PathBuf>,
     events_max: usize,
     elections: Vec<(Arc<str>, ElectionOptions)>,
@@ -56,6 +58,7 @@ impl Default for Builder {
             id: None,
             life_floor: None,
             config: Config::default(),
+            profile: Profile::default(),
             state_dir: None,
             events_max: 1024,
             elections: Vec::new(),
@@ -126,6 +129,15 @@ impl Builder {
             group,
             ..Config::from(profile)
         };
+        self.profile = profile;
+        self
+    }
+
+    /// How soon a silent member is declared down, against how long a process may pause without being declared down;
+    /// the profile says what that means in seconds. Call it after [`Builder::profile`]. Default
+    /// [`Detection::Patient`].
+    pub fn detection(mut self, detection: Detection) -> Self {
+        self.config.membership.fast = self.profile.detection(detection);
         self
     }
 
@@ -189,6 +201,14 @@ impl Builder {
     /// All settings of the topology; [`topology`](Self::topology) decides whether it is on.
     pub fn links(mut self, config: omega::Config) -> Self {
         self.config.omega = config;
+        self
+    }
+
+    /// Seals what the group says with these keys, of which the first one seals and all open: nobody without one of them
+    /// can read, forge or repeat a datagram. Call it after [`profile`](Self::profile) and [`config`](Self::config).
+    /// Default: none, and whoever can send to this node is a member.
+    pub fn keys(mut self, keys: &[GroupKey]) -> Self {
+        GroupKey::seal(keys, &mut self.config);
         self
     }
 
@@ -320,6 +340,8 @@ impl Builder {
         let meta_max = self.config.membership.meta_max;
         let elections_max = self.config.election.elections_max;
         let group_tag = self.config.group_tag();
+        // From the system: whoever guesses it can pretend to be anywhere.
+        getrandom::fill(&mut self.config.seal.secret.0).map_err(StartError::Randomness)?;
         let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
         // Before it says anything: no term of an earlier life comes again, and what it promised is kept.
         let most = usize::from(elections_max) / 2;
@@ -337,6 +359,9 @@ impl Builder {
         while let Some(fact) = node.poll_fact() {
             store(state.as_ref(), id, fact).await?;
         }
+        // Told which address to announce, or bound to one, it has no other.
+        let moves = (self.advertise.is_none() && bound.ip().is_unspecified())
+            .then(|| driver::Moves::new(bound, seed));
         let started = driver::spawn(Start {
             node,
             socket,
@@ -345,6 +370,7 @@ impl Builder {
             state,
             clock,
             seeds,
+            moves,
             group_tag,
             events_max: self.events_max,
             meta_max,

@@ -263,7 +263,11 @@ mod tests {
             leaving: frames.is_empty(),
             ..Header::default()
         };
-        let mut datagram = Datagram { header, frames };
+        let mut datagram = Datagram {
+            header,
+            frames,
+            ..Datagram::default()
+        };
         node.handle_datagram(now, addr(from), &mut datagram);
         files.follow(now, node);
         while let Some(event) = node.poll_event() {

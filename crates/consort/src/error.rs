@@ -17,6 +17,9 @@ pub enum StartError {
     /// Correct the setting it names.
     #[error("settings: {0}")]
     Config(#[from] ConfigError),
+    /// The system gives no random numbers: it is still starting, or forbids it to this process.
+    #[error("the system gives no random numbers: {0}")]
+    Randomness(getrandom::Error),
     /// Shorten the name or tags, or raise `meta_max`.
     #[error("name or tags: {0}")]
     Meta(#[from] MetaError),
@@ -74,7 +77,7 @@ pub enum StartError {
     /// Correct the settings of the election it names.
     #[error("election `{election}`: {source}")]
     Election {
-        /// Which.
+        /// Name of the election.
         election: String,
         /// What is wrong.
         source: CampaignError,
@@ -210,7 +213,7 @@ pub enum CampaignError {
         max: u16,
     },
     /// Stand in it through another node.
-    #[error("this node is leaving its group and stands in no election any more")]
+    #[error("this node is leaving its group and no longer stands in any election")]
     Leaving,
     /// Start the node with a [`Topology`](crate::Topology).
     #[error(
@@ -324,6 +327,18 @@ pub enum ForceLeaveError {
     #[error("a node does not remove itself; use leave")]
     Itself,
     /// Start another node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why a message was not sent. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// See there.
+    #[error(transparent)]
+    Refused(#[from] consort_proto::message::SendError),
+    /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

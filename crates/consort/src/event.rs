@@ -4,6 +4,7 @@ use crate::driver::Clock;
 use crate::election::{self, ElectionName, Leader};
 use crate::lock::{LockName, Loss};
 use crate::member::{self, Member};
+use crate::talk::Message;
 use consort_proto::election::{Standing, Token};
 use consort_proto::membership;
 use consort_proto::{ElectionId, Instant, Life, NodeId};
@@ -19,7 +20,7 @@ pub use consort_proto::membership::{Arrival, Departure};
 pub enum Event {
     /// A member is there.
     Up {
-        /// Who.
+        /// The member.
         member: Member,
         /// In which life.
         life: Life,
@@ -28,7 +29,7 @@ pub enum Event {
     },
     /// A member may be gone; it is still a member.
     Suspected {
-        /// Who.
+        /// The member.
         member: Member,
         /// In which life.
         life: Life,
@@ -37,18 +38,18 @@ pub enum Event {
     },
     /// A member is gone.
     Down {
-        /// Who.
+        /// The member.
         member: Member,
         /// In which life.
         life: Life,
-        /// Why.
+        /// Whether it failed or left.
         why: Departure,
         /// Who said so: the accuser, or the member itself.
         by: NodeId,
     },
     /// A member changed its address, name or tags.
     Updated {
-        /// Who.
+        /// The member.
         member: Member,
     },
     /// This node was accused and has refuted.
@@ -69,14 +70,14 @@ pub enum Event {
     IdentityTaken,
     /// A member runs with another `probe_period`; it works, but not as well as it could.
     OptionsDiffer {
-        /// Who.
+        /// The node's id.
         id: NodeId,
     },
     /// Somebody leads: another than before, or by a later token or stage.
     LeaderChanged {
         /// In which election.
         election: ElectionName,
-        /// Who.
+        /// The leader.
         leader: Leader,
     },
     /// The leader is gone or gave up, and no other is known yet.
@@ -91,7 +92,7 @@ pub enum Event {
         /// Goes with all that is done as the leader.
         token: Token,
     },
-    /// This node leads no more.
+    /// This node no longer leads.
     SteppedDown {
         /// In which election.
         election: ElectionName,
@@ -103,7 +104,7 @@ pub enum Event {
         /// Which node.
         id: NodeId,
     },
-    /// They do no more.
+    /// They no longer do.
     LinkDown {
         /// Which node.
         id: NodeId,
@@ -115,8 +116,19 @@ pub enum Event {
         lock: LockName,
         /// By which token it was held.
         token: consort_fence::Token,
-        /// Why.
+        /// What ended the lock.
         why: Loss,
+    },
+    /// An application told all members something, or this one did.
+    Message {
+        /// The message.
+        message: Message,
+    },
+    /// An application asked something that this node is meant to answer: see
+    /// [`Node::queries`](crate::Node::queries).
+    Query {
+        /// The query.
+        query: Message,
     },
     /// This node has been here for long enough to count as a witness of locks.
     LockWitness,
@@ -142,7 +154,7 @@ impl Event {
                 Event::of_election(event, node, clock, named(event.election()))
             }
             // Passed on by the task to whom it concerns.
-            consort_proto::Event::Lock(_) => None,
+            consort_proto::Event::Lock(_) | consort_proto::Event::Message(_) => None,
             consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
             consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),
         }

@@ -9,6 +9,7 @@ use crate::error::{
     AcquireError, ElectionError, ForceLeaveError, JoinError, SetTagsError, Stopped,
 };
 use crate::event::{Event, Events};
+use crate::farewell::Farewell;
 use crate::fault::Faults;
 use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
@@ -275,15 +276,16 @@ impl Node {
     /// periods when they do not; the others will then see a failure instead.
     ///
     /// Locks that this node holds are lost at once, and it waits for their guards to be dropped: at most until
-    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away.
-    pub async fn leave(&self) -> Result<(), Stopped> {
-        self.ask(Order::Leave).await?;
+    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away. The same holds for
+    /// what it leads. Returns what was waited for; [`Stopped`] if the node was stopped meanwhile.
+    pub async fn leave(&self) -> Result<Farewell, Stopped> {
+        let farewell = self.ask(Order::Leave).await?;
         self.stopped().await;
-        Ok(())
+        Ok(farewell)
     }
 
     /// Removes a member that failed from the lists of all members now, instead of after a day: it is listed as left,
-    /// and locks do not count it any more ([`Bound::Members`](crate::Bound::Members)), so that the majority shrinks.
+    /// and locks no longer count it ([`Bound::Members`](crate::Bound::Members)), so that the majority shrinks.
     /// If it is in fact alive on the other side of a partition, both sides may then hold one lock. A member that was
     /// removed and comes back joins as usual.
     pub async fn force_leave(&self, id: NodeId) -> Result<(), ForceLeaveError> {

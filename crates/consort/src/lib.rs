@@ -29,6 +29,8 @@
 //! Members can exclude each other by locks, semaphores and shared locks: see [`Node::lock`]. A
 //! [`LockGuard`] tells until when a lock is held, and has a [`LockToken`] for the resource to check.
 //!
+//! Members can tell all others something, and ask them: see [`Node::broadcast`] and [`Node::query`].
+//!
 //! Nodes can look for neighbours on the links that they have, without being told of any: see [`Topology`].
 //! They come to know who hears whom, and every connected component can have a leader in the middle of it:
 //! see [`ElectionMode::Component`].
@@ -44,16 +46,19 @@ mod driver;
 mod election;
 mod error;
 mod event;
+mod farewell;
 mod fault;
 mod handle;
+mod key;
 mod leases;
 mod lock;
 mod member;
 mod state;
 mod stats;
+mod talk;
 mod topology;
 
-pub use address::DEFAULT_PORT;
+pub use address::{DEFAULT_PORT, interface_ip};
 pub use builder::Builder;
 pub use case::Case;
 pub use consort_fence::Token as LockToken;
@@ -64,9 +69,10 @@ pub use consort_proto::election::{
 pub use consort_proto::membership::{Meta, MetaError};
 pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
 pub use consort_proto::omega::LinkState;
+pub use consort_proto::text;
 pub use consort_proto::{
-    Config, ConfigError, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile, Term,
-    membership, mutex, omega,
+    Config, ConfigError, Detection, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile,
+    Term, membership, message, mutex, omega,
 };
 pub use election::{
     AttributeTag, Candidate, Churn, Comparison, Election, ElectionName, ElectionNameError,
@@ -74,11 +80,13 @@ pub use election::{
 };
 pub use error::{
     AcquireError, CampaignError, ElectionError, ForceLeaveError, JoinError, ResignError,
-    ResolveError, SetTagsError, StartError, Stopped,
+    ResolveError, SendError, SetTagsError, StartError, Stopped,
 };
 pub use event::{Arrival, Departure, Event, EventError, Events};
+pub use farewell::Farewell;
 pub use fault::{Faults, Reach};
 pub use handle::Node;
+pub use key::{GroupKey, KeyError};
 pub use lock::{
     Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
     Readiness,
@@ -86,6 +94,9 @@ pub use lock::{
 pub use member::{Member, Place, Reliability, Status};
 pub use state::StateError;
 pub use stats::{DriverStats, Stats};
+pub use talk::{
+    Answers, IncomingQuery, Message, Messages, Queries, QueryOptions, QueryUpdate, Reachability,
+};
 pub use topology::{
     Component, ComponentMember, DEFAULT_BEACON_PORT, Neighbour, Scope, Topology, TopologyStatus,
 };

@@ -101,6 +101,14 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
+    /// Take the permission of others to write away, or choose another directory.
+    #[error(
+        "everybody may write to {path}, and so replace what is stored there; chmod 700 {path}, or choose another directory"
+    )]
+    OpenToAll {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Stop the other process, or give this one a directory of its own.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
@@ -133,7 +141,14 @@ impl StateDir {
         };
         let mut make = fs::DirBuilder::new();
         owner_only_dir(&mut make);
+        let is_new = !dir.exists();
         make.recursive(true).create(dir).map_err(failed(dir))?;
+        if is_new && let Some(parent) = dir.parent().filter(|p| !p.as_os_str().is_empty()) {
+            sync_dir(parent).map_err(failed(parent))?;
+        }
+        if is_open_to_all(dir).map_err(failed(dir))? {
+            return Err(StateError::OpenToAll { path: dir.into() });
+        }
         let lock_path = dir.join("lock");
         let lock = open_lock(&lock_path).map_err(failed(&lock_path))?;
         match lock.try_lock() {
@@ -162,13 +177,13 @@ impl StateDir {
             Err(source) => return Err(failed(&path)(source)),
         };
         let path = dir.join("leases");
-        let leases = match fs::read(&path) {
+        let leases = match read(&path) {
             Ok(bytes) => leases::parse(&bytes).ok_or(StateError::LeasesDamaged { path })?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Leases::new(),
             Err(source) => return Err(failed(&path)(source)),
         };
         let path = dir.join("memory");
-        let memory = match fs::read(&path) {
+        let memory = match read(&path) {
             Ok(bytes) => Some(leases::parse_memory(&bytes).ok_or(StateError::Damaged { path })?),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
@@ -317,7 +332,7 @@ impl StateDir {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&beside, self.dir.join(name))?;
-            File::open(&self.dir)?.sync_all()
+            sync_dir(&self.dir)
         };
         write().map_err(|source| StateError::Io {
             path: beside.clone(),
@@ -326,34 +341,51 @@ impl StateDir {
     }
 }
 
-/// Reads a regular file. Others are not opened: a pipe would block, and a link lead elsewhere.
+/// Reads a regular file, whole. A link is not followed, and a pipe is not waited for.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    check_regular(path)?;
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(not_regular());
-    }
+    let file = open_regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
-    file.take(FILE_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    file.take(FILE_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > FILE_MAX {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    match check_regular(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let mut options = OpenOptions::new();
     owner_only(options.write(true).create(true).truncate(false));
-    options.open(path)
+    open_regular(&mut options, path)
 }
 
-/// Whether a path itself, not what it may link to, is a regular file.
-fn check_regular(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path)?.is_file() {
-        true => Ok(()),
+/// Opens what must be a regular file itself, and no link to one. Whether it is one is asked of the open file: nobody can
+/// replace it in between.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        // Opening a pipe for reading would wait for somebody who writes.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed());
+    }
+    let file = match options.open(path) {
+        // A link, or a pipe that nobody reads.
+        #[cfg(unix)]
+        Err(error) if is_no_file(&error) => return Err(not_regular()),
+        opened => opened?,
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
         false => Err(not_regular()),
     }
+}
+
+#[cfg(unix)]
+fn is_no_file(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let links = [Errno::LOOP, Errno::NXIO, Errno::MLINK];
+    let code = error.raw_os_error();
+    links.iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
 fn not_regular() -> io::Error {
@@ -361,6 +393,21 @@ fn not_regular() -> io::Error {
         io::ErrorKind::InvalidInput,
         "it is not a regular file; remove it",
     )
+}
+
+/// Whether everybody may put files into a directory.
+fn is_open_to_all(dir: &Path) -> io::Result<bool> {
+    let found = fs::metadata(dir)?;
+    #[cfg(unix)]
+    let open = std::os::unix::fs::MetadataExt::mode(&found) & 0o002 != 0;
+    #[cfg(not(unix))]
+    let open = !found.is_dir();
+    Ok(open)
+}
+
+/// What was created in or renamed into a directory is on the disk when this returns.
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
 }
 
 /// Nobody else may read what is created.
@@ -593,7 +640,9 @@ mod tests {
         }
         drop(state);
         let elsewhere = outer.path().join("elsewhere");
-        for name in ["state", "terms", "fence", "lock"] {
+        for name in [
+            "state", "terms", "fence", "leases", "memory", "group", "lock",
+        ] {
             let (path, kept) = (dir.join(name), dir.join("kept"));
             let _ = fs::rename(&path, &kept);
             let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -617,6 +666,35 @@ mod tests {
         symlink(&elsewhere, dir.join("state.new")).unwrap();
         state.store(SOME).unwrap();
         assert_eq!(fs::read(&elsewhere).unwrap(), b"precious");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_directory_that_everybody_may_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, good) in [
+            (0o700, true),
+            (0o755, true),
+            (0o777, false),
+            (0o1777, false),
+        ] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let opened = StateDir::open(dir.path());
+            assert_eq!(opened.is_ok(), good, "{mode:o}");
+            if let Err(error) = opened {
+                assert!(matches!(error, StateError::OpenToAll { .. }), "{error}");
+                assert!(error.to_string().contains("chmod 700"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_not_read_in_part() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("state"), vec![b'x'; FILE_MAX as usize + 1]).unwrap();
+        let opened = StateDir::open(dir.path());
+        assert!(matches!(opened, Err(StateError::Io { .. })));
     }
 
     #[test]

@@ -318,7 +318,7 @@ async fn a_candidacy_follows_its_tag_and_tags_change_wholly_or_not_at_all() {
     })
     .await;
 
-    // Who withdraws may set the tag as it likes, and who stands otherwise follows it no more.
+    // Whoever withdraws may set the tag as it likes, and whoever stands otherwise no longer follows it.
     elections[0].withdraw().await.unwrap();
     first.set_tags(with("unknown")).await.unwrap();
     elections[0].campaign(ElectionOptions::new()).await.unwrap();

@@ -7,16 +7,16 @@
 //!     export CONSORT_LOCK_TOKEN=00000000000000000000000000000007
 //!     cargo run -p consort-fence --example file -- journal.txt 'what happened'
 //!
-//! Every line begins with the token of its writer, so the highest token is where the data is: in the
-//! last line. The file is locked from the check to the end of the write, which makes them one step.
-//! Exit codes: 0 appended, 1 refused, 2 error.
+//! Every line begins with the token of its writer, so the highest token is stored with the data: it is that of the
+//! last line. The file is locked from the check to the end of the write, which makes them one step. Exit codes: 0
+//! appended, 1 refused, 2 error.
 
 use consort_fence::{Fence, Stale, Token};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::process::ExitCode;
 
-/// Bytes of the longest line, with its token and its end. Two of them are what is read of a file.
+/// Most bytes of a line, with its token and its newline. At most twice as many are read from the end of a file.
 const LINE_MAX: usize = 4096;
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn append(file: &mut File, token: Token, line: &str) -> io::Result<Result<(), St
     if let Err(stale) = Fence::restore(highest).admit(token) {
         return Ok(Err(stale));
     }
-    file.set_len(end)?; // a line that a crash cut off was never acknowledged
+    file.set_len(end)?; // a line that a crash truncated was never acknowledged
     file.seek(SeekFrom::Start(end))?;
     file.write_all(line.as_bytes())?;
     file.sync_data()?;
@@ -84,7 +84,7 @@ fn last(file: &mut File) -> io::Result<(Token, u64)> {
     let end = tail.iter().rposition(|&b| b == b'\n').unwrap_or(0);
     let line = tail[..end].rsplit(|&b| b == b'\n').next();
     let token = line.and_then(|line| str::from_utf8(line.get(..32)?).ok()?.parse().ok());
-    // The file of somebody else, or a crash within the very first line: not ours to cut off.
+    // The file was not written by this program, or a crash truncated its very first line: do not modify it.
     let foreign = || io::Error::new(io::ErrorKind::InvalidData, "has no line with a token");
     Ok((token.ok_or_else(foreign)?, start + end as u64 + 1))
 }

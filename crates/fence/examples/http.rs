@@ -1,13 +1,13 @@
-//! A value behind HTTP that refuses stale lock tokens, shown in the header `Consort-Token`:
+//! A value behind HTTP that refuses stale lock tokens, which clients send in the header `Consort-Token`:
 //!
 //!     cargo run -p consort-fence --example http -- 127.0.0.1:8080
 //!     curl -X PUT -H "Consort-Token: $CONSORT_LOCK_TOKEN" -d 'red' 127.0.0.1:8080/value
 //!     curl 127.0.0.1:8080/value
 //!
-//! `PUT` needs a token; a stale one is answered with 409 and a body {code, message, request_id}. `GET`
-//! with a token is the read of a shared holder and refused likewise; without, it promises nothing.
-//! Fence and value are behind one mutex, which makes check and write one step. Both are in memory, so a
-//! restart loses them together; a value on disk would need its token beside it.
+//! `PUT` needs a token; a stale one is answered with 409 and a body {code, message, request_id}. `GET` with a token
+//! is the read of a shared holder and is refused in the same way; without a token it promises nothing. Fence and
+//! value are behind one mutex, which makes check and write one step. Both are in memory, so a restart loses them
+//! together; a value on disk would have to be stored with its token.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "a program with an operating system"

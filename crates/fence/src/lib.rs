@@ -2,17 +2,17 @@
 //!
 //! # Why a lease is not enough
 //!
-//! A lock that survives the crash of its holder is leased: after a while without a sign of life it goes
-//! to the next. The holder knows when its lease ends, but knowing is not acting in time:
+//! A lock that survives the crash of its holder has a lease: after some time without renewal it is granted to the
+//! next holder. The holder knows when its lease ends, but that does not make it stop in time:
 //!
-//! 1. A holds the lock, looks at its clock: two seconds left. It starts to write.
+//! 1. A holds the lock and reads its clock: two seconds left. It starts to write.
 //! 2. A is paused: by a debugger, a swapped page, a suspended laptop, a slow disk, a queue on the way.
 //! 3. The lease ends. B gets the lock and writes.
-//! 4. A goes on where it stopped. Its write arrives after B's and undoes it.
+//! 4. A continues where it stopped. Its write arrives after B's and undoes it.
 //!
-//! Nothing that A could check helps, since the pause can always come after the check. Only the resource
-//! sees both writes. So the lock hands every holder a [`Token`] larger than all before it, each write
-//! carries the token of its writer, and the resource refuses a token smaller than one it has seen:
+//! No check by A helps, because the pause can always come after the check. Only the resource sees both writes.
+//! Therefore the lock gives every holder a [`Token`] larger than all earlier ones, each write carries the token of
+//! its writer, and the resource refuses a token smaller than one it has seen:
 //!
 //! ```
 //! use consort_fence::{Fence, Token};
@@ -32,13 +32,13 @@
 //!   may be admitted; else the pause above has only moved. Put the fence and the data behind one
 //!   `Mutex`, in one transaction, under one file lock. For this reason there is no atomic fence here:
 //!   an atomic number alone would be checked in one step and the data written in another.
-//! - **Keep the highest token where the data is**, as durable as the data, written with it or before it.
-//!   A resource that restarts with its data but without the token lets a stale writer in. After a
-//!   restart begin with [`Fence::restore`].
+//! - **Store the highest token with the data**, as durable as the data, written with it or before it. A resource
+//!   that restarts with its data but without the token would admit a stale writer. After a restart, start with
+//!   [`Fence::restore`].
 //! - **Let the holder show its token before it reads** what its write will depend on: `admit` is for
 //!   every access of an exclusive holder, not only for writes. Until the resource has seen B's token, it
 //!   cannot know that A's is stale: a late write of A between B's read and B's write would be lost.
-//! - **One fence per lock.** Tokens of different locks have nothing to do with each other.
+//! - **One fence per lock.** Tokens of different locks are unrelated.
 //!
 //! In a database the check is a condition on the row that is written:
 //!
@@ -46,17 +46,17 @@
 //! UPDATE account SET balance = 70, token = '…22' WHERE id = 7 AND token <= '…22'
 //! ```
 //!
-//! No row changed: stale. Tokens as text ([`Token`]'s `Display`) or as 16 big-endian bytes compare as
-//! the numbers do.
+//! If no row changed, the token is stale. Tokens compare as text ([`Token`]'s `Display`) or as 16 big-endian bytes
+//! in the order of their numbers.
 //!
 //! # Readers
 //!
-//! Holders of a shared lock exclude writers, not each other, so they have no number of their own: their
-//! token is the floor, at least that of every writer before them. [`Fence::admit_reader`] refuses one
-//! below the highest seen: its lease is over, and a writer has been here since. Reading does not move
-//! the fence and needs no durable write. The price: the last writer before the readers, paused past its
-//! lease, has a token that is not yet stale, and may write between two reads. Where that matters, take the
-//! lock exclusively and `admit` before the first read.
+//! Holders of a shared lock exclude writers, not each other, so they have no number of their own: their token is
+//! the floor, at least that of every earlier writer. [`Fence::admit_reader`] refuses a token below the highest
+//! seen: the reader's lease has expired, and a writer has used the resource since. Reading does not change the
+//! fence and needs no durable write. The drawback: the last writer before the readers, paused past its lease, has a
+//! token that is not stale yet, and may write between two reads. Where that matters, take the lock exclusively and
+//! `admit` before the first read.
 //!
 //! # Examples
 //!
@@ -69,10 +69,10 @@ pub use token::{ParseTokenError, Token};
 
 use core::fmt;
 
-/// The highest token that a resource has seen. Refuses those below.
+/// The highest token that a resource has seen; smaller tokens are refused.
 ///
-/// It is not `Clone`: of two fences in front of one resource, neither guards it. To share it among
-/// threads put it into a `Mutex` together with the data, and hold the mutex until the write is done:
+/// It is not `Clone`: two fences in front of one resource would not protect it. To share it among threads put it
+/// into a `Mutex` together with the data, and hold the mutex until the write is done:
 ///
 /// ```
 /// use consort_fence::{Fence, Stale, Token};
@@ -103,7 +103,7 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// A fence that has seen `highest`: what was stored with the data before a restart.
+    /// Creates a fence that has seen `highest`, the token that was stored with the data before a restart.
     #[must_use]
     pub const fn restore(highest: Token) -> Fence {
         Fence { highest }
@@ -111,8 +111,8 @@ impl Fence {
 
     /// Admits the access of an exclusive holder, and from now on refuses every smaller token.
     ///
-    /// An equal token is admitted: a holder may write many times. Call it in one step with the write.
-    /// Should the write fail afterwards, nothing needs to be undone.
+    /// An equal token is admitted: a holder may write many times. Perform it in one step with the write. If the
+    /// write fails afterwards, nothing has to be undone.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Fence {
         Ok(())
     }
 
-    /// Admits a read by a holder of the shared lock, whose token is the floor. Leaves the fence as it is.
+    /// Admits a read by a holder of the shared lock, whose token is the floor. The fence does not change.
     ///
     /// # Errors
     ///
@@ -146,18 +146,18 @@ impl Fence {
         Ok(())
     }
 
-    /// The highest token admitted so far: what to store with the data. Zero if there was none.
+    /// The highest token admitted so far, to be stored with the data; zero if there was none.
     #[must_use]
     pub const fn highest(&self) -> Token {
         self.highest
     }
 }
 
-/// The refusal of a token: the lock has had another holder since. Whoever showed it must stop, and may
+/// The refusal of a token: the lock has had another holder since. The process that presented it must stop, and may
 /// acquire the lock again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// What was shown.
+    /// The token that was refused.
     pub token: Token,
     /// The highest token seen.
     pub highest: Token,
@@ -223,7 +223,7 @@ mod tests {
         );
     }
 
-    /// What a holder or a restart does to a resource.
+    /// An access or a restart, as generated by the property test.
     #[derive(Clone, Debug)]
     enum Op {
         Write(Token),

@@ -1,4 +1,4 @@
-//! The number that every holder of a lock gets, and its text and bytes.
+//! The token that every holder of a lock gets, with its text and byte forms.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,8 +8,8 @@ const DIGITS: usize = 32;
 
 /// A fencing token: of two exclusive holders of a lock, the later has the larger one.
 ///
-/// Written and parsed as 32 lower-case hexadecimal digits, no more and no fewer, so that the order of texts
-/// is the order of numbers. The numbers have gaps, and no meaning but their order.
+/// Written and parsed as exactly 32 lower-case hexadecimal digits, so that texts compare in the order of the
+/// numbers. The numbers have gaps and no meaning other than their order.
 ///
 /// ```
 /// use consort_fence::Token;
@@ -24,13 +24,13 @@ const DIGITS: usize = 32;
 pub struct Token(pub u128);
 
 impl Token {
-    /// From 16 bytes, the most significant first.
+    /// Reads a token from 16 bytes, most significant first.
     #[must_use]
     pub const fn from_be_bytes(bytes: [u8; 16]) -> Token {
         Token(u128::from_be_bytes(bytes))
     }
 
-    /// As 16 bytes, the most significant first: they compare as the numbers do.
+    /// The token as 16 bytes, most significant first; they compare in the order of the numbers.
     #[must_use]
     pub const fn to_be_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
@@ -58,10 +58,10 @@ pub enum ParseTokenError {
         /// Bytes in the text.
         found: usize,
     },
-    /// A byte that is none of `0` to `9` and `a` to `f`. Upper case is refused, since it would not
-    /// compare as text.
+    /// A byte other than `0` to `9` and `a` to `f`. Upper case is refused because it would break the order of
+    /// texts.
     Digit {
-        /// Its place, counted from 0.
+        /// Position of the byte, counted from 0.
         at: usize,
     },
 }

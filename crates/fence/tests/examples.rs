@@ -1,4 +1,4 @@
-//! The examples as processes: what they accept, what they refuse, and what is left in the end.
+//! Runs the examples as processes: what they accept, what they refuse, and what remains in the end.
 
 use core::time::Duration;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn append(file: &Path, token: &str, text: &str) -> Output {
     command.output().unwrap()
 }
 
-/// Expects this exit code; returns what was said.
+/// Asserts the exit code and returns the output.
 fn exits(output: Output, code: i32) -> String {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
@@ -120,7 +120,7 @@ fn a_writer_waits_for_another_and_checks_only_then() {
     let (tell, told) = mpsc::channel();
     let late = path.clone();
     std::thread::spawn(move || tell.send(append(&late, T7, "late")));
-    // Without the lock it would be done in a few milliseconds.
+    // Without the lock it would end within a few milliseconds.
     let early = told.recv_timeout(Duration::from_millis(300));
     assert!(early.is_err(), "{early:?}");
     file.write_all(format!("{T8} two\n").as_bytes()).unwrap();
@@ -130,7 +130,7 @@ fn a_writer_waits_for_another_and_checks_only_then() {
     assert_eq!(text, format!("{T7} one\n{T8} two\n"));
 }
 
-/// The server, which ends with the test.
+/// The server; it ends with the test.
 struct Server(Child, String);
 
 impl Drop for Server {
@@ -169,7 +169,7 @@ impl Server {
         (status, body.to_owned())
     }
 
-    /// Expects an error with this status and code.
+    /// Asserts an error with this status and code.
     fn refuses(&self, method: &str, token: Option<&str>, status: u16, code: &str) {
         let (found, body) = self.ask(method, token, "refused");
         assert_eq!(found, status, "{body}");

@@ -1,12 +1,12 @@
-//! How much work to spend.
+//! How much work to spend on a claim.
 
 use serde::{Deserialize, Serialize};
 
-/// How many runs each cell gets.
+/// Number of runs per cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Budget {
-    /// Minutes for everything: for people and for continuous integration.
+    /// Minutes in total: for interactive use and continuous integration.
     #[default]
     Quick,
     /// The papers' numbers of runs.

@@ -22,7 +22,7 @@ use consort_sim::topology::{Layout, Topology};
 use consort_sim::units::{PERIOD_TU, in_tu};
 use core::fmt::{Display, Write};
 
-/// Number of the random stream that fixed sets of layouts come from.
+/// Number of the random stream that fixed sets of layouts are drawn from.
 const LAYOUTS: u64 = 0x6c61_796f;
 
 /// No feedback: Medley.
@@ -35,7 +35,7 @@ pub const ACTIVE: Feedback = Feedback {
     active: true,
     passive: false,
 };
-/// Nodes look after members that they have not heard from.
+/// Nodes probe members that they have not heard from.
 pub const PASSIVE: Feedback = Feedback {
     active: false,
     passive: true,
@@ -64,26 +64,26 @@ pub struct Cell {
     runs: usize,
 }
 
-/// What a run of a cell is.
+/// Kind of run of a cell.
 #[derive(Clone, Debug)]
 enum Work {
     /// Crashes in a group; runs may share layouts.
     Membership(Box<Params>, Option<u64>),
-    /// Elections that race over a group.
+    /// Elections that run concurrently over a group.
     Election(Box<election::Params>),
-    /// A look at the lists of a group, for so long.
+    /// Observation of the lists of a group, for a duration.
     Churn(Box<election::Params>, f64),
     /// One lock among many nodes.
     Mutex(Box<mutex::Params>),
-    /// Leaders of a network that moves.
+    /// Leaders of a moving network.
     Omega(Box<omega::Params>),
-    /// Elections that learn who fails.
+    /// Elections that learn which nodes fail.
     Bandit(Box<bandit::Params>),
-    /// Arguments, and what a seed makes of them.
+    /// Arguments, and a function of them and a seed.
     Numbers(Vec<f64>, Numbers),
 }
 
-/// An experiment without a group: what its arguments and a seed give.
+/// An experiment without a group: a function of its arguments and a seed.
 pub type Numbers = fn(&[f64], u64) -> Values;
 
 impl Cell {
@@ -95,7 +95,7 @@ impl Cell {
         }
     }
 
-    /// Elections that race over a group. Numbers are named `election.metric`, see
+    /// Elections that run concurrently over a group. Numbers are named `election.metric`, see
     /// [`lane_name`](crate::sample::lane_name).
     pub fn election(params: election::Params) -> Cell {
         Cell {
@@ -105,7 +105,7 @@ impl Cell {
         }
     }
 
-    /// A look at the lists of a group, for `span` time units.
+    /// Observation of the lists of a group, for `span` time units.
     pub fn churn(params: election::Params, span: f64) -> Cell {
         Cell {
             key: format!("churn/{span}/{params:?}"),
@@ -123,7 +123,7 @@ impl Cell {
         }
     }
 
-    /// Leaders of a network that moves.
+    /// Leaders of a moving network.
     pub fn omega(params: omega::Params) -> Cell {
         Cell {
             key: format!("omega/{params:?}"),
@@ -132,7 +132,7 @@ impl Cell {
         }
     }
 
-    /// Elections that learn who fails.
+    /// Elections that learn which nodes fail.
     pub fn bandit(params: bandit::Params) -> Cell {
         Cell {
             key: format!("bandit/{params:?}"),
@@ -141,7 +141,7 @@ impl Cell {
         }
     }
 
-    /// An experiment of its own; the name must tell it apart.
+    /// A custom experiment, identified by its name.
     pub fn numbers(name: &str, args: &[f64], numbers: Numbers) -> Cell {
         Cell {
             key: format!("{name}/{args:?}"),
@@ -150,7 +150,7 @@ impl Cell {
         }
     }
 
-    /// Setup A: 25 nodes at random in 50 m, one crash.
+    /// Setup A: 25 nodes at random positions in 50 m, one crash.
     pub fn a() -> Cell {
         let params = Params {
             nodes: 25,
@@ -160,7 +160,7 @@ impl Cell {
         Cell::new("a", params)
     }
 
-    /// Setup B: 49 nodes at random in 15 m, one crash.
+    /// Setup B: 49 nodes at random positions in 15 m, one crash.
     pub fn b() -> Cell {
         Cell::new("b", Params::default())
     }
@@ -184,7 +184,7 @@ impl Cell {
         self.with(format!("n={nodes}"), |p| p.nodes = nodes)
     }
 
-    /// Other places.
+    /// Different positions.
     pub fn topology(self, name: &str, topology: Topology) -> Cell {
         self.with(name, |p| p.topology = topology)
     }
@@ -207,19 +207,19 @@ impl Cell {
         self.with("hops", |p| p.distances = Distances::Hops)
     }
 
-    /// So many nodes crash at once.
+    /// This many nodes crash at the same time.
     pub fn crashes(self, count: usize) -> Cell {
         self.with(format!("crashes={count}"), |p| {
             p.failures = Failures::Nodes(count);
         })
     }
 
-    /// A whole cluster crashes at once.
+    /// A whole cluster crashes at the same time.
     pub fn cluster_crash(self) -> Cell {
         self.with("cluster-crash", |p| p.failures = Failures::Cluster)
     }
 
-    /// Nobody crashes, but some nodes are half dead.
+    /// No node crashes, but some are impaired.
     pub fn impaired(self, i: Impaired) -> Cell {
         let key = format!(
             "deaf={}/mute={}/lossy={}x{}",
@@ -228,7 +228,7 @@ impl Cell {
         self.crashes(0).with(key, |p| p.impaired = Some(i))
     }
 
-    /// Nodes learn distances from round-trip times, as they do where nobody gives them any.
+    /// Nodes learn distances from round-trip times, as they do when none are given.
     pub fn learned(self) -> Cell {
         self.with("learned", |p| p.distances = Distances::Coordinates)
     }
@@ -271,17 +271,17 @@ impl Cell {
         self.with("product", |p| p.profile = Profile::Product)
     }
 
-    /// Settings that are not a parameter of their own; the name must tell them apart.
+    /// Settings without a parameter of their own, identified by the name.
     pub fn adjust(self, name: &str, adjust: fn(&mut Config)) -> Cell {
         self.with(name, |p| p.adjust = Some(adjust))
     }
 
-    /// Bytes on every route are recorded, in spans of this length.
+    /// Records the bytes on every route, in intervals of this length.
     pub fn flows(self, every: f64) -> Cell {
         self.with(format!("flows={every}"), |p| p.flows_every = Some(every))
     }
 
-    /// Heartbeats in place of the nodes.
+    /// Heartbeats instead of the product's nodes.
     pub fn heartbeat(self, kind: Heartbeat) -> Cell {
         self.with(format!("heartbeat={kind:?}"), |p| p.heartbeat = Some(kind))
     }
@@ -295,33 +295,33 @@ impl Cell {
         self
     }
 
-    /// How often it runs.
+    /// Number of runs.
     pub fn runs(mut self, runs: usize) -> Cell {
         self.runs = runs;
         self
     }
 
-    /// The configuration in words; equal keys are equal cells.
+    /// The configuration as text; cells with equal keys are equal.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// How many runs are asked for.
+    /// Number of runs requested.
     pub fn run_count(&self) -> usize {
         self.runs
     }
 
-    /// Asks for at least `runs`.
+    /// Requests at least `runs`.
     pub(crate) fn extend(&mut self, runs: usize) {
         self.runs = self.runs.max(runs);
     }
 
-    /// About how long a run takes, for the time left.
+    /// Approximate duration of a run, for the estimate of the remaining time.
     pub fn weight(&self) -> u64 {
         let of = |nodes: usize, span: f64| (nodes as f64 * span / 1000.0) as u64;
         match &self.work {
             Work::Membership(p, _) => of(p.nodes, p.duration),
-            // Loss makes rumors, and elections longer.
+            // Loss causes rumors and makes elections longer.
             Work::Election(p) => of(p.nodes, p.warmup + 60_000.0 * p.drop),
             Work::Churn(p, span) => of(p.nodes, p.warmup + span),
             Work::Mutex(p) => {
@@ -384,7 +384,7 @@ impl Cell {
         }
     }
 
-    /// The parameters with the layout of a run, where runs share some.
+    /// The parameters with the layout of a run, if runs share layouts.
     fn placed(
         &self,
         params: &Params,
@@ -411,17 +411,17 @@ impl Cell {
     }
 }
 
-/// What the cells of one claim showed.
+/// The results of the cells of one claim.
 pub struct Data<'a> {
-    /// How much work was spent.
+    /// Budget of the runs.
     pub budget: Budget,
     pub(crate) cells: BTreeMap<String, &'a [Sample]>,
-    /// By cell, what every number is that its samples do not have. Only foils have any.
+    /// By cell, the value of every number that its samples lack. Only foils have any.
     pub(crate) constants: BTreeMap<String, f64>,
 }
 
 impl Data<'_> {
-    /// A statistic of several cells, with its spread. The cells are among those the claim asked for.
+    /// A statistic of several cells, with its spread. The claim must have requested the cells.
     pub fn estimate(&self, cells: &[&Cell], statistic: impl Fn(&[View<'_>]) -> f64) -> Estimate {
         let samples: Vec<&[Sample]> = cells.iter().map(|c| self.samples(c)).collect();
         let n = samples.iter().map(|s| s.len()).min().unwrap_or(0);

@@ -1,17 +1,17 @@
 //! One comparison of a claim, and the only place where intervals decide.
 //!
-//! A check passes when the whole interval of the measured number keeps the bound, and fails when the whole
-//! interval lies beyond it. Between the two it is open, and says how many runs would decide it.
+//! A check passes when the whole interval of the measured number satisfies the bound, and fails when the whole
+//! interval violates it. Otherwise it is open, and states how many runs would decide it.
 
 use crate::stat::{Estimate, GROUPS, number};
 use serde::{Deserialize, Serialize};
 
-/// Share of a published number by which ours may differ and still have its magnitude. It is the same for all
+/// Share by which our number may differ from a published one and still have its magnitude. It is the same for all
 /// claims and was fixed before any of them was judged by it.
 pub const TOLERANCE: f64 = 0.15;
 
-/// So many runs with the same result make that result the median at 95 % confidence (1/2^5 < 5 %). Fewer equal runs
-/// say nothing about their spread.
+/// This many runs with the same result make that result the median at 95 % confidence (1/2^5 < 5 %). Fewer equal
+/// runs say nothing about their spread.
 pub const EQUAL_RUNS: usize = 5;
 
 /// What a measured number is compared with.
@@ -24,7 +24,7 @@ pub enum Basis {
     Order,
     /// A statement of the paper that one counterexample refutes.
     Counterexample,
-    /// A goal or a reference of our own. In a claim about a paper it is shown and decides nothing.
+    /// A goal or a reference of this project. In a claim about a paper it is shown and decides nothing.
     Own,
 }
 
@@ -32,17 +32,17 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Passed {
-    /// The interval keeps the bound.
+    /// The interval satisfies the bound.
     Yes,
-    /// The interval lies beyond the bound.
+    /// The interval violates the bound.
     No,
-    /// The interval contains the bound: more runs would tell.
+    /// The interval contains the bound: more runs are needed.
     Open,
     /// There is no number.
     Unmeasured,
 }
 
-/// The bound that a measured number has to keep.
+/// The bound that a measured number has to satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -56,16 +56,16 @@ pub enum Bound {
     AtMost(f64),
     /// At least this.
     AtLeast(f64),
-    /// This in every run.
+    /// Exactly this in every run.
     Exactly(f64),
-    /// More than none in all runs together.
+    /// More than zero in all runs together.
     Found,
     /// A statement that is true or not.
     Holds,
 }
 
 impl Bound {
-    /// Whether a number whose true value lies somewhere in `measured.interval()` keeps the bound.
+    /// Whether a number whose true value lies in `measured.interval()` satisfies the bound.
     pub fn decide(self, measured: &Estimate) -> Passed {
         if measured.value.is_nan() {
             return Passed::Unmeasured;
@@ -79,12 +79,12 @@ impl Bound {
             Bound::Above(least) => (low > least, high <= least),
             Bound::AtMost(most) => (high <= most, low > most),
             Bound::AtLeast(least) => (low >= least, high < least),
-            // One run with another value refutes it.
+            // One run with a different value refutes it.
             Bound::Exactly(x) => (
                 (low, high) == (x, x),
                 measured.value != x || (measured.se > 0.0 && measured.se.is_finite()),
             ),
-            // One is enough, and none in some runs is no proof.
+            // One occurrence is enough, and none in some runs is no proof.
             Bound::Found => (measured.value > 0.0, false),
             Bound::Holds => (measured.value == 1.0, measured.value != 1.0),
         };
@@ -95,8 +95,8 @@ impl Bound {
         }
     }
 
-    /// How many runs make an interval around the same value narrow enough, if the spread of a run stays the same. `None`
-    /// where no number of runs can: the value lies on the bound, or nothing was measured.
+    /// Number of runs that make an interval around the same value narrow enough if the spread of a run stays the
+    /// same. `None` if no number of runs can: the value lies on the bound, or nothing was measured.
     pub fn runs_to_decide(self, measured: &Estimate) -> Option<usize> {
         let x = measured.value;
         let margin = match self {
@@ -113,14 +113,14 @@ impl Bound {
         if measured.se == 0.0 || !measured.se.is_finite() {
             return Some(EQUAL_RUNS.max(measured.n));
         }
-        // With many runs the interval has the quantile of all groups.
+        // With many runs the interval uses the quantile of all groups.
         let half = Estimate {
             n: measured.n.max(GROUPS),
             ..*measured
         }
         .half_width();
         let runs = measured.n as f64 * (half / margin).powi(2);
-        // Beyond this nobody would wait for it.
+        // A larger number would not be practical.
         (runs < 1e9).then_some((runs.ceil() as usize).max(measured.n + 1))
     }
 }
@@ -149,19 +149,19 @@ impl core::fmt::Display for Bound {
 /// One part of an acceptance rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What is compared.
+    /// The quantity compared.
     pub what: String,
-    /// With what it is compared.
+    /// The kind of comparison.
     pub basis: Basis,
-    /// What the paper says; empty where the comparison is with something of our own.
+    /// The published statement; empty if the comparison is with a value of this project.
     pub published: String,
-    /// The name and value of a reference or goal of our own; empty where there is none.
+    /// The name and value of a reference or goal of this project; empty if there is none.
     pub reference: String,
-    /// The bound that the measured value has to keep.
+    /// The bound that the measured value has to satisfy.
     pub bound: Bound,
     /// The measured value.
     pub measured: Estimate,
-    /// Whether it keeps the bound.
+    /// Whether it satisfies the bound.
     pub passed: Passed,
 }
 
@@ -189,8 +189,8 @@ impl Check {
         Check::value(what, published, TOLERANCE * published.abs(), measured)
     }
 
-    /// A published number: ours is at most `by` away from it. For what is printed with so few digits, or is so small,
-    /// that a share of it means nothing.
+    /// A published number: ours differs by at most `by`. For numbers that are printed with so few digits, or are so
+    /// small, that a relative tolerance is meaningless.
     pub fn value(what: impl Into<String>, published: f64, by: f64, measured: Estimate) -> Check {
         let text = format!("{published}");
         let bound = Bound::Within(published - by, published + by);
@@ -277,7 +277,7 @@ impl Check {
         Check::new(what, Basis::Order, published, value, Bound::Holds)
     }
 
-    /// A published statement says that this never happens; `found` counts how often it did.
+    /// A published statement that something never happens; `found` counts how often it did.
     pub fn counterexample(
         what: impl Into<String>,
         published: impl Into<String>,
@@ -286,14 +286,14 @@ impl Check {
         Check::new(what, Basis::Counterexample, published, found, Bound::Found)
     }
 
-    /// A published statement that an exact calculation shows to be false.
+    /// A published statement that an exact calculation disproves.
     pub fn disproved(what: impl Into<String>, published: impl Into<String>, false_: bool) -> Check {
         let mut check = Check::holds(what, published, false_);
         check.basis = Basis::Counterexample;
         check
     }
 
-    /// The comparison is with something of our own of this name and value, not with the paper.
+    /// Marks the comparison as one with a value of this project of this name, not with the paper.
     pub fn own(mut self, reference: impl Into<String>) -> Check {
         self.basis = Basis::Own;
         self.published = String::new();
@@ -301,7 +301,7 @@ impl Check {
         self
     }
 
-    /// A published statement, even though the constructor makes a value or one of our own of it.
+    /// Marks the check as a published statement, even though the constructor creates another kind.
     pub fn order(mut self, published: impl Into<String>) -> Check {
         self.basis = Basis::Order;
         self.published = published.into();
@@ -309,13 +309,13 @@ impl Check {
         self
     }
 
-    /// A bound that the number keeps only if the published statement is false.
+    /// Marks the bound as one that holds only if the published statement is false.
     pub fn refutes(mut self) -> Check {
         self.basis = Basis::Counterexample;
         self
     }
 
-    /// How many runs would decide a check that is open.
+    /// Number of runs that would decide an open check.
     pub fn runs_to_decide(&self) -> Option<usize> {
         match self.passed {
             Passed::Open => self.bound.runs_to_decide(&self.measured),
@@ -323,7 +323,7 @@ impl Check {
         }
     }
 
-    /// The measured value as people read it.
+    /// The measured value as text.
     pub fn ours(&self) -> String {
         match (self.bound, self.passed) {
             (Bound::Holds, Passed::Yes) => "holds".into(),
@@ -332,7 +332,7 @@ impl Check {
         }
     }
 
-    /// What the check became, as people read it.
+    /// The result of the check as text.
     pub fn result(&self) -> String {
         match (self.passed, self.runs_to_decide()) {
             (Passed::Yes, _) => "holds".into(),
@@ -450,7 +450,7 @@ mod tests {
         }
     }
 
-    /// The opposite statements are never both true, nor both false.
+    /// Opposite statements are never both true, nor both false.
     #[test]
     fn opposite_bounds_decide_oppositely() {
         let mut rng = Rng::seed(8, 1);

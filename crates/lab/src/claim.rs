@@ -1,4 +1,4 @@
-//! What a claim is, and how it is judged.
+//! Claims, and how they are judged.
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::stat::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// What became of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -16,21 +16,21 @@ pub enum Verdict {
     Magnitude,
     /// Every published order, trend or statement that is compared holds; a size differs, or none is published.
     Direction,
-    /// The published statement is shown to be false.
+    /// The published statement is false.
     Refuted,
-    /// A goal of our own is met. Such a claim says nothing about a paper.
+    /// A goal of this project is met. Such a claim says nothing about a paper.
     Met,
-    /// A published order, or every published number that is compared, does not hold; the claim says why. Or a goal of
-    /// our own is missed.
+    /// A published order, or every published number that is compared, does not hold; the claim names the cause. Or
+    /// a goal of this project is missed.
     Differs,
-    /// The interval of a check contains its bound: more runs would tell.
+    /// The interval of a check contains its bound: more runs are needed.
     Undecided,
-    /// Listed, and not measured under these rules.
+    /// Listed, but not measured under these rules.
     NotMeasured,
 }
 
 impl Verdict {
-    /// All, in the order in which they are counted.
+    /// All verdicts, in the order in which they are counted.
     pub const ALL: [Verdict; 7] = [
         Verdict::Magnitude,
         Verdict::Direction,
@@ -41,7 +41,7 @@ impl Verdict {
         Verdict::NotMeasured,
     ];
 
-    /// As people read it.
+    /// The verdict as text.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Magnitude => "magnitude",
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it says that something was shown, which a later run has to show again.
+    /// Whether it states a positive result, which later runs have to reproduce.
     pub fn is_shown(self) -> bool {
         self <= Verdict::Met
     }
@@ -66,26 +66,26 @@ pub struct Claim {
     pub id: &'static str,
     /// Where it is published.
     pub source: &'static str,
-    /// What it says.
+    /// What it states.
     pub title: &'static str,
-    /// What is measured.
+    /// The quantity measured.
     pub metric: &'static str,
-    /// In which world.
+    /// The configuration.
     pub configuration: &'static str,
-    /// What the paper says; empty for a goal of our own.
+    /// The published result; empty for a goal of this project.
     pub published: &'static str,
-    /// What is compared with what. Never widened after a run.
+    /// The acceptance rule. Never widened after a run.
     pub rule: &'static str,
     /// What must fail it.
     pub foil: Foil,
-    /// Why it differs, or why a size does; required where the record says that it differs.
+    /// Why it differs, or why a size does; required if the recorded verdict is that it differs.
     pub cause: Option<&'static str>,
-    /// The simulations it needs; `None`: there are none yet.
+    /// The simulations it needs; `None` if there are none yet.
     pub experiment: Option<Experiment>,
 }
 
 impl Claim {
-    /// The verdict on record, under these rules.
+    /// The recorded verdict under these rules.
     pub fn recorded(&self) -> Verdict {
         Record::of_this_version().verdict(self)
     }
@@ -96,18 +96,18 @@ impl Claim {
 pub struct Experiment {
     /// The simulations.
     pub cells: fn(Budget) -> Vec<Cell>,
-    /// What they show.
+    /// The judgement of their results.
     pub judge: fn(&Data<'_>) -> Outcome,
 }
 
-/// What was measured.
+/// Result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Curves or columns with their spread.
     pub series: Vec<Series>,
     /// Names of the axes of the plot.
     pub axes: (String, String),
-    /// Names of the places on the x axis, when they are no numbers.
+    /// Labels on the x axis, if it has no numbers.
     pub ticks: Vec<String>,
     /// The acceptance rule, part by part.
     pub checks: Vec<Check>,
@@ -116,9 +116,9 @@ pub struct Outcome {
 /// One curve, or one column of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Which.
+    /// Name of the curve or column.
     pub name: String,
-    /// Where on the x axis, and what was measured.
+    /// Positions on the x axis, with the measured values.
     pub points: Vec<(f64, Estimate)>,
 }
 
@@ -142,14 +142,15 @@ impl Outcome {
         self.series.push(Series { name, points });
     }
 
-    /// The checks that make the verdict. What is our own decides only where nothing of a paper is compared.
+    /// The checks that determine the verdict. Checks against values of this project decide only if none compares
+    /// with a paper.
     fn decisive(&self) -> impl Iterator<Item = &Check> + Clone {
         let published = self.checks.iter().any(|c| c.basis != Basis::Own);
         let decides = move |c: &&Check| !published || c.basis != Basis::Own;
         self.checks.iter().filter(decides)
     }
 
-    /// The verdict that the checks give.
+    /// The verdict that follows from the checks.
     pub fn verdict(&self) -> Verdict {
         let of = |basis: Basis| self.decisive().filter(move |c| c.basis == basis);
         let any = |p: Passed| self.decisive().any(|c| c.passed == p);
@@ -157,7 +158,7 @@ impl Outcome {
         if self.checks.is_empty() || any(Passed::Unmeasured) {
             return Verdict::NotMeasured;
         }
-        // A size that differs leaves an order that holds, and a statement that nothing refutes holds.
+        // If a size differs, an order may still hold; a statement that nothing refutes holds.
         let fails =
             |c: &Check| c.passed == Passed::No && matches!(c.basis, Basis::Order | Basis::Own);
         if self.decisive().any(fails) {
@@ -185,8 +186,8 @@ impl Outcome {
         }
     }
 
-    /// By which factor the number of runs has to grow for a verdict that is undecided; `None` when it is decided, or no number of
-    /// runs decides it.
+    /// Factor by which the number of runs has to grow for an undecided verdict; `None` if it is decided, or no
+    /// number of runs decides it.
     pub fn runs_factor(&self) -> Option<f64> {
         if self.verdict() != Verdict::Undecided {
             return None;
@@ -196,21 +197,21 @@ impl Outcome {
     }
 }
 
-/// A claim with what was measured.
+/// A claim with its measured result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Which claim.
+    /// Id of the claim.
     pub id: String,
-    /// What the checks say.
+    /// The verdict of the checks.
     pub verdict: Verdict,
-    /// What the record says.
+    /// The recorded verdict.
     pub expected: Verdict,
-    /// What was measured.
+    /// The measured result.
     pub outcome: Outcome,
 }
 
 impl Judged {
-    /// Whether what is on record as shown no longer is. A sample too small to tell is no evidence.
+    /// Whether a recorded positive result no longer holds. A sample that is too small to decide is no evidence.
     pub fn is_regression(&self) -> bool {
         let lost = match (self.expected, self.verdict) {
             (_, Verdict::Undecided) => false,

@@ -7,15 +7,15 @@ use serde::Serialize;
 /// A figure, table or statement of a paper.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Item {
-    /// Which paper.
+    /// The paper.
     pub paper: &'static str,
     /// Its number there.
     pub item: &'static str,
-    /// What it shows or says.
+    /// What it shows or states.
     pub what: &'static str,
     /// The claims that compare it.
     pub claims: &'static [&'static str],
-    /// What of it no claim compares, and why; empty where all is compared.
+    /// Parts that no claim compares, and why; empty if all are compared.
     pub missing: &'static str,
 }
 
@@ -50,7 +50,7 @@ const DRAWING: &str = "a drawing: nothing to measure";
 const DEFINITION: &str = "a definition";
 const BACKGROUND: &str = "background, of other works";
 
-/// The list, a line for each item.
+/// The list, one line per item.
 #[rustfmt::skip]
 pub const ITEMS: &[Item] = &[
     item(MEDLEY, "Fig. 1", "a round of SWIM", &[], DRAWING),
@@ -200,7 +200,7 @@ pub const ITEMS: &[Item] = &[
     item(BANDIT, "Section 7.2", "liveness", &[], "no claim yet"),
 ];
 
-/// Claims of our own that stand beside no item of a paper.
+/// Claims of this project that belong to no item of a paper.
 pub const OWN: &[&str] = &[
     "product.suspicion",
     "product.flap",
@@ -212,7 +212,7 @@ pub const OWN: &[&str] = &[
     "bandit.new-3",
 ];
 
-/// An item with the verdicts on record.
+/// An item with its recorded verdicts.
 #[derive(Serialize)]
 struct Covered<'a> {
     #[serde(flatten)]
@@ -238,7 +238,7 @@ pub fn json(claims: &[&Claim]) -> String {
     serde_json::to_string_pretty(&all).expect("plain data can be written as JSON")
 }
 
-/// The list for people.
+/// The list as text.
 pub fn table(claims: &[&Claim]) -> String {
     let mut out = String::new();
     let mut paper = "";

@@ -1,6 +1,6 @@
 //! Foils: wrong implementations and constants that a claim must not accept.
 //!
-//! A rule that a foil passes has no power, whatever it says of the real thing.
+//! A rule that a foil passes has no power, whatever it says about the real implementation.
 
 use crate::budget::Budget;
 use crate::cell::Data;
@@ -11,30 +11,31 @@ use alloc::collections::BTreeMap;
 /// What must fail a claim.
 #[derive(Clone, Copy)]
 pub enum Foil {
-    /// Nothing has an effect: every number of every configuration is the same. Uniform pinging for Medley, a variant that
-    /// does what Base does, an estimate that never moves.
+    /// Nothing has an effect: every number of every configuration is the same. Examples are uniform pinging for
+    /// Medley, a variant that behaves like Base, an estimate that never changes.
     NoEffect,
-    /// Everything has an effect: every configuration gives another number. For claims that something stays the same.
+    /// Everything has an effect: every configuration gives a different number. For claims that something stays the
+    /// same.
     AllDiffer,
-    /// Every number of every configuration is this one; in words what that is.
+    /// Every number of every configuration is this one; with a description.
     Constant(f64, &'static str),
-    /// Every number of a cell depends on the cell's place among those of the claim; in words what that is.
+    /// Every number of a cell depends on the cell's index among those of the claim; with a description.
     ByCell(&'static str, fn(usize) -> f64),
-    /// What another implementation gives; in words which.
+    /// The results of another implementation; with a description.
     Wrong(&'static str, fn() -> Outcome),
-    /// Too slow for a test: which, and the command that runs it.
+    /// Too slow for a test: a description, and the command that runs it.
     Costly(&'static str, &'static str),
     /// There is no experiment that could accept one.
     None,
 }
 
-/// Constants that have no effect: none, all, counts, percent.
+/// Constants without an effect: none, all, counts, percent.
 const CONSTANTS: [f64; 4] = [0.0, 1.0, 2.0, 50.0];
 /// Runs of each cell.
 const RUNS: usize = 5;
 
 impl Foil {
-    /// In words.
+    /// Description.
     pub fn name(self) -> &'static str {
         match self {
             Foil::NoEffect => "every configuration gives the same numbers",
@@ -47,7 +48,7 @@ impl Foil {
         }
     }
 
-    /// What the claim's judge makes of it, for each form of it; nothing when it is too slow for that.
+    /// The claim's judgement of each form of the foil; empty if it is too slow.
     pub fn outcomes(self, claim: &Claim) -> Vec<Outcome> {
         let Some(experiment) = claim.experiment else {
             return Vec::new();
@@ -69,7 +70,7 @@ impl Foil {
     }
 }
 
-/// What is made of numbers that depend on nothing but the number of the cell.
+/// The judgement of numbers that depend only on the index of the cell.
 fn judged(experiment: Experiment, number: &dyn Fn(usize) -> f64) -> Outcome {
     let budget = Budget::Quick;
     let cells = (experiment.cells)(budget);
@@ -95,7 +96,7 @@ mod tests {
     use crate::claim::{Basis, Check, Verdict};
     use crate::registry;
 
-    /// What refutes a statement must not refute the foil, for which it holds.
+    /// A check that refutes a statement must not refute the foil, for which the statement holds.
     fn accepts(outcome: &Outcome) -> bool {
         let refutes = |c: &Check| c.basis == Basis::Counterexample;
         match outcome.checks.iter().any(refutes) {
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    /// All claims whose foil is cheap: seconds together.
+    /// All claims with a fast foil: seconds in total.
     #[test]
     fn no_claim_accepts_its_foil() {
         let mut accepted = Vec::new();

@@ -1,9 +1,10 @@
 //! The laboratory: every figure and table as an executable claim.
 //!
-//! A [`Claim`] names what was published, the configuration and the rule by which it is judged. Its [`Check`]s compare
-//! numbers with a paper or with a goal of our own; intervals decide them. A [`Plan`] turns claims into independent units
-//! of work, runs all or a share of them, and judges the result. Same seed, same result: for any number of threads or
-//! shards, and whichever other claims run beside. The verdict on record is what several seeds agree on ([`record`]).
+//! A [`Claim`] names the published result, the configuration and the rule by which it is judged. Its [`Check`]s
+//! compare numbers with a paper or with a goal of this project; intervals decide them. A [`Plan`] turns claims into
+//! independent units of work, runs all or a share of them, and judges the result. The same seed gives the same
+//! result for any number of threads or shards, and whichever other claims run. The recorded verdict is the one on
+//! which several seeds agree ([`record`]).
 
 extern crate alloc;
 
@@ -34,9 +35,9 @@ pub enum LabError {
     /// Choose one of the ids that `--list` prints.
     #[error("there is no claim `{id}`; near: {near}. `consort reproduce --list` prints all")]
     Unknown {
-        /// As asked for.
+        /// The id that was asked for.
         id: String,
-        /// Some that look like it.
+        /// Similar ids.
         near: String,
     },
     /// Write `I/N` with I from 1 to N.
@@ -45,9 +46,9 @@ pub enum LabError {
     /// A simulation could not run: a mistake in a claim.
     #[error("cell {key}: {error}")]
     Cell {
-        /// Which.
+        /// Key of the cell.
         key: String,
-        /// Why.
+        /// Description of the error.
         error: String,
     },
     /// Merge shares of one version, seed, budget and list of claims.
@@ -59,17 +60,17 @@ pub enum LabError {
     /// Run the missing shares.
     #[error("{missing} of {total} units are missing: is a share not there?")]
     Missing {
-        /// How many are not there.
+        /// Number of missing units.
         missing: usize,
-        /// Of how many.
+        /// Number of all units.
         total: usize,
     },
     /// A file could not be written or read.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Description of the error.
         error: String,
     },
 }

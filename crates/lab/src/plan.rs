@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 /// A share of the units: number `index` of `count`, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub index: usize,
-    /// Of how many.
+    /// Number of shares.
     pub count: usize,
 }
 
@@ -41,13 +41,13 @@ impl core::str::FromStr for Shard {
 pub struct Order {
     /// Version of the program.
     pub version: String,
-    /// The seed all seeds derive from.
+    /// The seed from which all seeds are derived.
     pub seed: u64,
-    /// How much work to spend.
+    /// Budget of the runs.
     pub budget: Budget,
-    /// Which claims, in order of the registry.
+    /// The claims, in the order of the registry.
     pub claims: Vec<String>,
-    /// Claims that got more runs than the budget gives them, and how many times as many.
+    /// Claims that got more runs than the budget provides, and the factor.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<String, usize>,
 }
@@ -62,11 +62,11 @@ pub struct Plan<'a> {
 /// Samples of a share of the units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
-    /// What was asked for.
+    /// The parameters of the plan.
     pub order: Order,
-    /// Which share this is.
+    /// The share.
     pub shard: Shard,
-    /// By unit: its number and what it showed.
+    /// By unit: its number and its result.
     pub units: Vec<(usize, Sample)>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Plan<'a> {
         Plan::with_factors(claims, budget, seed, BTreeMap::new())
     }
 
-    /// The same with so many times the runs for some claims.
+    /// The same with multiples of the runs for some claims.
     pub fn with_factors(
         claims: Vec<&'a Claim>,
         budget: Budget,
@@ -110,7 +110,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What is asked for.
+    /// The parameters of the plan.
     pub fn order(&self) -> &Order {
         &self.order
     }
@@ -127,15 +127,15 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// How many units a share has, and how heavy they are together.
+    /// Number of units of a share, and their total weight.
     pub fn size(&self, shard: Shard) -> (usize, u64) {
         let mine = self.mine(shard);
         let weight = mine.iter().map(|(_, (cell, _))| cell.weight()).sum();
         (mine.len(), weight)
     }
 
-    /// The claims that a verdict leaves undecided, with the runs that would decide them, at most `most` times those of the budget.
-    /// `None` when there is none that more runs could decide within that limit.
+    /// The undecided claims, with the runs that would decide them, at most `most` times those of the budget. `None`
+    /// if no claim could be decided within that limit.
     pub fn grown(&self, judged: &[Judged], most: usize) -> Option<Plan<'a>> {
         let mut factors = self.order.factors.clone();
         for result in judged {
@@ -143,7 +143,7 @@ impl<'a> Plan<'a> {
                 continue;
             };
             let now = factors.get(&result.id).copied().unwrap_or(1);
-            // The spread is itself an estimate: a little more than it asks for.
+            // The spread is itself an estimate: take slightly more than it requires.
             let next = ((now as f64 * factor * 1.2).ceil() as usize).min(most);
             if next > now {
                 factors.insert(result.id.clone(), next);
@@ -155,7 +155,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Runs what `before`, all units of a smaller plan for the same claims, does not have.
+    /// Runs the units that `before`, the units of a smaller plan for the same claims, lacks.
     pub fn extend(
         &self,
         smaller: &Plan<'_>,
@@ -189,7 +189,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Runs a share of the units on the current thread pool; tells the weight of each finished one.
+    /// Runs a share of the units on the current thread pool; reports the weight of each finished one.
     pub fn run(&self, shard: Shard, done: &(dyn Fn(u64) + Sync)) -> Result<Partial, LabError> {
         let mine = self.mine(shard);
         let units: Result<Vec<_>, LabError> = mine
@@ -243,7 +243,7 @@ impl<'a> Plan<'a> {
             .collect())
     }
 
-    /// One claim sees only the runs that it asked for, whatever else was run.
+    /// A claim sees only the runs that it asked for, whatever else was run.
     fn judged(&self, claim: &Claim, by_key: &BTreeMap<&str, &[Sample]>) -> Judged {
         let outcome = match claim.experiment {
             None => Outcome::default(),
@@ -269,7 +269,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What a claim asks for.
+/// The cells of a claim.
 fn cells_of(claim: &Claim, budget: Budget, factors: &BTreeMap<String, usize>) -> Vec<Cell> {
     let Some(experiment) = claim.experiment else {
         return Vec::new();

@@ -1,8 +1,9 @@
-//! The verdicts on record: what runs with several seeds said, claim by claim.
+//! The recorded verdicts: results of runs with several seeds, claim by claim.
 //!
-//! `record.json` is written by `consort reproduce record` from the results of runs, never by hand. A claim has a verdict
-//! on record when [`SEEDS`] seeds give the same one; when they differ it is undecided, and with fewer it is not measured.
-//! A run counts only while the words of its claim are those that it was judged by: a rule that changes has to be run again.
+//! `record.json` is written by `consort reproduce record` from the results of runs, never by hand. A claim has a
+//! recorded verdict if [`SEEDS`] seeds give the same one; if they differ it is undecided, and with fewer it is not
+//! measured. A run counts only as long as the text of its claim is unchanged: after a change of a rule the claim
+//! has to be run again.
 
 use crate::LabError;
 use crate::budget::Budget;
@@ -12,32 +13,32 @@ use alloc::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
-/// How many seeds have to agree.
+/// Number of seeds that have to agree.
 pub const SEEDS: usize = 3;
 
-/// What one run said about one claim.
+/// The result of one run for one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Which claim.
+    /// Id of the claim.
     pub id: String,
-    /// The claim's words, as a hash.
+    /// Hash of the claim's text.
     pub words: String,
-    /// The seed that all seeds derive from.
+    /// The seed from which all seeds are derived.
     pub seed: u64,
-    /// How much work was spent.
+    /// Budget of the run.
     pub budget: Budget,
-    /// How many times the runs of the budget.
+    /// Factor applied to the runs of the budget.
     pub factor: usize,
     /// Version of the program.
     pub version: String,
-    /// What the checks said.
+    /// The verdict of the checks.
     pub verdict: Verdict,
     /// The numbers behind it, in one line.
     pub ours: String,
 }
 
 impl Line {
-    /// What `judged` says about `claim`.
+    /// The record of `judged` for `claim`.
     pub fn new(order: &Order, claim: &Claim, judged: &Judged) -> Line {
         Line {
             id: claim.id.into(),
@@ -52,7 +53,7 @@ impl Line {
     }
 }
 
-/// A hash of what a claim says about the world, the published and the comparison (FNV-1a).
+/// A hash of the configuration, the published result and the rule of a claim (FNV-1a).
 fn words(claim: &Claim) -> String {
     let texts = [
         claim.metric,
@@ -67,7 +68,7 @@ fn words(claim: &Claim) -> String {
     format!("{hash:016x}")
 }
 
-/// All that is on record.
+/// All records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     lines: BTreeMap<(String, u64), Line>,
@@ -98,14 +99,14 @@ impl Record {
         self.lines.insert((line.id.clone(), line.seed), line);
     }
 
-    /// Leaves out what was judged by other words than the claims have now.
+    /// Removes records whose claim has a different text now.
     pub fn prune(&mut self, claims: &[&Claim]) {
         let known: BTreeMap<&str, String> = claims.iter().map(|c| (c.id, words(c))).collect();
         self.lines
             .retain(|(id, _), line| known.get(id.as_str()) == Some(&line.words));
     }
 
-    /// An array of lines, one a line of text, in the order of ids and seeds.
+    /// An array of lines, one per line of text, in the order of ids and seeds.
     pub fn write(&self) -> String {
         let lines = self.lines.values().map(serde_json::to_string);
         let lines: Vec<String> = lines.filter_map(Result::ok).collect();
@@ -115,7 +116,7 @@ impl Record {
         }
     }
 
-    /// The runs of a claim that were judged by the words it has now.
+    /// The runs of a claim that were judged by its current text.
     pub fn lines(&self, claim: &Claim) -> Vec<&Line> {
         let words = words(claim);
         let from = (claim.id.to_owned(), 0);
@@ -208,7 +209,8 @@ mod tests {
         assert!(Record::read("{}").is_err());
     }
 
-    /// What no claim has any more, or was judged by other words, is not kept: `consort reproduce record` leaves it out.
+    /// Records of removed claims, or of claims with a different text, are not kept: `consort reproduce record`
+    /// removes them.
     #[test]
     fn the_record_of_this_version_has_no_line_that_counts_for_nothing() {
         let kept = Record::of_this_version();

@@ -37,7 +37,7 @@ pub fn find(ids: &[String]) -> Result<Vec<&'static Claim>, LabError> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Up to five ids that look like `id`.
+/// Up to five ids similar to `id`.
 fn near(id: &str, all: &[&Claim]) -> String {
     let id = id.to_lowercase();
     let mut ranked: Vec<(usize, &str)> = all
@@ -52,7 +52,7 @@ fn near(id: &str, all: &[&Claim]) -> String {
     names.join(", ")
 }
 
-/// Edits from one string to the other.
+/// Edit distance of two strings.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Judges look only at cells that their claim asks for, and nothing measured proves nothing.
+    /// Judges use only cells that their claim asks for, and missing measurements prove nothing.
     #[test]
     fn no_claim_holds_without_data() {
         let nothing = Sample {

@@ -1,4 +1,4 @@
-//! What one run showed, and statistics over runs.
+//! Results of one run, and statistics over runs.
 
 use crate::stat::{mean, quantile};
 use alloc::collections::BTreeMap;
@@ -11,26 +11,26 @@ use consort_sim::omega;
 use consort_sim::units::PERIOD_TU;
 use serde::{Deserialize, Serialize};
 
-/// Named numbers that a run gives. One that is not a number is left out: nothing was measured.
+/// Named numbers of a run. NaN is left out: nothing was measured.
 pub type Values = BTreeMap<String, f64>;
 
 /// Time units in an hour of a node with a period of a second.
 const HOUR_TU: f64 = 3600.0 * PERIOD_TU;
 
-/// What one run showed. Times are in the papers' time units.
+/// Result of one run. Times are in the papers' time units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Who crashed.
+    /// Nodes that crashed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed: Vec<usize>,
-    /// For each crashed node: from the crash to the first verdict. One that nobody noticed counts as
-    /// noticed at the end of the run.
+    /// For each crashed node: time from the crash to the first verdict. An undetected crash counts as detected at
+    /// the end of the run.
     pub detection: Vec<f64>,
-    /// From the first verdict to the last.
+    /// Time from the first verdict to the last.
     pub dissemination: Vec<f64>,
-    /// From the first verdict to that of half of the correct nodes.
+    /// Time from the first verdict to that of half of the correct nodes.
     pub half: Vec<f64>,
-    /// Distance of the first to notice, in metres.
+    /// Distance of the first detector, in metres.
     pub detector: Vec<f64>,
     /// Share of pairs of a correct and a crashed node without a verdict at the end.
     pub unheard: f64,
@@ -39,7 +39,7 @@ pub struct Sample {
     /// Datagrams per node and period.
     #[serde(default)]
     pub messages: f64,
-    /// Bytes transmitted per node and period: those of a datagram count once a hop.
+    /// Bytes transmitted per node and period; the bytes of a datagram count once per hop.
     #[serde(default)]
     pub byte_hops: f64,
     /// Metres travelled per node and period.
@@ -48,7 +48,7 @@ pub struct Sample {
     pub by_hops: Vec<u64>,
     /// Datagrams by metres.
     pub by_metres: Vec<u64>,
-    /// Share of the time in which some running node was held down by another.
+    /// Share of the time in which some running node was considered down by another.
     pub wronged: f64,
     /// Wrong verdicts about healthy nodes by healthy nodes, per healthy node and hour after the crash.
     #[serde(default)]
@@ -56,13 +56,14 @@ pub struct Sample {
     /// The same for suspicions.
     #[serde(default)]
     pub doubts: f64,
-    /// Wrong verdicts of a run that were not repeated from others: of accusers, and of those who had only heard.
+    /// Wrong verdicts of a run that were not copied from others: of accusers, and of nodes that had only heard of
+    /// the suspicion.
     #[serde(default)]
     pub begun: [f64; 2],
-    /// By span of time and pair of nodes: bytes sent.
+    /// Bytes sent, by interval and pair of nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<u64>>,
-    /// What runs of other kinds than membership give.
+    /// Results of runs other than membership.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: Values,
 }
@@ -70,7 +71,7 @@ pub struct Sample {
 impl Sample {
     /// A run in which every number is `x`, for foils.
     pub(crate) fn constant(x: f64) -> Sample {
-        /// As many spans, of as many pairs of nodes, as the longest record of flows has.
+        /// As many intervals, and pairs of nodes, as the longest record of flows has.
         const FLOWS: (usize, usize) = (2_580, 49);
         let times = vec![x];
         Sample {
@@ -96,7 +97,7 @@ impl Sample {
     }
 }
 
-/// Takes from a report what claims are about.
+/// Extracts from a report what claims use.
 pub(crate) fn of(params: &Params, report: &Report) -> Sample {
     let node_periods = params.nodes as f64 * params.duration / PERIOD_TU;
     let crashed = report.crashed.len();
@@ -128,7 +129,7 @@ pub(crate) fn of(params: &Params, report: &Report) -> Sample {
     }
 }
 
-/// A sample of named numbers alone; those that are none are left out.
+/// A sample of named numbers alone, without NaN.
 pub(crate) fn of_values(mut values: Values) -> Sample {
     values.retain(|_, x| x.is_finite());
     Sample {
@@ -137,7 +138,7 @@ pub(crate) fn of_values(mut values: Values) -> Sample {
     }
 }
 
-/// How the numbers of an election begin: `base`, or `base+f1` when one more node is asked.
+/// Prefix of the numbers of an election: `base`, or `base+f1` if one more node is asked.
 pub fn lane_name(config: &Config) -> String {
     match config.failed_max {
         0 => config.method.name().into(),
@@ -145,7 +146,7 @@ pub fn lane_name(config: &Config) -> String {
     }
 }
 
-/// What elections gave.
+/// Results of elections.
 pub(crate) fn of_election(params: &election::Params, report: &election::Report) -> Values {
     type Metric = (&'static str, fn(&Outcome) -> Option<f64>);
     const METRICS: [Metric; 11] = [
@@ -177,7 +178,7 @@ pub(crate) fn of_election(params: &election::Params, report: &election::Report) 
     values
 }
 
-/// What a look at the lists of a group gave.
+/// Results of an observation of the lists of a group.
 pub(crate) fn of_churn(churn: &Churn) -> Values {
     Values::from([
         ("c".into(), f64::from(churn.most)),
@@ -187,7 +188,7 @@ pub(crate) fn of_churn(churn: &Churn) -> Values {
     ])
 }
 
-/// What a lock gave. Times are in seconds.
+/// Results of a lock. Times are in seconds.
 pub(crate) fn of_mutex(report: &mutex::Report) -> Values {
     let r = report;
     let requests = r.requests as f64;
@@ -217,8 +218,8 @@ pub(crate) fn of_mutex(report: &mutex::Report) -> Values {
     values.map(|(name, x)| (name.into(), x)).into()
 }
 
-/// What leaders of a network that moves gave. Shares are in percent; instability up to second s is `wrong@s`,
-/// at the first second and every minute. Joules are of a node in 1800 s, those of messages without beacons.
+/// Results of leaders of a moving network. Shares are in percent; instability up to second s is `wrong@s`, at the
+/// first second and every minute. Joules are per node in 1800 s, those of messages without beacons.
 pub(crate) fn of_omega(params: &omega::Params, report: &omega::Report) -> Values {
     let r = report;
     let seconds = params.duration.as_secs_f64();
@@ -288,8 +289,8 @@ pub(crate) fn of_omega(params: &omega::Params, report: &omega::Report) -> Values
     values
 }
 
-/// What elections that learn gave. Of node n and observer m: `down@n`, `error@m`; node 4's beliefs are `belief@n`.
-/// Failed rounds by how many of them follow, the first included, are `delay@1` and so on.
+/// Results of elections that learn. Of node n and observer m: `down@n`, `error@m`; node 4's estimates are
+/// `belief@n`. Runs of failed rounds by their length, the first included, are `delay@1` and so on.
 pub(crate) fn of_bandit(params: &bandit::Params, report: &bandit::Report) -> Values {
     let r = report;
     let rounds = f64::from(r.rounds);
@@ -346,7 +347,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The runs of `samples` that `keep` keeps; every named number that they do not have is `constant`.
+    /// The runs of `samples` that `keep` selects; every named number that they lack is `constant`.
     pub(crate) fn new(
         samples: &'a [Sample],
         floor: f64,
@@ -375,12 +376,12 @@ impl<'a> View<'a> {
             .filter_map(move |s| s.values.get(name).copied().or(constant))
     }
 
-    /// Mean of a named number; not a number when no run has it.
+    /// Mean of a named number; NaN if no run has it.
     pub fn value(&self, name: &str) -> f64 {
         mean(self.all(name))
     }
 
-    /// How many standard deviations of a run `x` is above the mean of a named number.
+    /// By how many standard deviations of a run `x` is above the mean of a named number.
     pub fn deviations(&self, name: &str, x: f64) -> f64 {
         let mean = self.value(name);
         let squares: Vec<f64> = self.all(name).map(|y| (y - mean) * (y - mean)).collect();
@@ -403,12 +404,12 @@ impl<'a> View<'a> {
         mean(its.flat_map(|s| s.detection.iter().copied()))
     }
 
-    /// Mean time to the first verdict beyond the shortest possible.
+    /// Mean time to the first verdict beyond the minimum.
     pub fn extra(&self) -> f64 {
         self.detection() - self.floor
     }
 
-    /// Quantile of the time beyond the shortest possible.
+    /// Quantile of the time beyond the minimum.
     pub fn extra_quantile(&self, share: f64) -> f64 {
         quantile(self.detections(), share) - self.floor
     }
@@ -419,7 +420,7 @@ impl<'a> View<'a> {
         mean(self.runs().map(last).filter(|x| x.is_finite()))
     }
 
-    /// The same, beyond the shortest possible.
+    /// The same, beyond the minimum.
     pub fn extra_last(&self) -> f64 {
         self.detection_last() - self.floor
     }
@@ -458,7 +459,7 @@ impl<'a> View<'a> {
         quantile(self.runs().flat_map(|s| s.half.iter().copied()), 0.5)
     }
 
-    /// Quantile of the distance of the first to notice.
+    /// Quantile of the distance of the first detector.
     pub fn detector(&self, share: f64) -> f64 {
         quantile(self.runs().flat_map(|s| s.detector.iter().copied()), share)
     }
@@ -493,7 +494,7 @@ impl<'a> View<'a> {
         (self.detection() * self.metres()).sqrt()
     }
 
-    /// Share of the time in which some running node was held down, in percent.
+    /// Share of the time in which some running node was considered down, in percent.
     pub fn wronged_percent(&self) -> f64 {
         100.0 * mean(self.runs().map(|s| s.wronged))
     }
@@ -503,8 +504,8 @@ impl<'a> View<'a> {
         mean(self.runs().map(|s| s.flaps))
     }
 
-    /// Wrong verdicts of a run that were not repeated from others: of accusers (0), or of those who had only
-    /// heard of the suspicion (1).
+    /// Wrong verdicts of a run that were not copied from others: of accusers (0), or of nodes that had only heard
+    /// of the suspicion (1).
     pub fn begun(&self, by: usize) -> f64 {
         mean(self.runs().map(|s| s.begun[by]))
     }
@@ -531,7 +532,7 @@ impl<'a> View<'a> {
         hops / count
     }
 
-    /// Share of datagrams that went at most `limit` hops or metres.
+    /// Share of datagrams that travelled at most `limit` hops or metres.
     pub fn share_up_to(&self, of: impl Fn(&Sample) -> &Vec<u64>, limit: usize) -> f64 {
         let (mut below, mut count) = (0, 0);
         for sample in self.runs() {

@@ -1,23 +1,23 @@
 //! Estimates with their spread.
 //!
-//! Spread comes from a grouped jackknife over run numbers: the statistic is computed again without
-//! each of [`GROUPS`] groups of runs. It serves means, quantiles and ratios between cells alike, and
-//! because cells share their seeds, a ratio is compared on the same layouts and crashes.
+//! The spread comes from a grouped jackknife over run numbers: the statistic is computed again without each of
+//! [`GROUPS`] groups of runs. This works for means, quantiles and ratios between cells alike, and because cells
+//! share their seeds, a ratio is compared on the same layouts and crashes.
 
 use crate::check::EQUAL_RUNS;
 use serde::{Deserialize, Serialize};
 
-/// How many groups runs are split into for the spread.
+/// Number of groups that runs are split into for the spread.
 pub const GROUPS: usize = 20;
 
-/// A number and how well it is known.
+/// A number and its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The statistic over all runs.
     pub value: f64,
-    /// Its standard error; 0 when it is exact, or when all runs agree.
+    /// Its standard error; 0 if it is exact, or if all runs agree.
     pub se: f64,
-    /// How many runs it comes from.
+    /// Number of runs.
     pub n: usize,
 }
 
@@ -31,7 +31,7 @@ impl Estimate {
         }
     }
 
-    /// The statistic `f` of runs `0..n`; `f` gets the runs to use. Not a number when no run gives one.
+    /// The statistic `f` of runs `0..n`; `f` gets the runs to use. NaN if no run gives a value.
     pub fn jackknife(n: usize, f: impl Fn(&dyn Fn(usize) -> bool) -> f64) -> Estimate {
         let value = f(&|_| true);
         let groups = GROUPS.min(n);
@@ -54,8 +54,8 @@ impl Estimate {
         Estimate { value, se, n }
     }
 
-    /// Half the width of the interval that holds the true value with 95 % confidence. Infinite when the spread is not
-    /// known: one run, or a few that happen to agree.
+    /// Half the width of the interval that contains the true value with 95 % confidence. Infinite if the spread is
+    /// unknown: one run, or a few that happen to agree.
     pub fn half_width(&self) -> f64 {
         match self.se {
             0.0 if self.n == 1 || self.n >= EQUAL_RUNS => 0.0,
@@ -65,15 +65,15 @@ impl Estimate {
         }
     }
 
-    /// The interval that holds the true value with 95 % confidence.
+    /// The interval that contains the true value with 95 % confidence.
     pub fn interval(&self) -> (f64, f64) {
         let half = self.half_width();
         (self.value - half, self.value + half)
     }
 }
 
-/// The 97.5 % quantile of Student's distribution for so many degrees of freedom: the spread of [`GROUPS`] groups and
-/// less is itself uncertain.
+/// The 97.5 % quantile of Student's distribution for this many degrees of freedom: the spread of [`GROUPS`] groups
+/// or fewer is itself uncertain.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; GROUPS - 1] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -94,7 +94,7 @@ impl core::fmt::Display for Estimate {
     }
 }
 
-/// Three digits or so: enough to compare, few enough to read.
+/// About three digits: enough to compare, few enough to read.
 pub fn number(x: f64) -> String {
     match x.abs() {
         a if a == 0.0 || !a.is_finite() => format!("{x}"),
@@ -105,7 +105,7 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// Arithmetic mean; not a number without samples.
+/// Arithmetic mean; NaN without samples.
 pub fn mean(samples: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = samples
         .into_iter()
@@ -113,7 +113,7 @@ pub fn mean(samples: impl IntoIterator<Item = f64>) -> f64 {
     sum / count as f64
 }
 
-/// The sample at rank `ceil(share n)`; not a number without samples.
+/// The sample at rank `ceil(share n)`; NaN without samples.
 pub fn quantile(samples: impl IntoIterator<Item = f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = samples.into_iter().collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Work is split and put together without a trace in the result.
+//! Splitting the work does not change the result.
 
 use consort_lab::cell::{BOTH, Cell, NONE};
 use consort_lab::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
@@ -38,7 +38,7 @@ const SMALL: Claim = Claim {
     }),
 };
 
-/// Shares a cell with the other, with fewer runs.
+/// Shares a cell with the other claim, with fewer runs.
 const OTHER: Claim = Claim {
     id: "test.other",
     experiment: Some(Experiment {
@@ -77,7 +77,7 @@ fn a_broken_rule_is_seen() {
     let judged = whole(vec![&SMALL, &OTHER], 2);
     assert_eq!(judged[0].verdict, Verdict::Direction);
     assert_eq!(judged[1].verdict, Verdict::Differs);
-    // Neither is on record, so nothing was lost; what was on record as shown is.
+    // Neither is recorded, so there is no regression; for a recorded positive result there is.
     assert!(!judged[0].is_regression() && !judged[1].is_regression());
     let shown = Judged {
         expected: Verdict::Direction,
@@ -121,7 +121,7 @@ fn shards_through_files_equal_the_whole() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Undecided with the runs of the budget: the bound is just below what is measured.
+/// Undecided with the runs of the budget: the bound is just below the measured value.
 const CLOSE: Claim = Claim {
     id: "test.close",
     experiment: Some(Experiment {
@@ -162,7 +162,7 @@ fn an_undecided_claim_grows_until_it_is_decided_and_keeps_its_runs() {
     assert_eq!(judged[1], small, "others keep the runs of the budget");
     let factor = plan.order().factors["test.close"];
     assert!(factor > 1 && factor < 400, "{factor}");
-    // Grown step by step or at once: the same runs.
+    // The same runs, whether grown step by step or at once.
     assert_eq!(plan.run(Shard::ALL, &|_| ()).unwrap(), partial);
 }
 

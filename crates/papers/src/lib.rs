@@ -1,8 +1,8 @@
-//! Published protocols and the baselines they are compared with, as they were printed, mistakes included.
+//! Published protocols and the baselines they are compared with, as printed, mistakes included.
 //!
-//! They are here to reproduce figures, to show what goes wrong and to compare the product with. Nobody should run
-//! them: [`consort_proto`] has what is meant to be run. They speak its vocabulary ([`consort_proto::Protocol`],
-//! [`consort_proto::Cx`]) and use nothing else of it, so the simulator and the model checker drive both alike.
+//! They serve to reproduce figures, to show what goes wrong, and as a comparison for the product. They are not
+//! meant to be deployed: use [`consort_proto`] for that. They use its vocabulary ([`consort_proto::Protocol`],
+//! [`consort_proto::Cx`]) and nothing else of it, so the simulator and the model checker drive both alike.
 //!
 //! | module | what | instead |
 //! |---|---|---|
@@ -13,9 +13,9 @@
 //! | [`bandit`] | elections that learn who fails (BLE), also with terms | [`consort_proto::reliability`] |
 //!
 //! The papers' membership is a set of settings of the product's (`membership::Config::paper`), some of which exist
-//! behind the private feature `_papers` of `consort-proto` only.
+//! only behind the private feature `_papers` of `consort-proto`.
 //!
-//! `no_std` keeps clocks, sockets and hash maps out, as in the core.
+//! `no_std` excludes clocks, sockets and hash maps, as in the core.
 #![no_std]
 
 extern crate alloc;

@@ -3,6 +3,7 @@
 use crate::election::Order;
 use crate::id::NodeId;
 use crate::membership::{Meta, Proximity, Record};
+use crate::message;
 use crate::mutex;
 use crate::reliability::Report;
 use alloc::vec::Vec;
@@ -41,4 +42,7 @@ pub enum Command {
     Election(Order),
     /// About a lock.
     Lock(mutex::Order),
+    /// About messages of applications. Check it first with [`Messages::check`](message::Messages::check); what does not
+    /// pass is counted and ignored.
+    Message(message::Order),
 }

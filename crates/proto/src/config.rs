@@ -3,12 +3,15 @@
 
 use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
-use crate::membership::{self, ProbeTimeout, SuspicionTimeout};
+use crate::membership::{self, Fast, ProbeTimeout, SuspicionTimeout};
+use crate::message;
 use crate::mutex::{self, Bound};
 use crate::omega;
 use crate::reliability;
+use crate::seal::{self, KEYS_MAX, Secret, Suite};
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -33,6 +36,10 @@ pub struct Config {
     pub omega: omega::Config,
     /// Who fails how often.
     pub reliability: reliability::Config,
+    /// What holds against strangers.
+    pub seal: seal::Config,
+    /// What applications tell and ask each other.
+    pub message: message::Config,
 }
 
 impl Default for Config {
@@ -46,6 +53,8 @@ impl Default for Config {
             mutex: mutex::Config::default(),
             omega: omega::Config::default(),
             reliability: reliability::Config::default(),
+            seal: seal::Config::default(),
+            message: message::Config::default(),
         }
     }
 }
@@ -101,15 +110,92 @@ impl FromStr for Profile {
     }
 }
 
+/// How soon a silent member is declared down. A detector that decides in 2 s cannot spare a process that pauses for
+/// 3 s: this is the choice between the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detection {
+    /// As soon as the evidence allows: for hosts that do not pause.
+    Fast,
+    /// Soon, and most pauses of up to two seconds are spared.
+    Balanced,
+    /// After the full suspicion timeout: pauses of several seconds are spared.
+    #[default]
+    Patient,
+}
+
+impl Detection {
+    /// All of them.
+    pub const ALL: [Detection; 3] = [Detection::Fast, Detection::Balanced, Detection::Patient];
+
+    /// Its name in files and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Detection::Fast => "fast",
+            Detection::Balanced => "balanced",
+            Detection::Patient => "patient",
+        }
+    }
+}
+
+impl fmt::Display for Detection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a text names no [`Detection`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("detection is one of fast, balanced, patient")]
+pub struct ParseDetectionError;
+
+impl FromStr for Detection {
+    type Err = ParseDetectionError;
+
+    fn from_str(s: &str) -> Result<Detection, ParseDetectionError> {
+        Detection::ALL
+            .into_iter()
+            .find(|d| d.name() == s)
+            .ok_or(ParseDetectionError)
+    }
+}
+
+impl Profile {
+    /// Settings of fast detection on this kind of network; `None` where every member has the full timeout.
+    pub const fn detection(self, detection: Detection) -> Option<Fast> {
+        // least, early, quick, grace and late in milliseconds
+        let ms = match (self, detection) {
+            (_, Detection::Patient) | (Profile::Lora, _) => return None,
+            (Profile::Wired, Detection::Fast) => [800, 150, 100, 300, 250],
+            (Profile::Wired, Detection::Balanced) => [1500, 150, 100, 300, 250],
+            (Profile::Wifi, Detection::Fast) => [1200, 400, 200, 600, 500],
+            (Profile::Wifi, Detection::Balanced) => [2000, 400, 200, 600, 500],
+            (Profile::Mesh, Detection::Fast) => [2500, 800, 300, 1000, 1000],
+            (Profile::Mesh, Detection::Balanced) => [4000, 800, 300, 1000, 1000],
+        };
+        Some(Fast {
+            least: Duration::from_millis(ms[0]),
+            early: Duration::from_millis(ms[1]),
+            quick: Duration::from_millis(ms[2]),
+            grace: Duration::from_millis(ms[3]),
+            late: Duration::from_millis(ms[4]),
+            ask: 8,
+            tell: 3,
+        })
+    }
+}
+
 impl From<Profile> for Config {
     fn from(profile: Profile) -> Config {
         let mut config = Config::default();
         let m = &mut config.membership;
+        m.fast = profile.detection(Detection::default());
         match profile {
             Profile::Wired => {}
             Profile::Wifi => {
                 config.election.lease = Duration::from_millis(2500);
                 m.probe_period = Duration::from_millis(1500);
+                config.message.gossip_every = Duration::from_millis(200);
+                config.message.query_timeout = Duration::from_secs(5);
                 m.suspicion_timeout = SuspicionTimeout::Scaled {
                     factor: 3,
                     stretch: 6,
@@ -118,6 +204,9 @@ impl From<Profile> for Config {
             Profile::Mesh => {
                 config.election.lease = Duration::from_secs(8);
                 m.probe_period = Duration::from_secs(2);
+                config.message.gossip_every = Duration::from_millis(500);
+                config.message.query_timeout = Duration::from_secs(15);
+                config.message.lifetime = Duration::from_secs(60);
                 m.route_convergence = Duration::from_secs(10);
                 config.mutex.retry = Duration::from_secs(1);
                 config.mutex.ttl_max = Duration::from_secs(30);
@@ -125,6 +214,12 @@ impl From<Profile> for Config {
             Profile::Lora => {
                 config.election.lease = Duration::from_secs(600);
                 m.probe_period = Duration::from_secs(60);
+                // Messages ride along only.
+                config.message.gossip_fanout = 0;
+                config.message.gossip_every = Duration::from_secs(60);
+                config.message.lifetime = Duration::from_secs(3600);
+                config.message.query_timeout = Duration::from_secs(1800);
+                config.message.query_timeout_max = Duration::from_secs(7200);
                 m.probe_helpers = 2;
                 m.pursuits = 1;
                 m.witnesses = 2;
@@ -132,6 +227,7 @@ impl From<Profile> for Config {
                 m.route_convergence = Duration::from_secs(120);
                 m.meta_max = 48;
                 config.datagram_max = 222;
+                config.seal.rates = seal::Rates::SLOW;
                 config.mutex.retry = Duration::from_secs(30);
                 config.mutex.ttl = Duration::from_secs(600);
                 config.mutex.ttl_max = Duration::from_secs(600);
@@ -160,6 +256,9 @@ pub enum ConfigError {
         /// Smallest value that works with the other settings.
         least: u32,
     },
+    /// Keys are changed one at a time.
+    #[error("a group has 1 to {KEYS_MAX} keys")]
+    Keys,
     /// At least one timer must fire.
     #[error("timers_per_call must not be 0")]
     TimersPerCall,
@@ -172,6 +271,9 @@ pub enum ConfigError {
     /// A suspect needs time to object.
     #[error("suspicion_timeout must be above 0, and factor and stretch between 1 and 1000")]
     SuspicionTimeout,
+    /// Every span needs a length, and what is sent at once a bound.
+    #[error("fast: spans must be between 1 ms and 1 day, ask at most 64, tell at most 16")]
+    Fast,
     /// The period must stay positive.
     #[error("probe_jitter_per_mille must be below 500")]
     ProbeJitter,
@@ -222,6 +324,12 @@ pub enum ConfigError {
     /// Evidence that is gone at once tells nothing.
     #[error("reliability.half_life must be between 1 minute and 10 years, subjects_max at least 1")]
     Reliability,
+    /// Messages need time to travel, and room to be kept.
+    #[error(
+        "message: gossip_every, lifetime and query_timeout must be at least 1 ms and at most 1 day, query_timeout at most \
+         query_timeout_max, and posts_max, own_max, origins_max and queries_max at least 1"
+    )]
+    Message,
     /// Room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
@@ -234,8 +342,9 @@ impl Config {
         self.check_mutex()?;
         self.check_omega()?;
         self.check_reliability()?;
+        self.check_message()?;
         let m = &self.membership;
-        let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32;
+        let least = u32::from(m.meta_max) + DATAGRAM_MIN as u32 + self.seal_len() as u32;
         let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
         ensure((1..=255).contains(&self.group.len()), ConfigError::Group)?;
         ensure((32..=4096).contains(&m.meta_max), ConfigError::MetaMax)?;
@@ -243,6 +352,13 @@ impl Config {
             u32::from(self.datagram_max) >= least,
             ConfigError::DatagramMax { least },
         )?;
+        let keys_ok = match &self.seal.suite {
+            Suite::Keyed(keys) => (1..=KEYS_MAX).contains(&keys.len()),
+            Suite::Open | Suite::Toy(_) => true,
+        };
+        // Sessions are proven by challenges.
+        let proves = self.seal.challenge || self.seal.suite == Suite::Open;
+        ensure(keys_ok && proves, ConfigError::Keys)?;
         ensure(self.timers_per_call > 0, ConfigError::TimersPerCall)?;
         ensure(
             (Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&m.probe_period),
@@ -261,6 +377,7 @@ impl Config {
             }
         };
         ensure(suspicion_ok, ConfigError::SuspicionTimeout)?;
+        ensure(m.fast.is_none_or(|f| f.is_sane()), ConfigError::Fast)?;
         ensure(m.probe_jitter_per_mille < 500, ConfigError::ProbeJitter)?;
         ensure(
             (1..=1_000_000).contains(&m.members_max),
@@ -317,6 +434,24 @@ impl Config {
         }
     }
 
+    fn check_message(&self) -> Result<(), ConfigError> {
+        let m = &self.message;
+        let spans = Duration::from_millis(1)..=Duration::from_secs(86_400);
+        let spans_ok = [
+            m.gossip_every,
+            m.lifetime,
+            m.query_timeout,
+            m.query_timeout_max,
+        ]
+        .iter()
+        .all(|span| spans.contains(span));
+        let limits = [m.posts_max, m.own_max, m.origins_max, m.queries_max];
+        match spans_ok && m.query_timeout <= m.query_timeout_max && !limits.contains(&0) {
+            true => Ok(()),
+            false => Err(ConfigError::Message),
+        }
+    }
+
     fn check_omega(&self) -> Result<(), ConfigError> {
         let o = &self.omega;
         let periods = Duration::from_millis(10)..=Duration::from_secs(3600);
@@ -340,7 +475,24 @@ impl Config {
 
     /// Bytes of a datagram that frames can use.
     pub(crate) fn frames_max(&self) -> usize {
-        usize::from(self.datagram_max) - HEADER_MAX
+        usize::from(self.datagram_max) - HEADER_MAX - self.seal_len()
+    }
+
+    /// Bytes that sealing adds to a datagram.
+    fn seal_len(&self) -> usize {
+        match self.seal.suite {
+            Suite::Open => 0,
+            Suite::Keyed(_) | Suite::Toy(_) => seal::EXTRA_LEN,
+        }
+    }
+
+    /// Seals the group's datagrams with these keys, of which the first one seals and all open. Where datagrams are so
+    /// small that a sealed one cannot hold the largest name and tags, less of these is allowed.
+    pub fn seal_with(&mut self, keys: Vec<Secret>) {
+        self.seal.suite = Suite::Keyed(keys);
+        let room = usize::from(self.datagram_max).saturating_sub(DATAGRAM_MIN + self.seal_len());
+        let meta = &mut self.membership.meta_max;
+        *meta = (*meta).min(room as u16).max(32);
     }
 }
 
@@ -355,6 +507,10 @@ mod tests {
             assert_eq!(profile.name().parse(), Ok(profile));
         }
         assert_eq!("WIRED".parse::<Profile>(), Err(ParseProfileError));
+        for detection in Detection::ALL {
+            assert_eq!(detection.name().parse(), Ok(detection));
+        }
+        assert_eq!("slow".parse::<Detection>(), Err(ParseDetectionError));
         assert_eq!(Config::from(Profile::default()), Config::default());
     }
 
@@ -362,7 +518,7 @@ mod tests {
     fn the_defaults_work_and_each_limit_is_checked() {
         assert_eq!(Config::default().check(), Ok(()));
         type Break = fn(&mut Config);
-        let broken: [(Break, ConfigError); 6] = [
+        let broken: [(Break, ConfigError); 7] = [
             (|c| c.group.clear(), ConfigError::Group),
             (|c| c.timers_per_call = 0, ConfigError::TimersPerCall),
             (
@@ -374,6 +530,16 @@ mod tests {
                 ConfigError::ProbeTimeout,
             ),
             (|c| c.membership.health_max = 64, ConfigError::HealthMax),
+            (
+                |c| {
+                    let quick = Duration::ZERO;
+                    c.membership.fast = Some(Fast {
+                        quick,
+                        ..Fast::default()
+                    });
+                },
+                ConfigError::Fast,
+            ),
             (|c| c.membership.meta_max = 5, ConfigError::MetaMax),
         ];
         for (breaks, error) in broken {

@@ -1,6 +1,6 @@
 //! What a node tells its application.
 
-use crate::{NodeId, election, membership, mutex};
+use crate::{NodeId, election, membership, message, mutex};
 
 /// A fact for the application, in the order it became true at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,9 @@ pub enum Event {
     Election(election::Event),
     /// A lock changed.
     Lock(mutex::Event),
-    /// A node and this one hear each other, or do no more.
+    /// An application message came, or a query ended.
+    Message(message::Event),
+    /// A node and this one hear each other, or no longer do.
     Link {
         /// Which node.
         id: NodeId,

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod bucket;
 pub mod churn;
 mod command;
 mod config;
@@ -21,19 +22,22 @@ mod hash;
 mod id;
 pub mod lease;
 pub mod membership;
+pub mod message;
 pub mod mutex;
 mod node;
 pub mod omega;
 mod protocol;
 pub mod reliability;
 mod rng;
+pub mod seal;
 mod stats;
+pub mod text;
 mod time;
 mod timer;
 pub mod wire;
 
 pub use command::Command;
-pub use config::{Config, ConfigError, ParseProfileError, Profile};
+pub use config::{Config, ConfigError, Detection, ParseDetectionError, ParseProfileError, Profile};
 pub use event::Event;
 pub use hash::{hash_bytes, hash_pair, mix};
 pub use id::{ElectionId, Incarnation, Life, NodeId, ParseIdError, Term};

@@ -21,6 +21,8 @@ pub struct Stats {
     pub frames_unreadable: u64,
     /// Messages to members whose address is not known, or too long for a datagram.
     pub messages_undeliverable: u64,
+    /// Refused before any protocol saw it.
+    pub seal: crate::seal::Stats,
     /// Of membership.
     pub membership: crate::membership::Stats,
     /// Of elections.
@@ -29,4 +31,6 @@ pub struct Stats {
     pub mutex: crate::mutex::Stats,
     /// Of the topology.
     pub omega: crate::omega::Stats,
+    /// Of application messages.
+    pub message: crate::message::Stats,
 }

@@ -1,5 +1,4 @@
-//! The engine: takes the next event, feeds it to a node, carries out what the node wants, and lets the
-//! oracle look.
+//! The engine: takes the next event, feeds it to a node, carries out the node's outputs, and calls the oracle.
 
 use crate::fault::{Fault, Keep};
 use crate::oracle::{Oracle, Violation};
@@ -10,9 +9,9 @@ use crate::world::{
 };
 use consort_proto::election::{Candidacy, Order, Policy};
 use consort_proto::membership::Record;
-use consort_proto::wire::Datagram;
+use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{
-    Command, ConfigError, Destination, ElectionId, Event, Instant, membership, mutex,
+    Command, ConfigError, Destination, ElectionId, Event, Instant, membership, mutex, seal,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -27,7 +26,7 @@ pub struct Engine<O = ()> {
     tamper: Option<Tamper>,
 }
 
-/// Changes a datagram on its way from a host, or drops it by returning false: to plant bugs.
+/// Alters a datagram in flight from a host, or drops it by returning false: to plant bugs.
 pub type Tamper = fn(&World, usize, &mut Datagram) -> bool;
 
 /// One input of a node.
@@ -38,7 +37,7 @@ enum Input {
 }
 
 impl<O: Oracle> Engine<O> {
-    /// A world at its start. Nodes that start warm know each other already.
+    /// A world at its start. Nodes that start warm already know each other.
     pub fn new(config: WorldConfig, oracle: O) -> Result<Engine<O>, ConfigError> {
         let start = config.start;
         let mut engine = Engine {
@@ -57,7 +56,7 @@ impl<O: Oracle> Engine<O> {
         Ok(engine)
     }
 
-    /// Has every host stand in an election, now and after every restart.
+    /// Makes every host campaign in an election, now and after every restart.
     pub fn open_election(&mut self, election: ElectionId, policy: Policy) -> Result<(), Violation> {
         self.start()?;
         self.world.elections.push((election, policy));
@@ -67,7 +66,7 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
-    /// The same, with what each host is given as its attribute.
+    /// The same, with the attribute of each host.
     pub fn open_election_with(
         &mut self,
         election: ElectionId,
@@ -121,17 +120,17 @@ impl<O: Oracle> Engine<O> {
         &mut self.world
     }
 
-    /// What watches it.
+    /// The oracle.
     pub fn oracle(&self) -> &O {
         &self.oracle
     }
 
-    /// What watches it, to be told something.
+    /// The oracle, to be changed.
     pub fn oracle_mut(&mut self) -> &mut O {
         &mut self.oracle
     }
 
-    /// What watches it, with its findings.
+    /// The oracle with its findings.
     pub fn into_oracle(self) -> O {
         self.oracle
     }
@@ -161,12 +160,12 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
-    /// Runs for a while.
+    /// Runs for a duration.
     pub fn run_for(&mut self, span: Duration) -> Result<(), Violation> {
         self.run_until(self.world.now + span)
     }
 
-    /// Lets the oracle draw its conclusions.
+    /// Lets the oracle perform its final checks.
     pub fn finish(&mut self) -> Result<(), Violation> {
         self.oracle.end(&self.world)
     }
@@ -179,7 +178,7 @@ impl<O: Oracle> Engine<O> {
         self.step(index, Input::Command(command))
     }
 
-    /// Delivers a datagram that no host sent: for forgeries and rubbish.
+    /// Delivers a datagram that no host sent: for forged and invalid input.
     pub fn inject(&mut self, from: usize, to: usize, datagram: Datagram) -> Result<(), Violation> {
         let slot = self.world.pool.take();
         let packet = self.world.pool.packet_mut(slot);
@@ -189,7 +188,7 @@ impl<O: Oracle> Engine<O> {
         self.deliver(slot)
     }
 
-    /// A fault strikes now.
+    /// Applies a fault now.
     pub fn strike(&mut self, fault: Fault) -> Result<(), Violation> {
         let (now, host) = (self.world.now, fault.host().unwrap_or(0));
         let what = Happening::Fault(fault.kind());
@@ -230,7 +229,7 @@ impl<O: Oracle> Engine<O> {
         }
     }
 
-    /// The process goes on: what waited for it arrives now, before or after its timers.
+    /// The process resumes: queued datagrams arrive now, before or after its timers.
     fn resume(&mut self, index: usize) {
         let world = &mut self.world;
         if world.hosts[index].state != HostState::Paused {
@@ -286,7 +285,7 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
-    /// Gives a stored list to a node; the events of it are no news.
+    /// Gives a stored list to a node; the resulting events are discarded.
     fn restore(&mut self, index: usize, records: &[Record]) {
         let clock = self.world.clock(index);
         let node = &mut self.world.hosts[index].node;
@@ -298,7 +297,7 @@ impl<O: Oracle> Engine<O> {
         self.world.rearm(index);
     }
 
-    /// Has a node look for the group through the seeds.
+    /// Makes a node look for the group through the seeds.
     fn seek(&mut self, index: usize) -> Result<(), Violation> {
         let seeds = self.world.config.start.seeds();
         let others = (0..seeds.min(self.world.hosts.len())).filter(|&s| s != index);
@@ -326,7 +325,7 @@ impl<O: Oracle> Engine<O> {
         }
         alarm.wake_at = Instant::MAX;
         if alarm.due > now {
-            // The deadline was moved: sleep on.
+            // The deadline was moved: continue to sleep.
             self.world.set_alarm(index);
             return Ok(());
         }
@@ -353,8 +352,13 @@ impl<O: Oracle> Engine<O> {
         let what = Happening::Received { from, bytes };
         world.trace.push(world.now, to as usize, what);
         let datagram = &self.world.pool.packet(slot).datagram;
-        self.oracle
-            .on_deliver(&self.world, from as usize, to as usize, datagram)?;
+        // What does not count is not heard.
+        let (host, clock) = (to as usize, self.world.clock(to as usize));
+        let node = &self.world.hosts[host].node;
+        if node.heeds(clock, addr_of(from as usize), datagram) {
+            self.oracle
+                .on_deliver(&self.world, from as usize, host, datagram)?;
+        }
         self.step(to as usize, Input::Packet(slot))
     }
 
@@ -394,7 +398,7 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
-    /// Sends what a node wants sent.
+    /// Sends a node's datagrams.
     fn transmit(&mut self, index: usize) -> Result<(), Violation> {
         let slot = loop {
             let world = &mut self.world;
@@ -404,7 +408,10 @@ impl<O: Oracle> Engine<O> {
                 break slot;
             };
             let datagram = &self.world.pool.packet(slot).datagram;
-            self.oracle.on_send(&self.world, index, datagram, bytes)?;
+            // An answer to a challenge says again what did not count.
+            if !datagram.frames.iter().any(is_echo) {
+                self.oracle.on_send(&self.world, index, datagram, bytes)?;
+            }
             match to {
                 Destination::Addr(addr) => self.dispatch(index, slot, addr, bytes),
                 Destination::Neighbors => self.broadcast(index, slot, bytes),
@@ -414,7 +421,7 @@ impl<O: Oracle> Engine<O> {
         Ok(())
     }
 
-    /// Puts a datagram on its way to everybody in range.
+    /// Sends a datagram to all hosts in range.
     fn broadcast(&mut self, from: usize, slot: usize, bytes: usize) {
         let neighbours = self.world.net.layout().neighbours(from).len();
         for n in 0..neighbours {
@@ -425,7 +432,7 @@ impl<O: Oracle> Engine<O> {
         self.world.pool.give_back(slot);
     }
 
-    /// Puts a datagram on its way.
+    /// Sends a datagram.
     fn dispatch(&mut self, from: usize, slot: usize, addr: SocketAddr, bytes: usize) {
         if let Some(tamper) = self.tamper {
             let mut datagram = core::mem::take(&mut self.world.pool.packet_mut(slot).datagram);
@@ -449,6 +456,10 @@ impl<O: Oracle> Engine<O> {
             delay_us: fate.first,
         };
         world.trace.push(world.now, from, what);
+        let datagram = &self.world.pool.packet(slot).datagram;
+        self.oracle
+            .on_dispatch(&self.world, from, to, datagram, fate.first);
+        let world = &mut self.world;
         let Some(delay_us) = fate.first else {
             world.pool.give_back(slot);
             return;
@@ -464,4 +475,8 @@ impl<O: Oracle> Engine<O> {
         let at = world.now + Duration::from_micros(delay_us);
         world.queue.push(at, Due::Deliver(slot));
     }
+}
+
+fn is_echo(frame: &Frame) -> bool {
+    matches!(frame, Frame::Session(seal::Msg::Echo(_)))
 }

@@ -1,4 +1,4 @@
-//! Faults: what may happen to hosts and to the network, by script or at random.
+//! Faults of hosts and of the network, scripted or random.
 
 use crate::net::{Conditions, Net};
 
@@ -7,49 +7,49 @@ use crate::net::{Conditions, Net};
 pub enum Fault {
     /// The device stops for good, and no longer forwards.
     Crash(usize),
-    /// The process stops; its timers are held and its datagrams wait, up to a limit.
+    /// The process stops; its timers are held and its datagrams are queued, up to a limit.
     Pause(usize),
-    /// A paused process goes on.
+    /// A paused process resumes.
     Resume(usize),
-    /// The process starts again, in a new life, whatever it was doing.
+    /// The process restarts in a new life, whatever its state.
     Restart {
-        /// Which host.
+        /// The host.
         host: usize,
-        /// What it still knows.
+        /// What it has stored.
         keep: Keep,
     },
     /// The process is asked to leave the group.
     Leave(usize),
-    /// Hosts hear only those with the same number.
+    /// Hosts receive only from those with the same number.
     Partition(Vec<u8>),
     /// A host no longer receives.
     Deafen(usize),
-    /// What a host sends no longer arrives.
+    /// Datagrams of a host no longer arrive.
     Mute(usize),
-    /// What one host sends to another no longer arrives; what it receives from it does.
+    /// Datagrams from one host to another no longer arrive; those in the other direction do.
     Sever {
-        /// Who sends.
+        /// The sender.
         from: usize,
-        /// Who no longer receives it.
+        /// The receiver.
         to: usize,
     },
     /// A host loses a share of what it sends and of what it receives.
     Lossy {
-        /// Which host.
+        /// The host.
         host: usize,
         /// Probability that it loses a datagram.
         loss: f64,
     },
     /// Partitions, deafness, muteness, severed links and losses of single hosts end.
     Heal,
-    /// The network carries datagrams better or worse.
+    /// The quality of the network changes.
     Conditions(Conditions),
 }
 
-/// What a restarted process still knows.
+/// What a restarted process has stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Its last life, its member list and what it knew of failures.
+    /// Its last life, its member list and its evidence of failures.
     All,
     /// Its last life only.
     Life,
@@ -76,7 +76,7 @@ impl Fault {
         }
     }
 
-    /// What it does to a network.
+    /// Applies it to a network.
     pub(crate) fn strike_net(&self, net: &mut Net) {
         match self {
             Fault::Crash(host) => net.routes().set_alive(*host, false),
@@ -92,7 +92,7 @@ impl Fault {
         }
     }
 
-    /// The host it strikes; `None` when it strikes the network.
+    /// The host it affects; `None` if it affects the network.
     pub fn host(&self) -> Option<usize> {
         match *self {
             Fault::Crash(h)

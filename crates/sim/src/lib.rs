@@ -31,6 +31,7 @@ pub mod oracle;
 mod pool;
 pub mod queue;
 pub mod radio;
+pub mod recording;
 pub mod report;
 pub mod routes;
 pub mod tenure;
@@ -47,8 +48,8 @@ pub use topology::{Layout, Topology, TopologyError};
 pub use trace::Trace;
 pub use world::{Host, HostState, Start, World, WorldConfig};
 
-/// Numbers of the random streams that one seed is split into. A change in what one purpose draws
-/// leaves the others as they were.
+/// Numbers of the random streams that one seed is split into. A change of the draws for one purpose leaves the
+/// others unchanged.
 pub mod stream {
     /// Positions of nodes.
     pub const TOPOLOGY: u64 = 101;
@@ -56,63 +57,65 @@ pub mod stream {
     pub const LOSS: u64 = 102;
     /// How long a message takes.
     pub const DELAY: u64 = 103;
-    /// Who crashes, and when.
+    /// Which nodes crash, and when.
     pub const FAULTS: u64 = 104;
-    /// Lives, and what a process finds when it wakes up.
+    /// Lives, and the state that a process finds when it resumes.
     pub const HOSTS: u64 = 105;
     /// Whether a host with bad reception loses a message.
     pub const HOST_LOSS: u64 = 111;
-    /// Who moves, and where to.
+    /// Which nodes move, and where to.
     pub const MOVES: u64 = 107;
-    /// Which elections a chaos scenario holds.
+    /// The elections of a chaos scenario.
     pub const ELECTIONS: u64 = 112;
     /// How far clocks drift.
     pub const DRIFT: u64 = 113;
     /// Who wants which lock.
     pub const LOCKS: u64 = 114;
+    /// What applications tell and ask each other.
+    pub const MESSAGES: u64 = 116;
     /// What the papers' locks do beside them.
     pub const BASELINES: u64 = 115;
-    /// Who starts an election, and which place a hash gets.
+    /// Initiator of an election, and the assignment of hashes to positions.
     pub const ELECTION: u64 = 108;
-    /// Whom an election asks.
+    /// The nodes that an election asks.
     pub const ELECTION_CHOICE: u64 = 109;
-    /// What becomes of its messages.
+    /// Fate of its messages.
     pub const ELECTION_NET: u64 = 110;
-    /// Which nodes a lock's requests come from, and when.
+    /// Nodes and times of a lock's requests.
     pub const LOCK_ARRIVALS: u64 = 121;
-    /// What becomes of a lock's messages.
+    /// Fate of a lock's messages.
     pub const LOCK_NET: u64 = 122;
-    /// How long they take.
+    /// Their delays.
     pub const LOCK_DELAY: u64 = 123;
-    /// What goes wrong around a lock, and when it is noticed.
+    /// Faults around a lock, and when they are noticed.
     pub const LOCK_FAULTS: u64 = 124;
-    /// Which nodes list which others.
+    /// Member lists of a lock's nodes.
     pub const LOCK_LISTS: u64 = 125;
-    /// What locks draw themselves.
+    /// Draws of the locks themselves.
     pub const LOCK_CHOICE: u64 = 126;
     /// How nodes move.
     pub const MOBILITY: u64 = 131;
-    /// Countdowns of radios, and latencies of the medium without any.
+    /// Countdowns of radios, and latencies of the ideal medium.
     pub const RADIO: u64 = 132;
-    /// Which receptions are lost by chance.
+    /// Random losses of receptions.
     pub const RADIO_LOSS: u64 = 133;
-    /// Walls between nodes that move.
+    /// Obstacles between moving nodes.
     pub const SHADOWING: u64 = 134;
-    /// What leaders of moving networks draw themselves.
+    /// Draws of the leaders of moving networks themselves.
     pub const OMEGA: u64 = 135;
     /// When they crash.
     pub const OMEGA_FAULTS: u64 = 136;
-    /// Which machines nodes are, and what becomes of them.
+    /// Types of the machines of nodes, and their changes.
     pub const BANDIT_TYPES: u64 = 141;
     /// When they fail, and for how long.
     pub const BANDIT_FAULTS: u64 = 142;
-    /// What becomes of messages among them.
+    /// Fate of messages among them.
     pub const BANDIT_NET: u64 = 143;
-    /// What they believe at first.
+    /// Their initial estimates.
     pub const BANDIT_PRIORS: u64 = 144;
-    /// What they draw themselves.
+    /// Draws of the nodes themselves.
     pub const BANDIT: u64 = 145;
-    /// Who fails and is repaired in a group whose leaders are watched.
+    /// Failures and repairs in a group whose leaders are watched.
     pub const TENURE: u64 = 151;
     /// Shape of a chaos scenario.
     pub const SCENARIO: u64 = 106;

@@ -1,5 +1,5 @@
-//! The network: what becomes of a datagram on its way. A routed datagram is one event, not one per
-//! hop: the hop of its loss and the sum of its delays are drawn when it is sent.
+//! The network: the fate of a datagram. A routed datagram is one event, not one per hop: the hop at which it is
+//! lost and the sum of its delays are drawn when it is sent.
 
 use crate::routes::Routes;
 use crate::stream;
@@ -9,20 +9,20 @@ use consort_proto::Rng;
 use core::time::Duration;
 use serde::Serialize;
 
-/// How well the network carries datagrams.
+/// Quality of the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
     /// Probability that one hop loses a datagram.
     pub loss_per_hop: f64,
-    /// Probability that a datagram is lost, however many hops it takes.
+    /// Probability that a datagram is lost, for any number of hops.
     pub loss_per_message: f64,
     /// Probability that a datagram arrives twice.
     pub duplicate: f64,
-    /// Probability that a datagram is held back, so that later ones overtake it.
+    /// Probability that a datagram is delayed, so that later ones overtake it.
     pub reorder: f64,
-    /// Longest time it is held back.
+    /// Longest such delay.
     pub reorder_max: Duration,
-    /// A hop takes a uniform time above zero and up to this.
+    /// The delay of a hop is uniform above zero and up to this.
     pub hop_delay_max: Duration,
 }
 
@@ -40,12 +40,12 @@ impl Default for Conditions {
     }
 }
 
-/// What was sent.
+/// Counters of what was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Datagrams.
     pub messages: u64,
-    /// Transmissions, with those up to the hop that lost a datagram.
+    /// Transmissions, including those up to the hop that lost a datagram.
     pub hop_messages: u64,
     /// Bytes of the datagrams.
     pub bytes: u64,
@@ -55,7 +55,7 @@ pub struct Counts {
     pub millimetres: u64,
     /// Datagrams lost on the way.
     pub lost: u64,
-    /// Datagrams with no route: a partition, a crash, an address nobody has.
+    /// Datagrams without a route: a partition, a crash, an address that no host has.
     pub unroutable: u64,
     /// Datagrams that arrived twice.
     pub duplicated: u64,
@@ -75,12 +75,12 @@ impl Counts {
     }
 }
 
-/// How far datagrams went: by hops, and by metres of their route.
+/// Distances that datagrams travelled: by hops, and by metres of their route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Number of datagrams by hops.
     pub by_hops: Vec<u64>,
-    /// Number of datagrams by whole metres, halves up.
+    /// Number of datagrams by metres, rounded.
     pub by_metres: Vec<u64>,
 }
 
@@ -103,11 +103,11 @@ fn bump(counts: &mut Vec<u64>, at: usize) {
 pub struct Net {
     conditions: Conditions,
     routes: Routes,
-    /// Hosts hear each other only within a group.
+    /// Hosts can only reach others of their group.
     groups: Option<Vec<u8>>,
     deaf: Vec<bool>,
     mute: Vec<bool>,
-    /// Links that fail one way: from whom, to whom.
+    /// Links that fail in one direction: sender and receiver.
     severed: Vec<(usize, usize)>,
     /// By host: probability that it loses a datagram that it sends, or one that it receives.
     host_loss: Vec<f64>,
@@ -115,22 +115,22 @@ pub struct Net {
     survival: Vec<f64>,
     loss: Rng,
     delay: Rng,
-    /// Losses of hosts draw from a stream of their own: without them nothing else changes.
+    /// Losses of hosts draw from their own stream, so that nothing else changes.
     host_rng: Rng,
     counts: Counts,
     traffic: Traffic,
-    /// Bytes by sender and receiver; empty when they are not recorded.
+    /// Bytes by sender and receiver; empty if they are not recorded.
     flows: Vec<u64>,
-    /// By host: how many times likelier what it sends or receives is lost; empty when all are alike.
+    /// By host: factor of the loss of its datagrams; empty if all are alike.
     frailty: Vec<f64>,
 }
 
-/// What becomes of a datagram: delays of its copies in microseconds.
+/// The fate of a datagram: delays of its copies in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// The datagram itself; `None` when it is lost.
+    /// The datagram itself; `None` if it is lost.
     pub first: Option<u64>,
-    /// A second copy, when it is duplicated.
+    /// A second copy, if it is duplicated.
     pub copy: Option<u64>,
 }
 
@@ -169,35 +169,35 @@ impl Net {
         &self.counts
     }
 
-    /// How far what was sent went.
+    /// Distances that datagrams travelled so far.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// Starts to record the bytes that travel between every two hosts.
+    /// Starts to record the bytes between every two hosts.
     pub fn record_flows(&mut self) {
         let hosts = self.deaf.len();
         self.flows = vec![0; hosts * hosts];
     }
 
-    /// What was recorded since the last call: a row for each sender.
+    /// The bytes recorded since the last call: a row for each sender.
     pub fn take_flows(&mut self) -> Vec<u64> {
         let empty = vec![0; self.flows.len()];
         core::mem::replace(&mut self.flows, empty)
     }
 
-    /// Starts to count anew.
+    /// Resets the counters.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
         self.traffic = Traffic::default();
     }
 
-    /// How well it carries datagrams.
+    /// The quality of the network.
     pub fn conditions(&self) -> &Conditions {
         &self.conditions
     }
 
-    /// Changes how well it carries datagrams.
+    /// Changes the quality of the network.
     pub fn set_conditions(&mut self, conditions: Conditions) {
         self.conditions = conditions;
         self.survival.clear();
@@ -209,18 +209,18 @@ impl Net {
         &mut self.routes
     }
 
-    /// Where nodes are.
+    /// The positions of nodes.
     pub fn layout(&self) -> &Layout {
         self.routes.layout()
     }
 
-    /// Splits the hosts: they hear only those of their own group.
+    /// Partitions the hosts: they can only reach others of their group.
     pub fn partition(&mut self, groups: Vec<u8>) {
         assert_eq!(groups.len(), self.deaf.len(), "one group number per host");
         self.groups = Some(groups);
     }
 
-    /// Ends a partition, and gives every host its hearing and voice back, in full.
+    /// Ends a partition, and deafness, muteness and losses of hosts.
     pub fn heal(&mut self) {
         self.groups = None;
         self.deaf.fill(false);
@@ -229,7 +229,7 @@ impl Net {
         self.host_loss.fill(0.0);
     }
 
-    /// Whether the hosts are split, or some are deaf or mute.
+    /// Whether the hosts are partitioned, or some are deaf or mute.
     pub fn is_split(&self) -> bool {
         let one_way = !self.severed.is_empty() || self.deaf.contains(&true);
         self.groups.is_some() || one_way || self.mute.contains(&true)
@@ -240,26 +240,26 @@ impl Net {
         self.deaf[host] = deaf;
     }
 
-    /// What `from` sends to `to` no longer arrives.
+    /// Datagrams from `from` to `to` no longer arrive.
     pub fn sever(&mut self, from: usize, to: usize) {
         if !self.severed.contains(&(from, to)) {
             self.severed.push((from, to));
         }
     }
 
-    /// A mute host sends nothing that arrives.
+    /// Datagrams of a mute host do not arrive.
     pub fn set_mute(&mut self, host: usize, mute: bool) {
         self.mute[host] = mute;
     }
 
-    /// A host loses this share of what it sends, and of what it receives. What it forwards passes.
+    /// A host loses this share of what it sends and receives, but not of what it forwards.
     pub fn set_host_loss(&mut self, host: usize, loss: f64) {
         assert!((0.0..=1.0).contains(&loss), "a probability, not {loss}");
         self.host_loss[host] = loss;
     }
 
-    /// What a host sends or receives is lost so many times as often as the conditions say; the larger
-    /// number of the two hosts counts.
+    /// The loss of a host's datagrams is this factor times that of the conditions; of the two hosts the larger
+    /// factor counts.
     pub fn set_frailty(&mut self, frailty: Vec<f64>) {
         assert_eq!(frailty.len(), self.deaf.len(), "one number per host");
         self.frailty = frailty;
@@ -277,7 +277,7 @@ impl Net {
         self.counts.unroutable += 1;
     }
 
-    /// Draws what becomes of a datagram.
+    /// Draws the fate of a datagram.
     pub fn send(&mut self, from: usize, to: usize, bytes: usize) -> Fate {
         let bytes = bytes as u64;
         self.counts.messages += 1;
@@ -315,14 +315,14 @@ impl Net {
         Fate { first, copy }
     }
 
-    /// Whether an end of the way loses the datagram.
+    /// Whether an end of the route loses the datagram.
     fn is_lost_by(&mut self, host: usize) -> bool {
         let loss = self.host_loss[host];
         loss > 0.0 && self.host_rng.chance(loss)
     }
 
-    /// How many transmissions are made on a way of `hops`, and whether the last one arrives. One draw
-    /// decides: the datagram survives as many hops as the draw is below their survival probability.
+    /// The number of transmissions on a route of `hops`, and whether the last one arrives. One draw decides: the
+    /// datagram survives as many hops as the draw is below their survival probability.
     fn travel(&mut self, hops: u16, frailty: f64) -> (u16, bool) {
         let p = self.conditions.loss_per_hop;
         if p <= 0.0 {
@@ -357,8 +357,8 @@ impl Net {
     }
 }
 
-/// How many of `hops` transmissions are made when each is lost with probability `loss`, and whether the
-/// last one arrives; `draw` decides.
+/// The number of `hops` transmissions if each is lost with probability `loss`, and whether the last one arrives;
+/// `draw` decides.
 pub(crate) fn survive(hops: u16, loss: f64, draw: f64) -> (u16, bool) {
     let mut left = 1.0;
     for hop in 1..=hops {
@@ -474,11 +474,11 @@ mod tests {
             for (n, (from, to)) in [(1, 2), (2, 1), (0, 3)].into_iter().enumerate() {
                 let (with, without) = (lossy.send(from, to, 1), sound.send(from, to, 1));
                 arrived[n] += u32::from(with.first.is_some());
-                // Forwarding is not its business, and others' fates stay what they were.
+                // Forwarding is unaffected, and the fates of other datagrams do not change.
                 assert!(n < 2 || with.first.is_some() == without.first.is_some());
             }
         }
-        // 0.9 x 0.8, both ways; 0.9^3.
+        // 0.9 x 0.8, in both directions; 0.9^3.
         for (count, share) in arrived.into_iter().zip([0.72, 0.72, 0.729]) {
             assert!(
                 (f64::from(count) / 1e4 - share).abs() < 0.015,

@@ -1,8 +1,8 @@
-//! Packets in flight. Slots and their frame lists are used again: no allocation once warm.
+//! Packets in flight. Slots and their frame lists are reused: no allocation once warm.
 
 use consort_proto::wire::Datagram;
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) datagram: Datagram,
@@ -18,7 +18,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A slot for a packet; what is in it is left over from an earlier one.
+    /// A slot for a packet, with the content of an earlier one.
     pub(crate) fn take(&mut self) -> usize {
         match self.free.pop() {
             Some(slot) => slot as usize,

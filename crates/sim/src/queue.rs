@@ -1,32 +1,32 @@
-//! What happens next: events ordered by time, then by the order in which they were scheduled.
+//! The event queue: events ordered by time, then by the order in which they were scheduled.
 
 use alloc::collections::BinaryHeap;
 use consort_proto::Instant;
 use core::cmp::Reverse;
 
-/// Bits of an entry that name the subject of an event.
+/// Bits of an entry that identify the subject of an event.
 const INDEX_BITS: u32 = 22;
-/// Bits that name its kind.
+/// Bits that identify its kind.
 const KIND_BITS: u32 = 2;
 
 /// Most hosts, packets in flight or scripted faults at a time.
 pub const INDEX_MAX: usize = (1 << INDEX_BITS) - 1;
 
-/// What is due.
+/// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// A host asked to be woken.
     Wake(usize),
     /// A packet arrives.
     Deliver(usize),
-    /// A scripted fault strikes.
+    /// A scripted fault occurs.
     Fault(usize),
-    /// The oracles look at the whole world.
+    /// The oracles sample the whole world.
     Sample,
 }
 
-/// The event queue. An entry is one 128-bit number (time, sequence, kind, index), so that comparing
-/// two is comparing numbers and a heap of thousands stays in the cache.
+/// The event queue. An entry is one 128-bit number (time, sequence, kind, index), so that entries compare as
+/// numbers and a heap of thousands stays in the cache.
 #[derive(Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
@@ -49,7 +49,7 @@ impl EventQueue {
         self.heap.push(Reverse(entry));
     }
 
-    /// Takes the next event if it is not after `until`.
+    /// Removes the next event if it is not after `until`.
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Due)> {
         let Reverse(entry) = *self.heap.peek()?;
         let at = Instant::from_micros((entry >> 64) as u64);

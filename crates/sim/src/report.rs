@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Summary of samples. All values are null when there is no sample.
+/// Summary of samples. All values are null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Arithmetic mean.
@@ -39,7 +39,7 @@ impl Summary {
     }
 }
 
-/// To a millionth: more digits say nothing.
+/// Rounds to a millionth: more digits are meaningless.
 fn round(x: f64) -> f64 {
     (x * 1e6).round() / 1e6
 }

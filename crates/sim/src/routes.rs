@@ -1,12 +1,12 @@
-//! Routes of the underlay: fewest hops, then the shortest way. Computed for one source at a time, when
-//! first asked for, and again after a device crashed or came back.
+//! Routes of the underlay: fewest hops, then the shortest length. Computed per source on first use, and again after
+//! a device crashed or returned.
 
 use crate::topology::Layout;
 
 const UNREACHED: u16 = u16::MAX;
 
-/// Hops and length of the route between any two nodes. Links work both ways, so a pair is looked up
-/// from its lower node: the answer to a datagram finds its route still in the cache.
+/// Hops and length of the route between any two nodes. Links work in both directions, so a pair is looked up from
+/// its lower node: the answer to a datagram finds its route in the cache.
 #[derive(Clone, Debug)]
 pub struct Routes {
     layout: Layout,
@@ -15,7 +15,7 @@ pub struct Routes {
     generation: u32,
     /// By source: the generation of its row.
     rows: Vec<u32>,
-    /// Rows one after the other.
+    /// Rows, concatenated.
     hops: Vec<u16>,
     lengths: Vec<f32>,
     /// Nodes in the order the search reached them.
@@ -38,19 +38,19 @@ impl Routes {
         }
     }
 
-    /// The layout below.
+    /// The underlying layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Takes a device out of the network, or puts it back: routes go around it, if they can.
+    /// Removes a device from the network, or puts it back: routes go around it if possible.
     pub fn set_alive(&mut self, node: usize, alive: bool) {
         if core::mem::replace(&mut self.alive[node], alive) != alive {
             self.generation += 1;
         }
     }
 
-    /// Hops from `from` to `to`; `None` when there is no way.
+    /// Hops from `from` to `to`; `None` if there is no route.
     pub fn hops(&mut self, from: usize, to: usize) -> Option<u16> {
         if self.layout.full {
             return (self.alive[from] && self.alive[to]).then_some(u16::from(from != to));
@@ -70,7 +70,7 @@ impl Routes {
         Some(self.lengths[pair])
     }
 
-    /// Where the route between two nodes is, computed if it is not up to date.
+    /// Index of the route between two nodes, computed if it is out of date.
     fn pair(&mut self, a: usize, b: usize) -> usize {
         let (low, high) = (a.min(b), a.max(b));
         if self.rows[low] != self.generation {
@@ -79,8 +79,8 @@ impl Routes {
         low * self.layout.len() + high
     }
 
-    /// Breadth first from one source. A node's length is final before its own neighbours are looked
-    /// at, because all nodes of the level before come earlier in the frontier.
+    /// Breadth-first search from one source. A node's length is final before its own neighbours are examined,
+    /// because all nodes of the previous level come earlier in the frontier.
     fn search(&mut self, from: usize) {
         let n = self.layout.len();
         self.rows[from] = self.generation;
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn fewest_hops_win_and_length_breaks_ties() {
-        // 0 reaches 3 in two hops by 1 (detour) or 2 (straight).
+        // 0 reaches 3 in two hops through 1 (detour) or 2 (straight).
         let points = [(0.0, 0.0), (0.8, 0.6), (0.8, 0.0), (1.6, 0.0)];
         let points = points.map(|(x, y)| Point { x, y }).to_vec();
         let mut routes = Routes::new(Layout::new(points, 1.0));

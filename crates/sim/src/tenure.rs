@@ -1,8 +1,8 @@
-//! How long leaders last: a whole group of real nodes, some of which fail often, with elections that judge
-//! candidates in different ways side by side. All of them meet the same failures and have the same evidence.
+//! How long leaders last: a whole group of real nodes, some of which fail often, with concurrent elections that
+//! rank candidates in different ways. All of them meet the same failures and have the same evidence.
 //!
-//! Nodes fail at rates of their own and are repaired after a while, as the bandit paper's five types do, with
-//! its tick of 30 s stretched to an hour: at its pace nobody could be detected, let alone learned about.
+//! Each node has its own failure rate and is repaired after a while, like the bandit paper's five types, with its
+//! tick of 30 s stretched to an hour: at the original pace failures could not be detected, let alone learnt.
 
 use crate::bandit::Pool;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use consort_proto::{Config, ConfigError, ElectionId, Instant, Rng};
 use core::f64::consts::TAU;
 use core::time::Duration;
 
-/// How often it is looked who acts.
+/// Sampling interval of acting leaders.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// One tick of the paper, stretched.
@@ -30,30 +30,30 @@ const REPAIR_MU: f64 = 1.80;
 const REPAIR_VARIANCE: f64 = 2.07;
 const REPAIR_UNIT: f64 = 1.0 / 30.0;
 
-/// A group and what befalls it.
+/// A group and its faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
     /// How they are connected.
     pub topology: Topology,
-    /// How many of them lose datagrams, both ways.
+    /// Number of nodes that lose datagrams in both directions.
     pub lossy: usize,
-    /// Which share of them.
+    /// Share of their datagrams that is lost.
     pub loss: f64,
-    /// How many elections of each kind: each has its own hash, and so its own order among equals.
+    /// Number of elections of each kind: each has its own hash, and so its own order among equals.
     pub elections: usize,
-    /// How often each member probes.
+    /// Probe period.
     pub period: Duration,
-    /// Until evidence counts half.
+    /// Half-life of evidence.
     pub half_life: Duration,
-    /// Before anything is counted.
+    /// Time before counting starts.
     pub warmup: Duration,
-    /// What is counted.
+    /// Time that is counted.
     pub span: Duration,
-    /// Mean time between planned restarts of each node, with goodbye; none where zero.
+    /// Mean time between planned restarts of each node, with a goodbye; none if zero.
     pub planned: Duration,
-    /// Time between partitions into halves, for a minute each; none where zero.
+    /// Time between partitions into halves, of a minute each; none if zero.
     pub partitions: Duration,
 }
 
@@ -75,41 +75,41 @@ impl Default for Params {
     }
 }
 
-/// How candidates are judged.
+/// How candidates are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judged {
-    /// By hash: nothing is known about anybody.
+    /// By hash: nothing is known about any node.
     ByHash,
     /// By reliability.
     ByReliability,
-    /// By the true rates of failure, which nobody knows: no judgement can do better.
+    /// By the true failure rates, which no node knows: no ranking can do better.
     ByTruth,
 }
 
 impl Judged {
-    /// All of them.
+    /// All rankings.
     pub const ALL: [Judged; 3] = [Judged::ByHash, Judged::ByReliability, Judged::ByTruth];
 }
 
-/// What became of the elections of one kind; all per election.
+/// Result of the elections of one kind, per election.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tenures {
     /// Leaders that failed while they led.
     pub failures: f64,
-    /// Seconds in which nobody acted as the leader.
+    /// Seconds in which no node acted as the leader.
     pub vacant_s: f64,
-    /// How often another one acted than before.
+    /// How often a different node acted than before.
     pub changes: f64,
-    /// Seconds in which two acted.
+    /// Seconds in which two nodes acted.
     pub double_s: f64,
 }
 
-/// What was seen.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// By how candidates were judged, in the order of [`Judged::ALL`].
+    /// By ranking, in the order of [`Judged::ALL`].
     pub tenures: [Tenures; 3],
-    /// Failures of any node while it was counted.
+    /// Failures of any node while counting.
     pub failures: u64,
     /// Hash of the history.
     pub trace_hash: u64,
@@ -121,15 +121,15 @@ pub enum TenureError {
     /// The nodes cannot be placed.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The settings of nodes do not work.
+    /// The settings of nodes are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// An invariant broke.
+    /// An invariant was violated.
     #[error(transparent)]
     Violation(#[from] Violation),
 }
 
-/// What happens to a host next.
+/// Next event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Fails(usize),
@@ -148,7 +148,7 @@ struct Group {
     down: Vec<bool>,
     agenda: BTreeSet<(Instant, Next)>,
     elections: Vec<(Judged, ElectionId)>,
-    /// By election: who acted last.
+    /// By election: the node that acted last.
     acted: Vec<Option<usize>>,
     counts: Vec<Tenures>,
     counting: bool,
@@ -291,7 +291,7 @@ impl Group {
             Next::Leaves(host) => {
                 if !self.down[host] {
                     self.down[host] = true;
-                    // What is not running does not fail; it is drawn anew when it returns.
+                    // A process that does not run does not fail; its failure is drawn anew when it returns.
                     self.agenda.retain(|(_, n)| *n != Next::Fails(host));
                     self.engine.strike(Fault::Leave(host))?;
                     self.plan(Duration::from_secs(60), Next::Returns(host));
@@ -312,7 +312,7 @@ impl Group {
             }
             Next::Heals => {
                 self.engine.strike(Fault::Heal)?;
-                // Which ends the losses of single hosts too.
+                // This also ends the losses of single hosts.
                 for host in 0..self.params.lossy.min(self.params.nodes) {
                     let loss = self.params.loss;
                     self.engine.strike(Fault::Lossy { host, loss })?;
@@ -358,7 +358,7 @@ fn draw_rate(rng: &mut Rng) -> f64 {
     -libm::log(1.0 - Pool::Machines.draw(rng)) / TICK.as_secs_f64()
 }
 
-/// How long a repair takes: clamped to what the paper's program lets through, a thirtieth to ten ticks.
+/// Duration of a repair, clamped as in the paper's program: a thirtieth to ten ticks.
 fn draw_repair(rng: &mut Rng) -> Duration {
     let (a, b) = (1.0 - rng.unit(), rng.unit());
     let normal = libm::sqrt(-2.0 * libm::log(a)) * libm::cos(TAU * b);

@@ -1,12 +1,12 @@
-//! Where nodes are, and who hears whom: the papers' layouts and positions from a file.
+//! Positions of nodes and their radio neighbours: the papers' layouts, and positions from a file.
 //!
-//! Setup B of the papers has 49 nodes in a square of 15 m with a radio range of 4 m; other sizes keep
-//! its density. Layouts that fall apart are drawn again, as the papers do.
+//! Setup B of the papers has 49 nodes in a square of 15 m with a radio range of 4 m; other sizes keep its density.
+//! Disconnected layouts are drawn again, as the papers do.
 
 use crate::stream;
 use consort_proto::Rng;
 
-/// How often a random layout is drawn before giving up on a connected one.
+/// Most attempts to draw a connected random layout.
 const ATTEMPTS: u32 = 2_000;
 
 /// A point in metres.
@@ -22,7 +22,7 @@ impl Point {
     /// Straight-line distance.
     pub fn distance(self, other: Point) -> f64 {
         let (dx, dy) = (self.x - other.x, self.y - other.y);
-        // Products, sums and square roots round alike on every machine; `hypot` need not.
+        // Products, sums and square roots round alike on every machine; `hypot` may not.
         (dx * dx + dy * dy).sqrt()
     }
 }
@@ -36,9 +36,9 @@ pub enum Topology {
     Random,
     /// In boxes of 30 % of the side, placed at random; the numbers are the boxes' shares of the nodes.
     Cluster(Vec<u32>),
-    /// Everybody hears everybody: a switched network.
+    /// All nodes are neighbours: a switched network.
     Full,
-    /// As given, in metres.
+    /// Given positions, in metres.
     Positions(Vec<Point>),
 }
 
@@ -54,32 +54,32 @@ impl Topology {
     }
 }
 
-/// Why there is no such layout.
+/// Why a layout cannot be created.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// Place more nodes closer together, or let them reach farther.
+    /// Place more nodes closer together, or use a longer range.
     #[error(
         "no connected layout of {nodes} nodes in {side:.1} m with range {range:.1} m after \
          {attempts} attempts; raise the range, lower the side, or add nodes"
     )]
     Disconnected {
-        /// Nodes.
+        /// Number of nodes.
         nodes: usize,
         /// Side of the square.
         side: f64,
         /// Radio range.
         range: f64,
-        /// How often it was drawn.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// The given positions form several islands.
+    /// The given positions are not connected.
     #[error(
         "with range {range:.1} m only {reached} of {nodes} positions are connected to the first; \
          raise the range"
     )]
     Islands {
-        /// Nodes.
+        /// Number of nodes.
         nodes: usize,
         /// Nodes connected to the first.
         reached: usize,
@@ -91,7 +91,7 @@ pub enum TopologyError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is there, shortened.
+        /// The text found, shortened.
         found: String,
     },
     /// A file without positions.
@@ -130,11 +130,11 @@ pub fn parse_positions(text: &str) -> Result<Vec<Point>, TopologyError> {
 /// Placed nodes with their radio neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Where each node is.
+    /// Position of each node.
     pub points: Vec<Point>,
     /// Radio range in metres.
     pub range: f64,
-    /// Whether everybody is a neighbour of everybody, whatever the points say.
+    /// Whether all nodes are neighbours, whatever their positions.
     pub full: bool,
     /// For each node, where its neighbours start in `neighbours`; one more at the end.
     starts: Vec<u32>,
@@ -143,7 +143,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Places `nodes` nodes in a square of `side` metres; a connected layout, or an error.
+    /// Places `nodes` nodes in a square of `side` metres; returns a connected layout, or an error.
     pub fn draw(
         topology: &Topology,
         nodes: usize,
@@ -181,7 +181,7 @@ impl Layout {
         }
     }
 
-    /// Nodes at `points` that hear each other up to `range`.
+    /// Nodes at `points` that are neighbours up to a distance of `range`.
     pub fn new(points: Vec<Point>, range: f64) -> Layout {
         let n = points.len();
         let mut by_x: Vec<u32> = (0..n as u32).collect();
@@ -213,8 +213,8 @@ impl Layout {
         }
     }
 
-    /// The same nodes after a share of them moved in a random direction, by a uniform distance up to
-    /// `up_to` metres or the edge of the area; a connected layout, or an error.
+    /// The same nodes after a share of them moved in a random direction, by a uniform distance up to `up_to` metres
+    /// or the edge of the area; returns a connected layout, or an error.
     pub fn with_moves(
         &self,
         share: f64,
@@ -241,7 +241,7 @@ impl Layout {
         })
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.points.len()
     }
@@ -251,12 +251,12 @@ impl Layout {
         self.points.is_empty()
     }
 
-    /// Who hears `node`, and how far away they are. Empty in a full layout.
+    /// The neighbours of `node` and their distances. Empty in a full layout.
     pub fn neighbours(&self, node: usize) -> &[(u32, f32)] {
         &self.neighbours[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
-    /// How many nodes the first is connected to, itself included.
+    /// Number of nodes connected to the first, including itself.
     fn reached(&self) -> usize {
         let mut seen = vec![false; self.len()];
         let mut queue = vec![0_u32];
@@ -291,7 +291,7 @@ fn redraw(
     range: f64,
     mut draw: impl FnMut() -> Vec<Point>,
 ) -> Result<Layout, TopologyError> {
-    // Large layouts take longer to draw; their chance of being connected changes little with luck.
+    // Large layouts take longer to draw; their probability of being connected varies little.
     let attempts = ATTEMPTS.min(4_000_000 / nodes.max(1) as u32).max(20);
     for _ in 0..attempts {
         let layout = Layout::new(draw(), range);
@@ -307,7 +307,7 @@ fn redraw(
     })
 }
 
-/// A unit vector, without trigonometry: that need not round alike on every machine.
+/// A unit vector, without trigonometry, which may round differently between machines.
 fn direction(rng: &mut Rng) -> (f64, f64) {
     loop {
         let (x, y) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);
@@ -319,7 +319,7 @@ fn direction(rng: &mut Rng) -> (f64, f64) {
     }
 }
 
-/// How far it is to the edge from `at` along one axis, going at `pace`.
+/// Distance to the edge from `at` along one axis, moving at `pace`.
 fn room(at: f64, pace: f64, side: f64) -> f64 {
     match pace {
         p if p > 0.0 => (side - at) / p,
@@ -328,7 +328,7 @@ fn room(at: f64, pace: f64, side: f64) -> f64 {
     }
 }
 
-/// Distance of lattice neighbours when `nodes` fill a square of `side`.
+/// Distance of lattice neighbours if `nodes` fill a square of `side`.
 pub fn grid_spacing(nodes: usize, side: f64) -> f64 {
     side / (columns(nodes) - 1).max(1) as f64
 }
@@ -370,7 +370,7 @@ fn clusters(sizes: &[usize], side: f64, rng: &mut Rng) -> Vec<Point> {
     points
 }
 
-/// Splits `nodes` by shares; what rounding leaves goes to the largest remainders.
+/// Splits `nodes` by shares; the remainder goes to the largest fractions.
 pub fn split(nodes: usize, shares: &[u32]) -> Vec<usize> {
     let total: u64 = shares.iter().map(|&s| u64::from(s)).sum();
     let exact = |s: u32| nodes as u64 * u64::from(s);

@@ -1,9 +1,9 @@
-//! The history of a run: a hash of every event, and on request the events themselves.
+//! The history of a run: a hash of every event, and optionally the events themselves.
 
 use consort_proto::membership::{self, Arrival, Departure};
-use consort_proto::{Event, Instant, election, mix, mutex};
+use consort_proto::{Event, Instant, election, message, mix, mutex};
 
-/// What happened at a host.
+/// An event at a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Its timers fired.
@@ -21,16 +21,16 @@ pub enum Happening {
         to: u32,
         /// Size.
         bytes: u32,
-        /// Time under way; `None` when it is lost.
+        /// Time in flight; `None` if it is lost.
         delay_us: Option<u64>,
     },
     /// It reported an event.
     Event(Event),
-    /// A fault struck; the number of its kind.
+    /// A fault occurred; the number of its kind.
     Fault(u8),
 }
 
-/// The hash of all events, and their list when recording is on.
+/// The hash of all events, and their list if recording is enabled.
 #[derive(Clone, Debug)]
 pub struct Trace {
     hash: u64,
@@ -57,12 +57,12 @@ impl Trace {
         }
     }
 
-    /// Hash of everything that happened so far.
+    /// Hash of the history so far.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// What was recorded: time, host, event.
+    /// The recorded events: time, host, event.
     pub fn events(&self) -> &[(Instant, u32, Happening)] {
         &self.events
     }
@@ -82,13 +82,25 @@ impl Trace {
             Happening::Event(event) => words(event),
             Happening::Fault(kind) => (5, (*kind).into(), 0),
         };
-        // Two rounds of mixing for four words: the order of events matters, not cryptography.
+        // Two rounds of mixing for four words: the hash has to depend on the order of events, it need not be
+        // cryptographic.
         let first = at.as_micros() ^ (host as u64) << 40 ^ kind << 58;
         let second = a ^ b.rotate_left(24);
         self.hash = mix(mix(self.hash ^ first) ^ second);
         if self.events.len() < self.record_max {
             self.events.push((at, host as u32, what));
         }
+    }
+}
+
+/// An event about an application message as a kind and two words.
+fn message_words(event: &message::Event) -> (u64, u64, u64) {
+    use message::Event as E;
+    match event {
+        E::Told { id, .. } => (9, id.origin.0, id.seq.into()),
+        E::Asked { id, .. } => (10, id.origin.0, id.seq.into()),
+        E::Answered { ticket, from, .. } => (11, from.0, *ticket),
+        E::Finished { ticket, silent } => (12, *ticket, silent.len() as u64),
     }
 }
 
@@ -99,6 +111,7 @@ fn words(event: &Event) -> (u64, u64, u64) {
         Event::Membership(event) => event,
         Event::Election(event) => return election_words(event),
         Event::Lock(event) => return lock_words(event),
+        Event::Message(event) => return message_words(event),
         Event::Link { id, up } => return (8, id.0, u64::from(*up)),
     };
     let (kind, a, b) = match *event {

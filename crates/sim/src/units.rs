@@ -1,4 +1,4 @@
-//! The papers' time unit, and what it is in seconds.
+//! The papers' time unit in seconds.
 
 use consort_proto::Instant;
 use core::time::Duration;
@@ -11,7 +11,7 @@ pub const PERIOD_TU: f64 = 20.0;
 
 /// `tu` time units as a duration; negative and non-finite values are zero.
 pub fn tu(tu: f64) -> Duration {
-    // A cast from float saturates, and takes NaN to zero.
+    // A cast from float saturates, and maps NaN to zero.
     Duration::from_micros((tu * TU_US as f64) as u64)
 }
 

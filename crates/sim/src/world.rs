@@ -21,49 +21,49 @@ use core::time::Duration;
 const PORT: u16 = 7946;
 /// Host 0 is 10.0.0.1.
 const FIRST_IP: u32 = 0x0a00_0001;
-/// Wall-clock seconds at the virtual zero; lives are made from them.
+/// Wall-clock seconds at virtual time zero; lives are derived from them.
 pub const BIRTH_SECS: u64 = 1_700_000_000;
-/// Datagrams that wait for a paused process; more are dropped.
+/// Most datagrams queued for a paused process; more are dropped.
 pub(crate) const BACKLOG_MAX: usize = 64;
-/// Records given to a node at a time, so that its queues stay small.
+/// Records given to a node at a time, so that its queues stay short.
 pub const RESTORE_CHUNK: usize = 64;
 
-/// How a world starts.
+/// Initial state of a world.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
     /// Settings of every node.
     pub node: Config,
-    /// Where hosts are.
+    /// Positions of hosts.
     pub layout: Layout,
-    /// How well the network carries datagrams.
+    /// Quality of the network.
     pub conditions: Conditions,
-    /// Decides everything random.
+    /// Determines everything random.
     pub seed: u64,
     /// Whether nodes know each other at the start.
     pub start: Start,
-    /// How often oracles look at the whole world.
+    /// How often oracles sample the whole world.
     pub sample_every: Option<Duration>,
-    /// Where the history goes.
+    /// Trace of the history.
     pub trace: Trace,
 }
 
 /// What nodes know at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Everybody, from a stored list; and this many hosts as seeds, should the list be lost.
+    /// All others, from a stored list; and this many hosts as seeds, in case the list is lost.
     Warm {
-        /// How many of the first hosts are seeds.
+        /// Number of first hosts that are seeds.
         seeds: usize,
     },
     /// Only the addresses of the first hosts.
     Cold {
-        /// How many of the first hosts are seeds.
+        /// Number of first hosts that are seeds.
         seeds: usize,
     },
 }
 
 impl Start {
-    /// How many of the first hosts are seeds.
+    /// Number of first hosts that are seeds.
     pub fn seeds(self) -> usize {
         match self {
             Start::Warm { seeds } | Start::Cold { seeds } => seeds,
@@ -71,12 +71,12 @@ impl Start {
     }
 }
 
-/// How a host is.
+/// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostState {
     /// Its process runs.
     Up,
-    /// Its process is stopped and may go on.
+    /// Its process is paused and may resume.
     Paused,
     /// The device is gone.
     Crashed,
@@ -99,9 +99,9 @@ pub struct Host {
     pub(crate) stored_life: Option<Life>,
     /// The greatest term of each election on stable storage.
     pub(crate) stored_terms: BTreeMap<ElectionId, Term>,
-    /// Up to where the clock of locks is on stable storage.
+    /// Up to where the lock clock is on stable storage.
     pub(crate) stored_fence: Option<u64>,
-    /// What it recorded of leases.
+    /// Its stored records of leases.
     pub(crate) stored_leases: BTreeMap<ElectionId, lease::Record>,
     /// The life in which its disk was new.
     pub(crate) memory: Life,
@@ -112,12 +112,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// The node; that of the last process when none runs.
+    /// The node; that of the last process if none runs.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// How the host is.
+    /// The state of the host.
     pub fn state(&self) -> HostState {
         self.state
     }
@@ -138,11 +138,11 @@ impl Host {
     }
 }
 
-/// What the engine needs of a host to handle a wake-up that came too early: kept apart from the host,
-/// so that all of them stay in the cache.
+/// What the engine needs of a host to handle a wake-up that came too early: separate from the host, so that all of
+/// them stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
-    /// The earliest wake-up in the queue; `Instant::MAX` when there is none.
+    /// The earliest wake-up in the queue; `Instant::MAX` if there is none.
     pub(crate) wake_at: Instant,
     /// When the node wants to be woken.
     pub(crate) due: Instant,
@@ -153,7 +153,7 @@ const SILENT: Alarm = Alarm {
     due: Instant::MAX,
 };
 
-/// Hosts, network and clock. [`Engine`](crate::Engine) makes it move.
+/// Hosts, network and clock. [`Engine`](crate::Engine) advances it.
 #[derive(Debug)]
 pub struct World {
     pub(crate) config: WorldConfig,
@@ -166,17 +166,17 @@ pub struct World {
     pub(crate) pool: Pool,
     pub(crate) trace: Trace,
     pub(crate) rng: Rng,
-    /// Elections in which every host stands, also after a restart.
+    /// Elections in which every host campaigns, also after a restart.
     pub(crate) elections: Vec<(ElectionId, Policy)>,
-    /// What hosts are given as their attribute, where it is not 0.
+    /// Attributes of hosts, where they are not 0.
     pub(crate) attributes: BTreeMap<ElectionId, Vec<u32>>,
     pub(crate) steps: u64,
-    /// When a fault last struck or ended.
+    /// When a fault last started or ended.
     pub(crate) disturbed_at: Instant,
 }
 
 impl World {
-    /// Hosts in place, processes just started, nothing sent yet.
+    /// Hosts at their positions, processes just started, nothing sent yet.
     pub(crate) fn new(config: WorldConfig) -> Result<World, ConfigError> {
         let mut rng = Rng::seed(config.seed, stream::HOSTS);
         let count = config.layout.len();
@@ -226,8 +226,8 @@ impl World {
         self.now
     }
 
-    /// Gives every host a clock that runs up to `ppm` millionths faster or slower than true time. Before the
-    /// start.
+    /// Gives every host a clock that runs up to `ppm` millionths faster or slower than true time. Must be called
+    /// before the start.
     pub fn set_drift(&mut self, ppm: u32) {
         let mut rng = Rng::seed(self.config.seed, stream::DRIFT);
         for host in &mut self.hosts {
@@ -284,27 +284,27 @@ impl World {
         &self.config.node
     }
 
-    /// The elections in which every host stands.
+    /// The elections in which every host campaigns.
     pub fn elections(&self) -> &[(ElectionId, Policy)] {
         &self.elections
     }
 
-    /// The seed that decides everything random.
+    /// The seed that determines everything random.
     pub fn seed(&self) -> u64 {
         self.config.seed
     }
 
-    /// How many inputs nodes have handled.
+    /// Number of inputs that nodes have handled.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// When a fault last struck or ended; zero when none did.
+    /// When a fault last started or ended; zero if none did.
     pub fn disturbed_at(&self) -> Instant {
         self.disturbed_at
     }
 
-    /// Takes the clock as disturbed now, as by a change made through [`World::net_mut`].
+    /// Marks the world as disturbed now, as by a change made through [`World::net_mut`].
     pub fn mark_disturbed(&mut self) {
         self.disturbed_at = self.now;
     }
@@ -320,13 +320,13 @@ impl World {
         (index < self.hosts.len()).then_some(index)
     }
 
-    /// Puts a process in place of the present one, without telling anybody.
+    /// Replaces the process of a host, without telling any other.
     pub(crate) fn respawn(&mut self, index: usize, keep_life: bool) {
         let host = &self.hosts[index];
         let floor = if keep_life { host.stored_life } else { None };
         let secs = BIRTH_SECS + self.now.as_micros() / 1_000_000;
         let life = Life::starting(secs, self.rng.bits32() as u16, floor);
-        // What it witnessed before is forgotten: it is no first start any more.
+        // It has forgotten what it witnessed before: this is no longer a first start.
         self.config.node.mutex.bootstrap = false;
         let memory = if keep_life { host.memory } else { life };
         let node = start_node(&self.config, index, life, memory, secs, self.clock(index))
@@ -348,14 +348,14 @@ impl World {
         self.net.routes().set_alive(index, true);
     }
 
-    /// Drops what waits for a paused process.
+    /// Drops the datagrams queued for a paused process.
     pub(crate) fn drop_backlog(&mut self, index: usize) {
         while let Some(slot) = self.hosts[index].backlog.pop_front() {
             self.pool.give_back(slot as usize);
         }
     }
 
-    /// Stores what a node wants stored.
+    /// Stores a node's facts.
     pub(crate) fn store_facts(&mut self, index: usize) {
         let host = &mut self.hosts[index];
         while let Some(fact) = host.node.poll_fact() {
@@ -372,7 +372,7 @@ impl World {
         }
     }
 
-    /// Asks the node when it wants to be woken, and sees to it.
+    /// Asks the node when it wants to be woken, and schedules it.
     pub(crate) fn rearm(&mut self, index: usize) {
         let due = self.hosts[index].node.poll_timeout();
         self.alarms[index].due = due.map_or(Instant::MAX, |due| self.when(index, due));
@@ -388,12 +388,12 @@ impl World {
         }
     }
 
-    /// Silences a host whose process does not run.
+    /// Cancels the wake-ups of a host whose process does not run.
     pub(crate) fn silence(&mut self, index: usize) {
         self.alarms[index] = SILENT;
     }
 
-    /// What everybody says of itself, in order of id, to restore a list from.
+    /// The own records of all hosts, in order of id, to restore a list from.
     pub fn records(&self) -> Vec<Record> {
         let record = |(index, host): (usize, &Host)| Record {
             id: id_of(index),
@@ -450,7 +450,7 @@ fn start_node(
         memory,
         wall: Some(wall),
     };
-    // Another life draws other numbers.
+    // A different life draws different numbers.
     let seed = hash_pair(config.seed, life.0);
     Node::new(config.node.clone(), identity, seed, now)
 }

@@ -3,6 +3,7 @@
 use consort_proto::Config;
 use consort_proto::lease::{self, Rules};
 use consort_proto::mutex::{Ablation, Bound, Loss};
+use consort_proto::seal::Suite;
 use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_with};
 use rayon::prelude::*;
 
@@ -20,12 +21,40 @@ fn storms_break_no_invariant_and_the_group_agrees_again() {
     all_hold(0..200_u64);
 }
 
-/// Requests for help about a member that had just gone down (I16). Verdicts of a process that woke up, before it
-/// noticed that it had heard nobody (I13): 19, 26, 178, 278, 348, 388.
+/// Requests for help about a member that had just gone down (I16). Verdicts of a process that resumed, before it
+/// noticed that it was isolated (I13): 19, 26, 178, 278, 348, 388.
 #[test]
 fn seeds_that_once_failed_stay_fixed() {
     all_hold(vec![114_u64, 217, 311, 508, 608, 701, 828, 902, 1000]);
     all_hold(vec![19_u64, 26, 178, 278, 348, 388]);
+}
+
+/// Whether first contact is challenged, and whether the group has a key, changes when things happen and not what comes
+/// of them: the same storms end well in all three.
+#[test]
+fn challenges_and_keys_change_no_outcome() {
+    let ways: [fn(&mut Config); 3] = [
+        |c| (c.seal.suite, c.seal.challenge) = (Suite::Open, false),
+        |c| c.seal.suite = Suite::Open,
+        |c| {
+            c.seal.suite = Suite::Toy(1);
+            c.datagram_max = c.datagram_max.max(326);
+        },
+    ];
+    let all = [
+        ChaosParams::default(),
+        ChaosParams::elections(),
+        ChaosParams::locks(),
+    ];
+    (0..12_u64).into_par_iter().for_each(|seed| {
+        for params in &all {
+            let nodes = ways.map(|way| match chaos_with(seed, params, way) {
+                Ok(report) => report.nodes,
+                Err(violation) => panic!("{violation}"),
+            });
+            assert_eq!(nodes, [nodes[0]; 3]);
+        }
+    });
 }
 
 #[test]
@@ -34,8 +63,8 @@ fn a_scenario_is_the_same_every_time() {
     assert_eq!(chaos(42, &params), chaos(42, &params));
 }
 
-/// Two to fifty nodes, quorums too small on purpose: nobody disagrees in the end, and no claim is
-/// ever taken back. `consort sim chaos --elections --seeds 0..10000` runs more.
+/// Two to fifty nodes, with quorums that are deliberately too small: all agree in the end, and no claim ever
+/// decreases. `consort sim chaos --elections --seeds 0..10000` runs more.
 #[test]
 fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
     let params = ChaosParams::elections();
@@ -46,10 +75,10 @@ fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
     });
 }
 
-/// Its name, what plants it, and what it may break.
+/// The name of a flaw, the function that plants it, and what it may break.
 type Flaw = (&'static str, fn(&mut Config), &'static [&'static str]);
 
-/// How many storms over elections it takes to find a flaw, and what breaks.
+/// Number of storms over elections needed to find a flaw, and what breaks.
 fn found(most: u64, tune: fn(&mut Config)) -> Option<(u64, &'static str)> {
     let params = ChaosParams {
         nodes_max: 9,
@@ -61,21 +90,21 @@ fn found(most: u64, tune: fn(&mut Config)) -> Option<(u64, &'static str)> {
     })
 }
 
-/// Flaws that real agents once had. Each is found by what it breaks: works that overlap (L5), tokens that go back (L6), a
-/// group that stays without a leader (L1).
+/// Flaws that real agents once had. Each is found by what it breaks: works that overlap (L5), tokens that go back
+/// (L6), a group that stays without a leader (L1).
 #[test]
 fn storms_find_flaws_of_leases() {
     use lease::Ablation::*;
     let flaws: [Flaw; 6] = [
-        // An agent that leaves releases before its work has stopped.
+        // An agent that leaves releases its lease before its work has stopped.
         (
             "stop",
             |c| c.election.rules = Rules::without(StopFirst),
             &["L5"],
         ),
-        // A leader that is mute, or was killed while its work runs on, is replaced before its lease has ended.
+        // A leader that is mute, or was killed while its work continues, is replaced before its lease has ended.
         ("wait", |c| c.election.rules = Rules::without(Wait), &["L5"]),
-        // A restarted watcher forgets what it promised.
+        // A restarted watcher forgets its promises.
         (
             "restart",
             |c| c.election.rules = Rules::without(Restart),
@@ -87,13 +116,13 @@ fn storms_find_flaws_of_leases() {
             |c| c.election.rules = Rules::without(Vacancy),
             &["L1"],
         ),
-        // A restarted node follows a smaller term than it led by.
+        // A restarted node follows a smaller term than it led with.
         (
             "term",
             |c| c.election.rules = Rules::without(StoredTerm),
             &["S1", "L6"],
         ),
-        // A client that stands again does so beside its former work.
+        // A client that campaigns again does so while its former work runs.
         (
             "again",
             |c| c.election.rules = Rules::without(StandAgain),
@@ -110,7 +139,8 @@ fn storms_find_flaws_of_leases() {
     }
 }
 
-/// The papers' locks in the same storms: all of them let two in. The storm is the same with and without them.
+/// The papers' locks in the same storms: all of them admit two holders. The storm is the same with and without
+/// them.
 #[test]
 fn storms_break_the_papers_locks() {
     let with = ChaosParams {
@@ -137,12 +167,12 @@ fn storms_break_the_papers_locks() {
     }
 }
 
-/// Two to nine nodes with clocks that drift, at every bound: no two hold a lock, tokens grow, and nobody
-/// waits for ever once the faults are over. `consort sim chaos --locks --seeds 0..10000` runs more.
+/// Two to nine nodes with drifting clocks, at every bound: no two hold a lock, tokens grow, and no request waits
+/// for ever once the faults are over. `consort sim chaos --locks --seeds 0..10000` runs more.
 #[test]
 fn storms_over_locks_break_no_invariant_and_everybody_is_served() {
     let params = ChaosParams::locks();
-    // 1861: an answer that names some who end in the same step. 1906: answers that named too few.
+    // 1861: an answer that names nodes whose requests end in the same step. 1906: answers that named too few.
     let seeds: Vec<u64> = (0..100).chain([1861, 1906]).collect();
     seeds.into_par_iter().for_each(|seed| {
         if let Err(violation) = chaos(seed, &params) {
@@ -151,7 +181,8 @@ fn storms_over_locks_break_no_invariant_and_everybody_is_served() {
     });
 }
 
-/// A holder that has not stopped yet when another gets its lock, on each way to lose one: the storms have all of them.
+/// A holder that has not stopped yet when another node gets its lock, for each way to lose one: the storms cover
+/// all of them.
 #[test]
 fn storms_find_a_lock_that_passes_on_before_its_holder_has_stopped() {
     fn leaving(config: &mut Config) {

@@ -1,4 +1,4 @@
-//! Elections on live membership: failover, pauses, partitions, restarts, and oracles that bite.
+//! Elections on live membership: failover, pauses, partitions, restarts, and oracles that find planted bugs.
 
 use consort_proto::election::{Msg, Policy, Token};
 use consort_proto::wire::Frame;
@@ -15,7 +15,7 @@ fn secs(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// A group in which everybody stands, 60 s after its start.
+/// A group in which all hosts campaign, 60 s after its start.
 fn group(nodes: usize, seed: u64, oracle: Panel) -> Engine<Panel> {
     group_with(Config::default(), nodes, seed, oracle)
 }
@@ -38,7 +38,7 @@ fn group_with(node: Config, nodes: usize, seed: u64, oracle: Panel) -> Engine<Pa
     engine
 }
 
-/// The leader and its token, agreed by all that run.
+/// The leader and its token, on which all running hosts agree.
 fn leader(engine: &Engine<Panel>) -> (usize, Token) {
     let claim = agreed(engine.world(), GATEWAY).unwrap();
     let index = engine.world().index_of(claim.leader).unwrap();
@@ -77,8 +77,9 @@ fn run_until(
     engine.world().now().since(from)
 }
 
-/// L2: its lease ends 1.0 s after the last renewal at the latest, whatever membership says; then, with answers within
-/// 50 ms, the stagger (9), five rounds (18), four tellings, one question to the watchers, and three periods of gossip.
+/// L2: its lease ends at most 1.0 s after the last renewal, whatever membership says; then, with answers within 50
+/// ms, the stagger (9), five rounds (18), four notifications, one query to the watchers, and three periods of
+/// gossip.
 #[test]
 fn a_dead_leader_is_replaced_in_bounded_time() {
     for seed in 0..20 {

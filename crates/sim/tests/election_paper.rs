@@ -26,7 +26,7 @@ fn one_seed_gives_one_result_and_another_another() {
     let first = run(&params, 3).unwrap();
     assert_eq!(first, run(&params, 3).unwrap());
     assert_ne!(first, run(&params, 4).unwrap());
-    // What else races makes no difference.
+    // Other concurrent elections make no difference.
     let alone = Params {
         lanes: vec![params.lanes[3]],
         ..params.clone()
@@ -34,7 +34,7 @@ fn one_seed_gives_one_result_and_another_another() {
     assert_eq!(run(&alone, 3).unwrap().outcomes[0], first.outcomes[3]);
 }
 
-/// Without loss the count is that of Lemma 1, everybody agrees on the lowest hash, and nothing restarts.
+/// Without loss the count is that of Lemma 1, all nodes agree on the lowest hash, and nothing restarts.
 #[test]
 fn without_loss_the_messages_are_as_counted() {
     let params = Params {
@@ -53,7 +53,7 @@ fn without_loss_the_messages_are_as_counted() {
     }
 }
 
-/// A recorded trace, written and read back, gives exactly what the live group gives.
+/// A recorded trace, written and read back, gives exactly the result of the live group.
 #[test]
 fn a_trace_replays_what_the_group_did() {
     for health in [Health::Heard, Health::Own] {
@@ -115,7 +115,7 @@ fn a_broken_trace_is_an_error_that_names_the_line() {
     }
 }
 
-/// ER-4 in the large: with the literal rule some runs of Hybrid end in disagreement, with stamps none.
+/// ER-4 at scale: with the literal rule some runs of Hybrid end in disagreement, with stamps none.
 #[test]
 fn the_literal_rule_leaves_groups_in_disagreement() {
     let literal = |adopt| Config {

@@ -58,8 +58,8 @@ fn loss_changes_neither_the_layout_nor_who_crashes() {
     assert!(b.counts.lost > 0);
 }
 
-/// Setup B with uniform probing: 20 time units over the least possible, and 5.98 transmissions per node
-/// and period, are the reference values.
+/// Setup B with uniform probing: 20 time units beyond the minimum, and 5.98 transmissions per node and period, are
+/// the reference values.
 #[test]
 fn uniform_probing_costs_and_detects_as_calculated() {
     let params = Params {
@@ -158,8 +158,8 @@ fn out_of_range_parameters_are_errors_that_name_the_range() {
     assert!(error.contains("at least 1"), "{error}");
 }
 
-/// Where no crash can cut the network, nobody is accused wrongly; where one can, whoever is cut off is
-/// declared down and counts as a false positive, although no datagram was lost.
+/// If no crash can cut the network, nobody is accused wrongly; if one can, nodes that are cut off are declared down
+/// and count as false positives, although no datagram was lost.
 #[test]
 fn false_positives_without_loss_are_nodes_that_a_crash_cut_off() {
     let whole = Params {
@@ -186,7 +186,7 @@ fn false_positives_without_loss_are_nodes_that_a_crash_cut_off() {
     }
 }
 
-/// Why pursuit gains less than it could: who only heard of a suspicion is not helped by it.
+/// Why pursuit gains less than it could: it does not help nodes that only heard of a suspicion.
 #[test]
 fn pursuit_ends_wrong_verdicts_of_accusers_more_than_those_of_hearers() {
     let begun = |adjust: fn(&mut consort_proto::membership::Config)| {
@@ -228,7 +228,7 @@ fn heartbeats_cost_what_they_say_and_detect_in_time() {
     let all = run(&beats(Heartbeat::AllToAll, 0.0), 3).unwrap();
     let sent = all.counts.messages as f64 / periods;
     assert!((47.0..=48.0).contains(&sent), "{sent}");
-    // A period and 160 tu after the last beat, which was within the last period.
+    // A period and 160 tu after the last heartbeat, which was within the last period.
     let detected = all.first_detection[0];
     assert!((159.9..=180.1).contains(&detected), "{detected}");
     assert!(all.dissemination[0] < 2.0 && all.undetected == 0 && all.false_positives == 0);
@@ -236,10 +236,10 @@ fn heartbeats_cost_what_they_say_and_detect_in_time() {
     let sent = gossip.counts.messages as f64 / periods;
     assert!((0.95..=1.0).contains(&sent), "{sent}");
     assert!(gossip.counts.bytes / gossip.counts.messages > 49 * 12);
-    // The last count goes on for a while, so that it is noticed later than without gossip.
+    // The last count keeps spreading for a while, so that the crash is noticed later than without gossip.
     assert!(gossip.first_detection[0] > detected, "{gossip:?}");
     assert_eq!(gossip, run(&beats(Heartbeat::Gossip, 0.0), 3).unwrap());
-    // Nine of ten beats lost on a hop leave gaps longer than the timeout.
+    // Nine of ten heartbeats lost per hop leave gaps longer than the timeout.
     assert!(
         run(&beats(Heartbeat::AllToAll, 0.9), 3)
             .unwrap()
@@ -258,10 +258,10 @@ fn heartbeats_are_of_those_that_run_and_go_to_others() {
     let params = beats(Heartbeat::AllToAll, 49);
     let [whole, before] = [params.duration, params.warmup].map(|tu| tu as u64 / 20);
     let all = run(&params, 3).unwrap();
-    // 48 until the end, and one until it crashes, which wakes up once more and says nothing.
+    // 48 until the end, and one until it crashes, which wakes up once more and sends nothing.
     assert_eq!(all.counts.messages, 48 * (48 * whole + before));
     assert_eq!(all.steps, 48 * whole + before + 1);
-    // Of two each has but the other to tell: within a period before the crash, each was heard of.
+    // Each of two nodes can only tell the other: within a period before the crash, each was heard of.
     let params = beats(Heartbeat::Gossip, 2);
     let SuspicionTimeout::Fixed(span) = params.config().membership.suspicion_timeout else {
         panic!("the papers' timeout is fixed");

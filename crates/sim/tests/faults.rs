@@ -1,4 +1,4 @@
-//! What each fault does to a host.
+//! The effect of each fault on a host.
 
 use consort_proto::membership::Phase;
 use consort_proto::{Config, Instant};
@@ -73,7 +73,7 @@ fn a_short_pause_holds_timers_and_datagrams_and_costs_nobody_its_place() {
     engine.strike(Fault::Resume(2)).unwrap();
     let resumed = engine.world().now();
     engine.run_for(Duration::from_millis(1)).unwrap();
-    // What waited for it has arrived at once.
+    // The queued datagrams have arrived at once.
     let waited = engine
         .world()
         .trace()

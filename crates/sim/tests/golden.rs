@@ -1,13 +1,13 @@
-//! Golden hashes: fixed seeds of every simulator give the histories that are written down in `tests/golden`.
+//! Golden hashes: fixed seeds of every simulator give the histories that are recorded in `tests/golden`.
 //!
-//! A change that is not meant to change behaviour must leave every line as it is. A change that is meant to
-//! change some writes those lines anew, by the beginning of their names:
+//! A change that is not meant to change behaviour must leave every line unchanged. A change that is meant to
+//! rewrites its lines, selected by the beginning of their names:
 //!
 //! ```text
 //! GOLDEN_WRITE=storms-locks/ cargo test -p consort-sim --test golden
 //! ```
 //!
-//! Each group of runs has a file of its own, so that changes to one do not touch the others.
+//! Each group of runs has its own file, so that changes to one do not affect the others.
 
 use consort_papers::election::{Config as PaperElection, Method};
 use consort_papers::mutex::{Config as PaperLock, Mode as PaperMode, SlowPath};
@@ -28,10 +28,10 @@ use core::fmt::Debug;
 use core::time::Duration;
 use std::path::PathBuf;
 
-/// What was run, and the hash of its history.
+/// Description of a run, and the hash of its history.
 type Entry = (String, u64);
 
-/// Compares the entries of a group with its file, or writes those that `GOLDEN_WRITE` names.
+/// Compares the entries of a group with its file, or rewrites those that `GOLDEN_WRITE` names.
 fn compare(group: &str, entries: Vec<Entry>) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{group}.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -62,7 +62,7 @@ fn compare(group: &str, entries: Vec<Entry>) {
     );
 }
 
-/// The hash of all that a report shows.
+/// The hash of a whole report.
 fn shown(report: &impl Debug) -> u64 {
     hash_bytes(format!("{report:?}").as_bytes())
 }
@@ -88,7 +88,7 @@ fn storms_locks() {
     storms("storms-locks", ChaosParams::locks(), &[0, 1, 2, 1861]);
 }
 
-/// What the papers' locks do in the storms of the product's.
+/// The papers' locks in the storms of the product's.
 #[test]
 fn storms_baselines() {
     let params = ChaosParams {

@@ -1,4 +1,4 @@
-//! Partitions of any length heal with no help, and half-dead links do not make healthy nodes flap.
+//! Partitions of any length heal without help, and impaired links do not make healthy nodes flap.
 
 use consort_proto::Config;
 use consort_proto::membership::{self, Departure, Event, Phase};
@@ -17,7 +17,7 @@ fn world<O: Oracle>(nodes: usize, node: Config, oracle: O) -> Engine<O> {
         layout: Layout::draw(&Topology::Full, nodes, 1.0, 1.0, 1).unwrap(),
         conditions: Conditions::default(),
         seed: 11,
-        // No seeds: what heals the group is what its nodes remember.
+        // No seeds: the group heals by what its nodes remember.
         start: Start::Warm { seeds: 0 },
         sample_every: Some(secs(60)),
         trace: Trace::default(),
@@ -25,7 +25,7 @@ fn world<O: Oracle>(nodes: usize, node: Config, oracle: O) -> Engine<O> {
     Engine::new(config, oracle).unwrap()
 }
 
-/// Splits a group in two for `span`; returns how long it takes to agree again.
+/// Partitions a group for `span`; returns how long it takes to agree again.
 fn heals_after(nodes: usize, span: Duration) -> Duration {
     let mut engine = world(nodes, Config::default(), Panel::safety());
     engine.run_for(secs(10)).unwrap();
@@ -54,6 +54,77 @@ fn a_partition_of_ten_minutes_heals() {
 fn a_partition_of_three_days_heals_though_all_records_have_expired() {
     let took = heals_after(6, secs(3 * 86_400));
     assert!(took < secs(300), "{took:?}");
+}
+
+/// Seven nodes, three of them cut off for `span`: how long until all lists are equal again, and how many were held for
+/// failed when the partition ended.
+fn mends_after(seed: u64, span: Duration) -> (Duration, usize) {
+    let config = WorldConfig {
+        node: Config::default(),
+        layout: Layout::draw(&Topology::Full, 7, 1.0, 1.0, seed).unwrap(),
+        conditions: Conditions::default(),
+        seed,
+        start: Start::Warm { seeds: 1 },
+        sample_every: Some(secs(60)),
+        trace: Trace::default(),
+    };
+    let mut engine = Engine::new(config, Panel::safety()).unwrap();
+    engine.run_for(secs(30)).unwrap();
+    let sides = (0..7).map(|i| u8::from(i < 3)).collect();
+    engine.strike(Fault::Partition(sides)).unwrap();
+    engine.run_for(span).unwrap();
+    engine.strike(Fault::Heal).unwrap();
+    let failed = |host: usize| {
+        let table = engine.world().host(host).node().membership().table();
+        table.iter().filter(|m| m.phase == Phase::Down).count()
+    };
+    let failed = (0..7).map(failed).sum();
+    let healed = engine.world().now();
+    while converged(engine.world()).is_err() {
+        engine.run_for(Duration::from_millis(100)).unwrap();
+        let waited = engine.world().now().since(healed);
+        assert!(waited < secs(60), "{:?}", converged(engine.world()));
+    }
+    (engine.world().now().since(healed), failed)
+}
+
+/// What the tries cost: a message for each failed member in every other period, however many list it.
+#[test]
+fn failed_members_are_tried_every_other_period_by_the_whole_group() {
+    let mut engine = world(20, Config::default(), Panel::safety());
+    engine.run_for(secs(10)).unwrap();
+    for host in [0, 1] {
+        engine.strike(Fault::Crash(host)).unwrap();
+    }
+    // Until everybody knows, and not until they failed long ago.
+    engine.run_for(secs(40)).unwrap();
+    let pursuits = |engine: &Engine<Panel>| {
+        let of = |host| engine.world().host(host).node().membership().stats();
+        (2..20).map(|host| of(host).pursuits).sum::<u64>()
+    };
+    let before = pursuits(&engine);
+    engine.run_for(secs(60)).unwrap();
+    let tries = pursuits(&engine) - before;
+    // Each of 18 nodes also tries one in 16 periods.
+    let about = 60 + 18 * 60 / 16;
+    let range = about * 2 / 3..=about * 3 / 2;
+    assert!(range.contains(&tries), "{tries} of about {about}");
+}
+
+/// Failed members are tried again about as often as live ones are probed, so lists are equal soon after a partition.
+#[test]
+fn lists_are_equal_within_a_few_periods_of_healing() {
+    let mut all = Vec::new();
+    for seed in 0..30 {
+        for span in [4, 8, 12, 60] {
+            let (took, failed) = mends_after(seed, secs(span));
+            all.push((took, span, failed, seed));
+        }
+    }
+    all.sort_unstable();
+    let at = |part: usize| all[(all.len() - 1) * part / 100];
+    println!("median {:?}, p90 {:?}, most {:?}", at(50), at(90), at(100));
+    assert!(at(100).0 < secs(7), "{:?}", at(100));
 }
 
 /// Counts verdicts and suspicions about healthy hosts, made by healthy hosts.
@@ -89,8 +160,8 @@ impl Oracle for Flaps {
     }
 }
 
-/// Twenty nodes, one of them deaf, one mute, and two that lose a fifth of what they send and receive,
-/// for an hour. Returns false verdicts and suspicions among the sixteen others.
+/// Twenty nodes, one of them deaf, one mute, and two that lose a fifth of what they send and receive, for an hour.
+/// Returns false verdicts and suspicions among the sixteen others.
 fn half_dead(membership: membership::Config) -> (u64, u64) {
     let node = Config {
         membership,
@@ -120,7 +191,7 @@ fn half_dead(membership: membership::Config) -> (u64, u64) {
 fn deaf_mute_and_lossy_nodes_do_not_make_healthy_nodes_flap() {
     let (downs, suspicions) = half_dead(membership::Config::default());
     assert_eq!(downs, 0);
-    // SWIM as published believes the deaf node's accusations of everybody.
+    // SWIM as published believes the deaf node's accusations of all others.
     let swim = membership::Config::paper(secs(1), secs(6));
     let (swim_downs, swim_suspicions) = half_dead(swim);
     println!(

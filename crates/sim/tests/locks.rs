@@ -1,5 +1,5 @@
-//! Locks among simulated nodes: what each bound means in a partition, how long a dead holder blocks, who
-//! overtakes whom, what it costs, and that the oracles find planted bugs.
+//! Locks among simulated nodes: the effect of each bound in a partition, how long a dead holder blocks, overtaking,
+//! cost, and that the oracles find planted bugs.
 
 extern crate alloc;
 
@@ -76,7 +76,7 @@ fn group_lacking(
             .with(oracle::Witnesses::default());
     }
     let mut engine = Engine::new(config, panel).unwrap();
-    // The first lock of all wakes everybody up.
+    // The first lock wakes all nodes up.
     engine.command(0, acquire(0)).unwrap();
     engine.run_for(Duration::from_secs(2)).unwrap();
     assert_eq!(holders(engine.world()), [0]);
@@ -108,8 +108,8 @@ fn holders(world: &World) -> Vec<usize> {
     world.up().filter(holds).collect()
 }
 
-/// Node 0 holds; then `cut` nodes, it among them, are cut off from the others for a minute. Who holds
-/// a lock in the end: on the small side, on the large side?
+/// Node 0 holds; then `cut` nodes, including it, are cut off from the others for a minute. Returns whether the
+/// small side and the large side hold a lock in the end.
 fn cut_off(nodes: usize, cut: usize, bound: Bound) -> (bool, bool) {
     let (mut engine, _) = group(nodes, bound, false);
     engine.command(0, acquire(1)).unwrap();
@@ -132,13 +132,13 @@ fn cut_off(nodes: usize, cut: usize, bound: Bound) -> (bool, bool) {
 fn in_a_partition_the_bound_decides_who_locks() {
     let voters =
         |ids: &[usize]| Bound::Voters(ids.iter().map(|&i| id_of(i)).collect::<Vec<NodeId>>());
-    // All members: the side with more than half of them, and with half none.
+    // All members: the side with more than half of them; with exactly half, none.
     assert_eq!(cut_off(5, 2, Bound::Members), (false, true));
     assert_eq!(cut_off(4, 2, Bound::Members), (false, false));
-    // Those available: each side, once the other has been gone for a lease.
+    // Available members: each side, once the other has been gone for a lease.
     assert_eq!(cut_off(5, 2, Bound::Available), (true, true));
     assert_eq!(cut_off(4, 2, Bound::Available), (true, true));
-    // A floor: at most one side, and with half none.
+    // A floor: at most one side; with exactly half, none.
     assert_eq!(cut_off(5, 2, Bound::Floor(5)), (false, true));
     assert_eq!(cut_off(4, 2, Bound::Floor(4)), (false, false));
     // Voters: the side with more than half of them, however small it is.
@@ -165,6 +165,32 @@ fn a_crashed_holder_blocks_for_a_lease() {
     assert!(
         at - crashed >= TTL / 3,
         "the lease was renewed shortly before: {:?}",
+        at - crashed
+    );
+}
+
+/// A waiter that crashes blocks those behind it as a holder would: for a lease, a repeated question and two round trips.
+#[test]
+fn a_crashed_first_waiter_blocks_for_a_lease_at_most() {
+    let (mut engine, grants) = group(5, Bound::Floor(5), true);
+    engine.command(0, acquire(1)).unwrap();
+    engine.run_for(Duration::from_secs(1)).unwrap();
+    for host in [1, 2] {
+        engine.command(host, acquire(2)).unwrap();
+        engine.run_for(Duration::from_secs(2)).unwrap();
+    }
+    engine.strike(Fault::Crash(1)).unwrap();
+    engine.command(0, release(1)).unwrap();
+    let crashed = Duration::from_micros(engine.world().now().as_micros());
+    engine.run_for(Duration::from_secs(10)).unwrap();
+    let (at, host) = grants.lock().unwrap()[1];
+    assert_eq!(host, 2);
+    let mutex = Config::default().mutex;
+    let bound = mutex.remembered(TTL) + mutex.retry + Duration::from_millis(400);
+    assert!(at - crashed <= bound, "{:?} > {bound:?}", at - crashed);
+    assert!(
+        at - crashed >= TTL / 3,
+        "it might have come in: {:?}",
         at - crashed
     );
 }
@@ -235,8 +261,8 @@ fn an_uncontended_lock_costs_three_messages_a_member() {
     }
 }
 
-/// Three contend in turns over a network with a bug in it; node 0 asks first and is heard last. What the
-/// oracle says.
+/// Three nodes contend in turns over a network with a planted bug; node 0 asks first and is heard last. Returns the
+/// verdict of the oracle.
 fn with_bug(tamper: engine::Tamper) -> Result<(), String> {
     let (mut engine, grants) = group(3, Bound::Floor(3), true);
     engine.set_tamper(tamper);
@@ -263,7 +289,7 @@ fn with_bug(tamper: engine::Tamper) -> Result<(), String> {
 #[test]
 fn the_oracles_find_planted_bugs() {
     assert_eq!(with_bug(|_, _, _| true), Ok(()));
-    // Witnesses that name nobody.
+    // Witnesses that name no contenders.
     let nameless: engine::Tamper = |_, _, datagram| {
         for frame in &mut datagram.frames {
             if let Frame::Mutex(Msg::Reply(reply)) = frame {
@@ -273,7 +299,7 @@ fn the_oracles_find_planted_bugs() {
         true
     };
     assert_eq!(with_bug(nameless), Err("I1".into()));
-    // Nobody says which tokens were used.
+    // No answer tells which tokens were used.
     let floorless: engine::Tamper = |_, _, datagram| {
         for frame in &mut datagram.frames {
             match frame {
@@ -287,7 +313,7 @@ fn the_oracles_find_planted_bugs() {
     assert_eq!(with_bug(floorless), Err("I2".into()));
 }
 
-/// A process that forgets what it asked for: the oracle is shown an earlier moment of the same process.
+/// A process that forgets its requests: the oracle is shown an earlier moment of the same process.
 #[test]
 fn the_oracle_finds_places_that_fall_and_requests_that_change() {
     let (mut late, _) = group(3, Bound::Floor(3), true);
@@ -305,15 +331,15 @@ fn the_oracle_finds_places_that_fall_and_requests_that_change() {
         oracle.after_step(early, 0).map_err(|v| v.invariant)
     };
     assert_eq!(after_late(late.world()), Ok(()));
-    // The same request in another place.
+    // The same request with a different place.
     assert_eq!(after_late(early.world()), Err("I9"));
-    // The next one, in front of the one before.
+    // The next request, before the previous one.
     early.command(0, release(1)).unwrap();
     early.command(0, acquire(2)).unwrap();
     assert_eq!(after_late(early.world()), Err("I7"));
 }
 
-/// I5 rests on the clocks' rates: far outside of what nodes count on, a witness may forget first.
+/// I5 relies on the clocks' rates: far outside the assumed limits, a witness may forget first.
 #[test]
 fn clocks_that_drift_too_far_are_found_out() {
     let mut found = Vec::new();
@@ -331,14 +357,15 @@ fn clocks_that_drift_too_far_are_found_out() {
     assert!(found.contains(&"I5"), "{found:?}");
 }
 
-/// What the oracles say of a holder and two that wait and restart, in a group without a part of the protocol.
+/// The verdict of the oracles on a holder and two nodes that wait and restart, in a group without a part of the
+/// protocol.
 fn without(part: Option<Ablation>, tamper: engine::Tamper) -> Result<(), &'static str> {
     let (mut engine, _) = group_lacking(part, 1, 3, Bound::Floor(3), true);
     engine.set_tamper(tamper);
     let mut run = || -> Verdict {
         engine.command(0, acquire(1))?;
         engine.run_for(Duration::from_secs(1))?;
-        // Both have asked before either hears of the other.
+        // Both have made requests before either learns of the other.
         engine.command(1, acquire(1))?;
         engine.command(2, acquire(1))?;
         engine.run_for(Duration::from_secs(2))?;
@@ -353,7 +380,7 @@ fn without(part: Option<Ablation>, tamper: engine::Tamper) -> Result<(), &'stati
     run().map_err(|v| v.invariant)
 }
 
-/// I3, I4, I6, I8 and L6 name what is wrong, and nothing where nothing is.
+/// I3, I4, I6, I8 and L6 are reported where they are violated, and nothing else.
 #[test]
 fn the_oracles_find_what_is_missing() {
     let sound: engine::Tamper = |_, _, _| true;
@@ -382,7 +409,7 @@ fn the_oracles_find_what_is_missing() {
     assert_eq!(without(None, grown), Err("I8"));
 }
 
-/// L6: an answer that names somebody twice.
+/// L6: an answer that names a node twice.
 #[test]
 fn an_answer_that_names_too_many_is_found() {
     let (mut engine, _) = group(3, Bound::Floor(3), false);

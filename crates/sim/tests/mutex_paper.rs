@@ -61,7 +61,7 @@ fn one_seed_gives_one_result_and_another_another() {
     assert_ne!(first, run(&params, 4).unwrap());
 }
 
-/// D1: with full lists Camera is Ricart and Agrawala, entry by entry, whatever it writes into its answers.
+/// D1: with full lists Camera behaves like Ricart and Agrawala, entry by entry, whatever its answers contain.
 #[test]
 fn with_full_lists_camera_is_ricart_agrawala() {
     let of = |mode| {
@@ -110,8 +110,8 @@ fn without_loss_the_messages_are_as_counted() {
     }
 }
 
-/// The thesis's profile: waits within what fresh layouts give, sends as the layout lets one expect, and an
-/// extra hop that costs (D6).
+/// The thesis's profile: waits within the range of fresh layouts, transmissions as expected from the layout, and
+/// the cost of an extra hop (D6).
 #[test]
 fn the_thesis_network_gives_its_numbers() {
     let of = |params: Params| run_many(&params, 7, 12).unwrap();
@@ -130,8 +130,8 @@ fn the_thesis_network_gives_its_numbers() {
     assert!(mean(&plain, |r| r.hops as f64) < 0.95 * mean(&ten, |r| r.hops as f64));
 }
 
-/// Theorem 3 and its repair: strangers overlap under Ricart and Agrawala, never under Camera while lists
-/// stay as they are and everybody has a friend in common.
+/// Theorem 3 and its repair: nodes that do not know each other overlap under Ricart and Agrawala, never under
+/// Camera while lists do not change and any two have a common friend.
 #[test]
 fn incomplete_lists_break_ricart_agrawala_alone() {
     for mode in Mode::ALL {
@@ -146,7 +146,7 @@ fn incomplete_lists_break_ricart_agrawala_alone() {
     }
 }
 
-/// A2: a detector that is wrong now and then breaks everything that believes it.
+/// A2: a detector that is sometimes wrong breaks every lock that trusts it.
 #[test]
 fn false_suspicions_break_every_mode() {
     for mode in Mode::ALL {
@@ -163,7 +163,7 @@ fn live(profile: Profile, forming: bool) -> Lists {
     Lists::Live(Group { profile, forming })
 }
 
-/// Where nothing is lost and nobody fails, real nodes list everybody, always.
+/// Without loss and failures, real nodes always list all others.
 #[test]
 fn the_lists_of_an_untroubled_live_group_are_full() {
     let of = |lists| {
@@ -180,7 +180,7 @@ fn the_lists_of_an_untroubled_live_group_are_full() {
     assert_eq!(of(live(Profile::Product, false)), full);
 }
 
-/// While a group forms its lists are incomplete and grow: requesters that ask then do not know each other.
+/// While a group forms its lists are incomplete and grow: requesters do not know each other then.
 #[test]
 fn the_lists_of_a_group_that_forms_break_the_papers_locks() {
     for mode in [Mode::RicartAgrawala, Mode::CameraPaper] {
@@ -197,7 +197,7 @@ fn the_lists_of_a_group_that_forms_break_the_papers_locks() {
     }
 }
 
-/// What restarts in a live group begins with an empty list, and finds the others.
+/// A process that restarts in a live group begins with an empty list, and finds the others.
 #[test]
 fn churn_of_a_live_group_is_seen_in_its_lists() {
     let params = Params {
@@ -210,7 +210,7 @@ fn churn_of_a_live_group_is_seen_in_its_lists() {
     assert!((0.9..1.0).contains(&report.listed), "{}", report.listed);
 }
 
-/// D2: answering everybody who ever waited lets some in too early, where nodes request again and again.
+/// D2: answering all nodes that ever waited admits some too early, if nodes make several requests.
 #[test]
 fn old_answers_break_exclusion() {
     let zipf = Spread::Zipf {
@@ -257,7 +257,7 @@ fn zipf_hides_its_waits_before_the_request() {
     assert!(zipf.1 > 1.5 * uniform.1, "{zipf:?} {uniform:?}");
 }
 
-/// A crashed holder is waited for until it is noticed; a request repeated by its owner survives loss.
+/// Others wait for a crashed holder until the crash is noticed; a request that its owner repeats survives loss.
 #[test]
 fn crashes_are_noticed_and_losses_repaired() {
     let crash = vec![(Duration::from_millis(20), Fault::CrashHolder)];
@@ -289,7 +289,7 @@ fn crashes_are_noticed_and_losses_repaired() {
     assert!(lossy(Mode::CameraPaper).blocked > 0, "B8");
 }
 
-/// Every kind of trouble strikes, and some requests are served.
+/// Every kind of fault occurs, and some requests are served.
 #[test]
 fn troubles_strike() {
     let troubles = [

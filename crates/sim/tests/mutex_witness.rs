@@ -1,4 +1,4 @@
-//! The product's lock in the thesis's network, beside the papers'.
+//! The product's lock in the thesis's network, compared with the papers'.
 
 use consort_proto::NodeId;
 use consort_proto::mutex::{Bound, Config, FanOut, Policy, Service};
@@ -26,7 +26,7 @@ fn witness(bound: Bound, service: Service, cohort: u8) -> Lock {
     }))
 }
 
-/// 40 requests, one a second, over a network that loses.
+/// 40 requests, one per second, over a lossy network.
 fn busy(bound: Bound, trouble: Trouble) -> Params {
     Params {
         nodes: NODES,
@@ -54,7 +54,7 @@ fn one_seed_gives_one_result() {
     assert_eq!(run(&params, 3).unwrap(), run(&params, 3).unwrap());
 }
 
-/// Troubles that break the papers' locks: nobody is inside beside another, and tokens grow.
+/// Faults that break the papers' locks: no two nodes are inside at the same time, and tokens grow.
 #[test]
 fn within_its_assumptions_nobody_overlaps() {
     let troubles = [
@@ -78,8 +78,9 @@ fn within_its_assumptions_nobody_overlaps() {
     }
 }
 
-/// After a partition so many wait that answers in small datagrams come in pieces. When pieces of two answers were
-/// put together, a contender that both named could be left out: 97 overlaps and falling tokens in these runs.
+/// After a partition so many requests wait that answers in small datagrams are sent in pieces. When pieces of two
+/// answers were combined, a contender that both named could be missed: 97 overlaps and falling tokens in these
+/// runs.
 #[test]
 fn many_contenders_do_no_harm() {
     let nodes = 32;
@@ -115,7 +116,7 @@ fn incomplete_lists_do_no_harm() {
     assert_eq!(sum(&reports, |r| r.overlaps + r.regressions), 0);
 }
 
-/// Without a floor each side of a partition locks for itself, as it is told to.
+/// Without a floor each side of a partition grants locks, as configured.
 #[test]
 fn without_a_floor_both_sides_of_a_partition_lock() {
     let params = busy(Bound::Available, Trouble::Partition(0.5, 5.0, 60.0));
@@ -123,7 +124,7 @@ fn without_a_floor_both_sides_of_a_partition_lock() {
     assert!(sum(&reports, |r| r.overlaps) > 0);
 }
 
-/// Everybody is asked, answers and is told: three messages for each other node.
+/// All nodes are asked, answer and are told of the release: three messages for each other node.
 #[test]
 fn a_lone_request_costs_as_counted() {
     let params = Params {

@@ -1,4 +1,4 @@
-//! The world of the comparison with foca: fair to both sides.
+//! The simulation of the comparison with foca is fair to both sides.
 
 extern crate alloc;
 
@@ -37,7 +37,7 @@ fn foca_detects_every_crash_and_accuses_nobody_else() {
             assert_eq!(crash.first.len(), 3, "{kind:?} {seed}");
             let quiet = run(kind, &scene(0, 0.0), seed);
             assert_eq!(quiet.false_positives, 0, "{kind:?} {seed}");
-            // One ping and one answer a period.
+            // One ping and one answer per period.
             let sent = quiet.counts.messages as f64 / quiet.node_periods;
             assert!((1.9..2.1).contains(&sent), "{kind:?} {seed} {sent}");
         }
@@ -51,8 +51,8 @@ fn foca_has_nothing_to_complain_about() {
     assert_eq!(world.peers.iter().map(|p| p.errors).sum::<u64>(), 0);
 }
 
-/// The same history in both worlds, byte for byte: what is measured of our nodes here is what the
-/// simulator measures.
+/// The history is the same in both worlds, byte for byte: measurements of our nodes here are those of the
+/// simulator.
 #[test]
 fn our_nodes_do_here_what_they_do_in_the_simulator() {
     let (paper, product) = (Profile::Paper, Profile::Product);

@@ -1,4 +1,4 @@
-//! Leaders of a group whose machines fail: the same failures for elections that judge differently.
+//! Leaders of a group whose machines fail: the same failures for elections with different rankings.
 
 use consort_sim::tenure::{Params, run};
 use core::time::Duration;
@@ -25,7 +25,7 @@ fn one_seed_has_one_history_with_restarts_and_partitions() {
     assert_ne!(report.trace_hash, run(&params, 8).unwrap().trace_hash);
     assert!(report.failures > 0);
     for tenures in report.tenures {
-        // Leaders go, and between two of them nobody acts.
+        // Leaders fail, and between two of them nobody acts.
         assert!(
             tenures.changes > 0.0 && tenures.vacant_s > 0.0,
             "{tenures:?}"
@@ -34,7 +34,7 @@ fn one_seed_has_one_history_with_restarts_and_partitions() {
     }
 }
 
-/// Machines of whom it is known how often they fail, in attributes: the choice follows it.
+/// Machines whose failure rates are known, as attributes: the choice follows them.
 #[test]
 fn leaders_that_are_chosen_by_true_rates_fail_less_often_than_by_hash() {
     let params = Params {

@@ -1,4 +1,4 @@
-//! Whole nodes in a network of several hops: a leader for each component, in the middle of it.
+//! Whole nodes in a multi-hop network: each component has a leader in its middle.
 
 use consort_proto::election::{Mode, Policy};
 use consort_proto::{Config, ElectionId, NodeId, Rng};
@@ -16,11 +16,11 @@ fn secs(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// Hosts at these places that hear each other over a distance of one.
+/// Hosts at these positions that hear each other over a distance of one.
 fn engine(points: Vec<Point>, seed: u64, conditions: Conditions) -> Engine<Panel> {
     let mut node = Config::default();
     node.omega.enabled = true;
-    // Links are judged elsewhere: here a host that is there is heard.
+    // Link quality is tested elsewhere: here a host in range is heard.
     node.omega.hello_misses = 8;
     (node.omega.quality_admit, node.omega.quality_drop) = (1, 0);
     let config = WorldConfig {
@@ -50,7 +50,7 @@ fn line(n: usize) -> Vec<Point> {
         .collect()
 }
 
-/// Whom each host follows; 0 is nobody, or a host that does not run.
+/// The leader that each host follows; 0 for none, or for a host that does not run.
 fn leaders(engine: &Engine<Panel>) -> Vec<u64> {
     let world = engine.world();
     let leader = |i: usize| {
@@ -170,7 +170,7 @@ fn storm(seed: u64) -> Result<(), String> {
     for host in 0..n {
         engine.strike(Fault::Resume(host)).map_err(|v| fail(&v))?;
     }
-    // Links that came and went are held down for up to a minute.
+    // Unstable links are held down for up to a minute.
     engine.run_for(secs(90)).map_err(|v| fail(&v))?;
     disagreement(&engine).map_or(Ok(()), |wrong| Err(fail(&wrong)))
 }

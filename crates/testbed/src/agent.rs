@@ -11,28 +11,28 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// How an agent is.
+/// State of an agent's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It runs.
+    /// It is running.
     Up,
     /// It was told to end.
     Leaving,
     /// It does not run.
     Down,
-    /// It is stopped.
+    /// It is stopped by SIGSTOP.
     Frozen,
 }
 
-/// An agent.
+/// One agent of the run and its process.
 #[derive(Debug)]
 pub struct Agent {
     no: AgentNo,
     dir: PathBuf,
     child: Option<Child>,
-    /// How it is.
+    /// State of the process.
     pub state: State,
-    /// Since when.
+    /// Time of the last change of state.
     pub since: Ns,
     lives: u32,
     started: Ns,
@@ -52,27 +52,27 @@ impl Agent {
         }
     }
 
-    /// Where it serves HTTP.
+    /// Path of the socket on which it serves HTTP.
     pub fn socket(&self) -> PathBuf {
         self.dir.join(format!("agent-{}.sock", self.no))
     }
 
-    /// How often it was started.
+    /// Number of times it was started.
     pub fn lives(&self) -> u32 {
         self.lives
     }
 
-    /// How long ago it was started.
+    /// Time since it was started.
     pub fn uptime(&self) -> Ns {
         now().saturating_sub(self.started)
     }
 
-    /// How long it has been as it is.
+    /// Time since its last change of state.
     pub fn age(&self) -> Ns {
         now().saturating_sub(self.since)
     }
 
-    /// Starts it.
+    /// Starts the process.
     pub fn start(&mut self, settings: &Settings, net: &Net) -> anyhow::Result<()> {
         let log = OpenOptions::new()
             .create(true)
@@ -89,7 +89,7 @@ impl Agent {
             .arg(self.state_dir())
             .arg("--config")
             .arg(self.dir.join("config.toml"))
-            // Ctrl-C is for the testbed alone, which ends the others in order.
+            // Ctrl-C is for the testbed alone, which ends the other processes in an orderly way.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -118,7 +118,7 @@ impl Agent {
         self.since = now();
     }
 
-    /// Kills it.
+    /// Kills the process.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -127,12 +127,12 @@ impl Agent {
         self.set(State::Down);
     }
 
-    /// Forgets all it stored.
+    /// Deletes its state directory.
     pub fn wipe(&self) {
         let _ = std::fs::remove_dir_all(self.state_dir());
     }
 
-    /// Sends a signal after which it is in `state`.
+    /// Sends a signal and records `state` as the resulting state.
     pub fn signal(&mut self, what: Signal, state: State) {
         if let Some(child) = &self.child {
             signal(child.id(), what);
@@ -140,12 +140,12 @@ impl Agent {
         }
     }
 
-    /// It was told to end by other means than a signal.
+    /// Records that it was told to end by other means than a signal.
     pub fn leaves(&mut self) {
         self.set(State::Leaving);
     }
 
-    /// Looks whether it has ended; tells its exit code as text.
+    /// Checks whether it has ended; returns its exit code as text.
     pub fn ended(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
         self.child = None;
@@ -153,7 +153,7 @@ impl Agent {
         Some(status.to_string())
     }
 
-    /// The last lines that it logged.
+    /// Returns the last lines of its log.
     pub fn last_words(&self) -> String {
         let path = self.dir.join(format!("agent-{}.log", self.no));
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A client as a process that a supervisor starts again whenever it ends.
+//! A client as a process that a supervisor restarts whenever it ends.
 
 use crate::clock::{MS, Ns, now};
 use crate::history::{Client, Limit, Run, Use};
@@ -14,24 +14,24 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A client and its present process.
+/// A client and its current process.
 #[derive(Debug)]
 pub struct Supervised {
     no: usize,
     client: Client,
     child: Option<Child>,
-    /// Of its present process, in the list of all.
+    /// Index of the current process in the list of all.
     run: usize,
     number: u32,
     /// When it is to be started.
     next: Ns,
     frozen: Option<Ns>,
-    /// No more processes are started.
+    /// No further processes are started.
     retired: bool,
 }
 
 impl Supervised {
-    /// A client that is started at the next look.
+    /// Creates a client that is started at the next step.
     pub fn new(no: usize, client: Client) -> Supervised {
         Supervised {
             no,
@@ -45,12 +45,12 @@ impl Supervised {
         }
     }
 
-    /// Who it is.
+    /// The description of the client.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Its process, if one runs.
+    /// Its process id, if it is running.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
@@ -60,12 +60,12 @@ impl Supervised {
         self.frozen.is_some()
     }
 
-    /// Its present process, in the list of all.
+    /// Index of its current process in the list of all.
     pub fn run(&self) -> usize {
         self.run
     }
 
-    /// Looks after it: notes its end, and starts it again when it is time. Tells the run that ended.
+    /// Supervises it: records its end, and restarts it when due. Returns the run that ended.
     pub fn look(
         &mut self,
         settings: &Settings,
@@ -85,7 +85,7 @@ impl Supervised {
             let pause = match (run.killed, run.told, run.code) {
                 (Some(_), ..) => u64::from(rng.below(30)),
                 (_, Some(_), _) => 300,
-                // Its agent is down, or refuses.
+                // Its agent is down or refuses the request.
                 (_, _, Some(2)) => 150 + u64::from(rng.below(350)),
                 _ => 10 + u64::from(rng.below(200)),
             };
@@ -127,7 +127,7 @@ impl Supervised {
         };
         let mut limit = Limit::None;
         let run_ms = match self.client.usage {
-            // Now and then a leader's work ends by itself, and another has to lead.
+            // Now and then a leader's command ends on its own, and another node has to lead.
             Use::Lead => (rng.below(4) == 0).then(|| 1000 + u64::from(rng.below(4000))),
             usage => {
                 command.args(["--bound", &settings.bound()]);
@@ -175,7 +175,7 @@ impl Supervised {
             .arg(&settings.work)
             .args(work)
             .env_remove("CONSORT_HTTP")
-            // Ctrl-C is for the testbed alone, which ends the others in order.
+            // Ctrl-C is for the testbed alone, which ends the other processes in an orderly way.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -196,7 +196,7 @@ impl Supervised {
         Ok(())
     }
 
-    /// Stops it for a while.
+    /// Freezes it with SIGSTOP.
     pub fn freeze(&mut self) {
         if let Some(pid) = self.pid() {
             signal(pid, Signal::STOP);
@@ -204,7 +204,7 @@ impl Supervised {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub fn thaw(&mut self, runs: &mut [Run]) {
         if let Some(since) = self.frozen.take() {
             runs[self.run].frozen += now() - since;
@@ -214,7 +214,7 @@ impl Supervised {
         }
     }
 
-    /// Tells it to end.
+    /// Sends SIGTERM.
     pub fn term(&mut self, runs: &mut [Run]) {
         if let Some(pid) = self.pid() {
             runs[self.run].told = runs[self.run].told.or(Some(now()));
@@ -222,7 +222,7 @@ impl Supervised {
         }
     }
 
-    /// Tells it to end and starts it no more.
+    /// Sends SIGTERM and does not restart it.
     pub fn retire(&mut self, runs: &mut [Run]) {
         self.retired = true;
         self.thaw(runs);

@@ -1,4 +1,4 @@
-//! The one clock of a run, and how late this machine schedules its processes.
+//! The common clock of a run, and the scheduling delays of this machine.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -14,31 +14,31 @@ pub const MS: Ns = 1_000_000;
 /// One second.
 pub const SEC: Ns = 1_000 * MS;
 
-/// The time now.
+/// The current time.
 pub fn now() -> Ns {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * SEC + now.tv_nsec as u64
 }
 
-/// How often the monitor wants to wake up.
+/// How often the monitor intends to wake up.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// Delays up to this are not kept.
+/// Delays up to this are not recorded.
 const NOISE: Ns = 5 * MS;
 
-/// How late this machine woke a sleeping thread, by the time of waking.
+/// Scheduling delays of this machine, by the time of waking.
 ///
-/// Checks of durations allow for it. Checks of overlap and of tokens never do.
+/// Checks of durations allow for them. Checks of overlap and of tokens never do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays(Vec<(Ns, Ns)>);
 
 impl Delays {
-    /// Remembers that a thread that wanted to run at `at - late` ran at `at`.
+    /// Records that a thread that intended to run at `at - late` ran at `at`.
     pub fn push(&mut self, at: Ns, late: Ns) {
         self.0.push((at, late));
     }
 
-    /// The longest delay that lies in `from..=to`, at least in part.
+    /// The longest delay that overlaps `from..=to`.
     pub fn longest(&self, from: Ns, to: Ns) -> Ns {
         let within = self
             .0
@@ -48,7 +48,7 @@ impl Delays {
     }
 }
 
-/// Measures [`Delays`] in a thread of its own until it is dropped.
+/// Measures [`Delays`] in a separate thread until it is dropped.
 #[derive(Debug)]
 pub struct Monitor {
     seen: Arc<Mutex<Delays>>,
@@ -78,7 +78,7 @@ impl Monitor {
         monitor
     }
 
-    /// What was measured so far.
+    /// The delays measured so far.
     pub fn delays(&self) -> Delays {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.clone()

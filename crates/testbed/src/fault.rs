@@ -1,53 +1,53 @@
-//! Kinds of faults, and the order in which a seed deals them.
+//! Kinds of faults, and the order in which a seed draws them.
 
 use consort_proto::Rng;
 
-/// What is done.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// An agent is killed and started again at once.
+    /// An agent is killed and restarted at once.
     KillAtOnce,
-    /// An agent is killed and started again later.
+    /// An agent is killed and restarted later.
     KillLater,
-    /// An agent is killed, loses its state directory, and is started again.
+    /// An agent is killed, loses its state directory, and is restarted.
     KillWipe,
-    /// An agent is stopped (SIGSTOP) and goes on later.
+    /// An agent is stopped (SIGSTOP) and resumed later.
     FreezeAgent,
-    /// An agent gets SIGTERM, and is started again when it has ended.
+    /// An agent gets SIGTERM and is restarted when it has ended.
     TermAgent,
-    /// An agent is told to leave, and is started again when it has ended.
+    /// An agent is told to leave and is restarted when it has ended.
     LeaveAgent,
-    /// An agent neither sends nor hears.
+    /// An agent can neither send nor receive.
     Isolate,
-    /// What an agent sends is lost.
+    /// All datagrams that an agent sends are lost.
     Mute,
-    /// What is sent to an agent is lost.
+    /// All datagrams to an agent are lost.
     Deaf,
-    /// One agent does not hear one other.
+    /// All datagrams from one agent to another are lost.
     OneWay,
     /// 5 to 30 % of all datagrams are lost.
     Loss,
     /// Datagrams take up to 150 ms and overtake each other.
     Delay,
-    /// Two to three agents and the others do not hear each other.
+    /// Two or three agents are separated from the others.
     Partition,
-    /// A client's process is killed and started again at once.
+    /// A client's process is killed and restarted at once.
     KillClient,
-    /// A client's process is killed together with those that look after its command.
+    /// A client's process is killed together with the guards of its command.
     KillTree,
-    /// A client's process is stopped and goes on later.
+    /// A client's process is stopped and resumed later.
     FreezeClient,
-    /// A client gets SIGTERM and is started again 0.3 s after its end.
+    /// A client gets SIGTERM and is restarted 0.3 s after its end.
     TermClient,
     /// The same for the leader's client while 15 % of all datagrams are lost.
     StandAgain,
     /// The leader resigns.
     Resign,
-    /// An agent loses its state, starts alone, is killed, and joins with what it stored.
+    /// An agent loses its state, starts alone, is killed, and joins with the state it stored.
     Lone,
 }
 
-/// Each kind, its name, and how many cards of it are in a deck.
+/// Each kind, its name, and how many cards of it a deck contains.
 const DECK: [(Kind, &str, u32); 20] = [
     (Kind::KillAtOnce, "kill-at-once", 3),
     (Kind::KillLater, "kill-later", 1),
@@ -79,7 +79,7 @@ impl Kind {
             .map_or("?", |(_, name, _)| name)
     }
 
-    /// All names.
+    /// The names of all kinds.
     pub fn names() -> impl Iterator<Item = &'static str> {
         DECK.iter().map(|(_, name, _)| *name)
     }
@@ -93,7 +93,7 @@ impl Kind {
         })
     }
 
-    /// Whether it takes an agent away from the others for a while.
+    /// Whether it makes an agent unavailable to the others for a while.
     pub fn takes_agent(self) -> bool {
         !matches!(
             self,
@@ -109,7 +109,7 @@ impl Kind {
         )
     }
 
-    /// Whether it changes who hears whom; at most one such fault is in force at a time.
+    /// Whether it changes which agents can reach each other; at most one such fault is in force at a time.
     pub fn cuts(self) -> bool {
         matches!(
             self,
@@ -118,7 +118,7 @@ impl Kind {
     }
 }
 
-/// Deals kinds of faults: each as often as the deck says, in random order, then again.
+/// Draws kinds of faults from a shuffled deck: each kind as often as the deck contains it, then a new deck.
 #[derive(Debug)]
 pub struct Deck {
     only: Vec<Kind>,
@@ -126,13 +126,13 @@ pub struct Deck {
 }
 
 impl Deck {
-    /// A deck of all kinds, or of those named.
+    /// A deck of all kinds, or of the given ones.
     pub fn new(only: Vec<Kind>) -> Deck {
         let left = Vec::new();
         Deck { only, left }
     }
 
-    /// The next card that `fits`; those passed over stay for later. `None` if no card of a whole deck fits.
+    /// Draws the next card that `fits`; skipped cards stay for later. `None` if no card of a whole deck fits.
     pub fn deal(&mut self, rng: &mut Rng, fits: impl Fn(Kind) -> bool) -> Option<Kind> {
         for _ in 0..2 {
             if let Some(at) = self.left.iter().rposition(|kind| fits(*kind)) {
@@ -146,7 +146,7 @@ impl Deck {
                 .flat_map(|(kind, _, cards)| (0..*cards).map(|_| *kind))
                 .collect();
             rng.shuffle(&mut fresh);
-            // What was passed over is dealt first.
+            // Skipped cards are drawn first.
             fresh.append(&mut self.left);
             self.left = fresh;
         }

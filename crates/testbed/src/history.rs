@@ -1,4 +1,4 @@
-//! What happened in a run, as the checker reads it.
+//! The history of a run, as the checker reads it.
 
 use crate::clock::{Delays, Ns};
 use crate::net::AgentNo;
@@ -9,33 +9,33 @@ use std::collections::BTreeMap;
 /// How a client uses its lock or election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// Leads: one work at a time, except across a partition.
+    /// Leads: one command at a time, except across a partition.
     Lead,
-    /// Holds a lock alone.
+    /// Holds a lock exclusively.
     Exclusive,
-    /// Holds a lock beside others that share it.
+    /// Holds a lock together with others that share it.
     Shared,
     /// Holds one of so many permits.
     Permit(u16),
 }
 
-/// A client, which is started again whenever it ends.
+/// A client, which is restarted whenever it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Which agent it talks to.
+    /// The agent it talks to.
     pub agent: AgentNo,
     /// Name of its lock or election.
     pub resource: String,
-    /// How it uses that.
+    /// How it uses that lock or election.
     pub usage: Use,
-    /// It is a thread of the testbed that speaks HTTP, not a `consort` process.
+    /// It is a thread of the testbed that uses HTTP, not a `consort` process.
     pub http: bool,
 }
 
 /// How long a request for a lock may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// For ever.
+    /// It waits without limit.
     None,
     /// `--timeout`.
     Timeout(Ns),
@@ -43,52 +43,52 @@ pub enum Limit {
     Try,
 }
 
-/// How a client's process was killed by a fault.
+/// How a fault killed a client's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Killed {
-    /// When.
+    /// Time of the kill.
     pub at: Ns,
-    /// Together with the processes that look after its command.
+    /// Whether the guards of its command were killed with it.
     pub with_guards: bool,
 }
 
 /// One process of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which.
+    /// Id of the process.
     pub id: RunId,
     /// When it was started.
     pub start: Ns,
-    /// When it was found to have ended.
+    /// When its end was observed.
     pub end: Option<Ns>,
-    /// Its exit code; `None` also for one that was killed.
+    /// Its exit code; `None` also if it was killed.
     pub code: Option<i32>,
     /// How long it may wait for the lock.
     pub limit: Limit,
-    /// How long it was frozen by faults.
+    /// For how long faults froze it.
     pub frozen: Ns,
-    /// It was killed by a fault.
+    /// Set if a fault killed it.
     pub killed: Option<Killed>,
-    /// It was told to stop by a fault, or because the run ended.
+    /// When it was told to stop, by a fault or because the run ended.
     pub told: Option<Ns>,
 }
 
 /// One guarded command, or one tenure of an HTTP holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Which.
+    /// Id of the work.
     pub id: WorkId,
-    /// What it said when it began.
+    /// What it logged when it began.
     pub entry: Entry,
-    /// When it was last seen at work, itself or what it started. It may have worked a little longer.
+    /// When it, or a process it started, was last seen at work. It may have worked a little longer.
     pub last: Ns,
     /// When it was told to stop, if it was.
     pub term: Option<Ns>,
-    /// It said that it ends.
+    /// Whether it logged its end.
     pub exited: bool,
-    /// Which agent its client talks to.
+    /// The agent that its client talks to.
     pub agent: AgentNo,
-    /// What it may do beside others.
+    /// Which concurrent commands are allowed.
     pub usage: Use,
 }
 
@@ -113,35 +113,35 @@ impl fmt::Display for Work {
 /// A fault that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When.
+    /// When it was injected.
     pub at: Ns,
-    /// When its cause ended, if it lasts.
+    /// When its cause ended, if it has a duration.
     pub until: Option<Ns>,
     /// Its kind, as `--only` names it.
     pub kind: &'static str,
-    /// What was done to whom.
+    /// Description of the fault and its target.
     pub text: String,
-    /// Agents that it separates from all others, both ways, one bit each; 0 if it does not.
+    /// Agents that it separates from all others in both directions, one bit each; 0 if none.
     pub apart: u32,
 }
 
-/// A time without faults, at whose end everything has to work again.
+/// A phase without faults, at whose end everything has to work again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calm {
     /// When the last fault ended.
     pub start: Ns,
-    /// When all worked, or patience ended.
+    /// When everything worked, or the phase timed out.
     pub end: Ns,
     /// What did not work by then.
     pub unmet: Vec<String>,
 }
 
-/// Something that is wrong by itself, seen while the run went on.
+/// A fault of the product that is evident by itself, observed during the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// When.
+    /// When it was observed.
     pub at: Ns,
-    /// What.
+    /// Description.
     pub text: String,
 }
 
@@ -156,25 +156,25 @@ pub struct History {
     pub clients: Vec<Client>,
     /// Their processes.
     pub runs: Vec<Run>,
-    /// Works by the time they began.
+    /// Commands by the time they began.
     pub works: Vec<Work>,
     /// Faults in order.
     pub faults: Vec<Fault>,
-    /// Times without faults.
+    /// Phases without faults.
     pub calms: Vec<Calm>,
-    /// Other things that must not happen.
+    /// Other events that must not happen.
     pub incidents: Vec<Incident>,
-    /// Processes of works that ran on when all clients had ended, and time for them to stop had passed.
+    /// Processes of commands that were still running after all clients had ended and had had time to stop.
     pub leftovers: Vec<u32>,
-    /// How late the machine was.
+    /// Scheduling delays of the machine.
     pub delays: Delays,
 }
 
 impl History {
-    /// Takes the works from the lines of the log, which may be out of order by a little.
+    /// Extracts the commands from the lines of the log, which may be slightly out of order.
     ///
-    /// What a command started counts as the command, unless a fault killed its client together with the processes
-    /// that look after it: then the command is promised to end, and what it started is not.
+    /// A process that a command started counts as the command, unless a fault killed its client together with the
+    /// guards: then only the command itself is promised to end.
     pub fn add_works(&mut self, records: &[Record]) {
         let mut works: BTreeMap<WorkId, Work> = BTreeMap::new();
         for record in records {
@@ -215,14 +215,14 @@ impl History {
         self.works.sort_by_key(Work::enter);
     }
 
-    /// Works of one lock or election, by the time they began.
+    /// Commands of one lock or election, by the time they began.
     pub fn works_of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = &'a Work> {
         self.works
             .iter()
             .filter(move |w| w.entry.resource == resource)
     }
 
-    /// Names of locks and elections that clients use, each once.
+    /// Names of locks and elections that clients use, without duplicates.
     pub fn resources(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.clients.iter().map(|c| &*c.resource).collect();
         names.sort_unstable();

@@ -1,8 +1,8 @@
-//! Holders of a lock that speak HTTP themselves, as a program without `consort lock` would.
+//! Lock holders that use HTTP directly, as a program without `consort lock` would.
 //!
-//! They keep to the documented rules: they ask how their request stands, count from before the question, and stop
-//! within the notice when the lock is lost or its time is over. When the stream ends they may work until the time
-//! that they were told last.
+//! They follow the documented rules: they poll the state of their request, count from before the poll, and stop
+//! within the notice when the lock is lost or its validity ends. When the stream ends they may work until the
+//! validity that they were told last.
 
 use crate::clock::{MS, Ns, now};
 use crate::http::{Events, Next, call};
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 const TICK: Duration = Duration::from_millis(10);
 
-/// How often it asks how its request stands.
+/// Interval between polls of the request's state.
 const ASK: Ns = 150 * MS;
 
 /// One holder.
@@ -39,7 +39,7 @@ struct Loop {
 }
 
 impl Holder {
-    /// Starts a thread that takes the lock again and again.
+    /// Starts a thread that acquires the lock repeatedly.
     pub fn start(
         client: usize,
         resource: &str,
@@ -63,7 +63,7 @@ impl Holder {
         };
         let thread = std::thread::spawn(move || {
             while !holder.over.load(Ordering::Relaxed) {
-                // An agent that is down, or ends the stream: the next try tells more.
+                // The agent is down or ended the stream: the next attempt shows which.
                 let _ = holder.hold();
                 let pause = 50 + u64::from(holder.rng.below(300));
                 std::thread::sleep(Duration::from_millis(pause));
@@ -119,8 +119,8 @@ impl Loop {
         call(&self.socket, "DELETE", &own, "", patience).map(drop)
     }
 
-    /// Until when the lock is held for certain; `None` if there is no answer. Sets `lost` if the answer is that it
-    /// is lost.
+    /// Until when the lock is certainly held; `None` without an answer. Sets `lost` if the answer says that it is
+    /// lost.
     fn ask(&self, own: &str, lost: &mut Option<Ns>) -> Option<Ns> {
         let asked = now();
         let answer = call(&self.socket, "GET", own, "", Duration::from_millis(80)).ok()?;

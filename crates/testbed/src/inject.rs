@@ -1,4 +1,4 @@
-//! Carries out a fault: chooses whom it strikes, does it, and plans its end.
+//! Injects a fault: chooses its target, carries it out, and schedules its end.
 
 use crate::agent::{Agent, State};
 use crate::clock::{MS, SEC, now};
@@ -11,18 +11,18 @@ use crate::world::{Due, World, secs};
 use consort_proto::Rng;
 use rustix::process::Signal;
 
-/// Most agents that are down, frozen, cut off or too young to be a witness at a time: the others are a majority.
+/// Most agents that may be down, frozen, cut off or too young to be a witness at a time; the others are a majority.
 fn away_max(agents: usize) -> usize {
     (agents - 1) / 2
 }
 
 impl World {
-    /// How many agents do not count just now.
+    /// Number of agents that do not count at the moment.
     fn away(&self) -> usize {
-        // Twice the lease, and some time for drift.
+        // Twice the lease, plus a margin for drift.
         let youth = self.settings.ttl() * 2 + SEC / 2;
         let cut_off = self.cut_off();
-        // In its first life it counts from its start on.
+        // In its first life it counts from its start.
         let young = |agent: &Agent| agent.lives() > 1 && agent.uptime() < youth;
         let is_away = |(no, agent): &(usize, &Agent)| {
             agent.state != State::Up || young(agent) || cut_off >> no & 1 == 1
@@ -30,7 +30,7 @@ impl World {
         self.agents.iter().enumerate().filter(is_away).count()
     }
 
-    /// Agents that present faults separate from others, one bit each.
+    /// Agents that current faults separate from others, one bit each.
     fn cut_off(&self) -> u32 {
         let lasting = self.faults.iter().filter(|f| f.until.is_none());
         lasting.map(|f| f.apart).fold(0, |all, apart| all | apart)
@@ -50,9 +50,9 @@ impl World {
             && (!kind.takes_agent() || self.away() + taken <= away_max(self.settings.agents))
     }
 
-    /// An agent that is up: mostly the one of the leader or of the holder of the lock.
+    /// An agent that is up, usually that of the leader or of the lock holder.
     fn some_agent(&self, rng: &mut Rng) -> Option<AgentNo> {
-        // One that started alone is left alone until it joins.
+        // An agent that started alone is not disturbed until it joins.
         let lone = |no: AgentNo| {
             let ends = |(_, due, _): &_| matches!(due, Due::EndLone(of, _) if *of == no);
             self.due.iter().any(ends)
@@ -71,7 +71,7 @@ impl World {
         agent.filter(|no| up.contains(no)).or(random)
     }
 
-    /// A client whose process runs: mostly the leader's or the holder's.
+    /// A client whose process is running, usually the leader's or the holder's.
     fn some_client(&self, rng: &mut Rng) -> Option<usize> {
         let running: Vec<usize> = (0..self.clients.len())
             .filter(|no| self.clients[*no].pid().is_some() && !self.clients[*no].is_frozen())

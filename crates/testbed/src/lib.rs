@@ -1,15 +1,16 @@
-//! Real `consort` agents and clients, as processes, under random faults by seed; and a checker of what they did.
+//! Runs real `consort` agents and clients as processes under random faults determined by a seed, and checks what
+//! they did.
 //!
-//! Agents talk through proxies inside this process that lose, delay and cut ([`net`]). Clients are `consort lock`,
-//! `consort elect` and holders that speak HTTP; a supervisor starts them again whenever they end ([`client`],
-//! [`holder`]). What they guard is a command that writes to a log when it begins, every ten milliseconds, and when
-//! it ends, by the clock that all processes of a machine share ([`work`]). The checker reads that log ([`check`]).
+//! Agents communicate through proxies inside this process that lose, delay and cut ([`net`]). Clients are `consort
+//! lock`, `consort elect` and holders that use HTTP; a supervisor restarts them whenever they end ([`client`],
+//! [`holder`]). Each guards a command that writes to a log when it begins, every ten milliseconds, and when it
+//! ends, by the clock that all processes of a machine share ([`work`]). The checker reads that log ([`check`]).
 //!
-//! One seed gives one order of faults and of the clients' choices. When exactly they strike depends on the machine,
-//! so a seed repeats a run as far as real time allows.
+//! One seed gives one order of faults and of the clients' choices. Their exact timing depends on the machine, so a
+//! seed repeats a run only as far as real time allows.
 //!
-//! Left out: clocks that are set (it takes root), machines that sleep, full disks, and processes that leave their
-//! process group.
+//! Not covered: clocks that are set (this needs root), machines that are suspended, full disks, and processes that
+//! leave their process group.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "a test of processes needs std; naming alloc would tell nothing"

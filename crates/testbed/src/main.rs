@@ -18,20 +18,20 @@ use std::sync::Arc;
 
 /// Run real agents and clients under random faults, and check what their commands did
 ///
-/// Prints each fault, a summary, and each broken promise with what happened around it.
-/// Exit codes: 0 nothing is broken, 1 a promise is broken, 2 an error.
+/// Prints each fault, a summary, and each broken promise with the events around it. Exit codes: 0 all promises
+/// kept, 1 a promise is broken, 2 error.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     work: Option<Work>,
-    /// Decides faults and clients
+    /// Seed of faults and clients
     #[arg(long, default_value_t = Settings::default().seed)]
     seed: u64,
-    /// How long faults are injected, with the calm times between
+    /// How long to inject faults, including the calm phases between them, in seconds
     #[arg(long, default_value_t = Settings::default().secs)]
     secs: u64,
-    /// How many agents
+    /// Number of agents
     #[arg(long, default_value_t = Settings::default().agents as u8, value_parser = clap::value_parser!(u8).range(5..=16))]
     agents: u8,
     /// Kinds of faults, separated by commas [default: all]
@@ -40,41 +40,41 @@ struct Cli {
     /// Mean time between two faults, in milliseconds
     #[arg(long, default_value_t = Settings::default().gap_ms)]
     gap_ms: u64,
-    /// How often agents probe each other, in milliseconds
+    /// Probe period of the agents, in milliseconds
     #[arg(long, default_value_t = Settings::default().period_ms)]
     period_ms: u64,
     /// Lease of locks, in milliseconds
     #[arg(long, default_value_t = Settings::default().ttl_ms)]
     ttl_ms: u64,
-    /// How long faults strike before a calm time, in seconds
+    /// How long faults last before a calm phase, in seconds
     #[arg(long, default_value_t = Settings::default().epoch_secs)]
     epoch_secs: u64,
-    /// How long after faults everything may take to work again, in seconds
+    /// How long everything may take to work again after faults, in seconds
     #[arg(long, default_value_t = Settings::default().calm_secs)]
     calm_secs: u64,
-    /// The program to test [default: the `consort` beside this program, built first under cargo]
+    /// The program to test [default: the `consort` next to this program, built first under cargo]
     #[arg(long)]
     consort: Option<PathBuf>,
-    /// Keep the logs of agents, clients and works in this directory
+    /// Keep the logs of agents, clients and commands in this directory
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Commands start no processes that leave their session
+    /// Do not let commands start processes that leave their session
     #[arg(long)]
     no_kin: bool,
-    /// No client stands in an election
+    /// Do not run elections
     #[arg(long)]
     no_elections: bool,
-    /// Print the end of each client too
+    /// Print the end of each client as well
     #[arg(long, short)]
     verbose: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Work {
-    /// Be the guarded command; of no use to people
+    /// Run as the guarded command; used internally
     #[command(hide = true)]
     Work(work::Args),
-    /// Be a process that the guarded command starts; of no use to people
+    /// Run as a process started by the guarded command; used internally
     #[command(hide = true)]
     Kin(work::KinArgs),
 }
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing is broken.
+/// Runs the test; returns whether all promises were kept.
 fn test(cli: Cli) -> anyhow::Result<bool> {
     let this = std::env::current_exe()?;
     let consort = match cli.consort {
@@ -145,7 +145,7 @@ fn test(cli: Cli) -> anyhow::Result<bool> {
     Ok(violations.is_empty())
 }
 
-/// The `consort` in the directory of this program. Under cargo it is built first, so that it is never an old one.
+/// The `consort` in the directory of this program. Under cargo it is built first, so that it is up to date.
 fn beside(this: &std::path::Path) -> anyhow::Result<PathBuf> {
     let path = this.with_file_name("consort");
     if let Some(cargo) = std::env::var_os("CARGO") {
@@ -164,7 +164,7 @@ fn beside(this: &std::path::Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Sets `over` at Ctrl-C or SIGTERM, so that the run ends in order and leaves nothing behind.
+/// Sets `over` on Ctrl-C or SIGTERM, so that the run ends in an orderly way and leaves nothing behind.
 fn end_by_signal(over: Arc<AtomicBool>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

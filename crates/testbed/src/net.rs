@@ -1,9 +1,9 @@
-//! The network between agents: a proxy per agent inside this process that loses, delays and cuts.
+//! The network between agents: one proxy per agent inside this process that loses, delays and cuts.
 //!
-//! Agent `i` listens on its own port and advertises the port of its proxy. So whatever `j` sends to `i` arrives at
-//! the proxy of `i`, which knows the sender by its port, and leaves through the socket of the proxy of `j`, so that
-//! it seems to come from where `j` says it is. Each direction of each pair is a link of its own. It takes neither
-//! root nor network namespaces.
+//! Agent `i` listens on its own port and advertises the port of its proxy. A datagram from `j` to `i` arrives at
+//! the proxy of `i`, which recognises the sender by its port, and leaves through the socket of the proxy of `j`, so
+//! that it appears to come from the address that `j` advertises. Each direction of each pair is a separate link.
+//! This needs neither root nor network namespaces.
 
 use crate::clock::{MS, Ns, now};
 use consort_proto::Rng;
@@ -21,23 +21,23 @@ pub type AgentNo = usize;
 /// A disturbance of the network. Several may be in force at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The agent neither sends nor hears.
+    /// The agent can neither send nor receive.
     Isolate(AgentNo),
-    /// What the agent sends is lost.
+    /// All datagrams that the agent sends are lost.
     Mute(AgentNo),
-    /// What is sent to the agent is lost.
+    /// All datagrams to the agent are lost.
     Deaf(AgentNo),
-    /// What the first sends to the second is lost.
+    /// All datagrams from the first agent to the second are lost.
     OneWay(AgentNo, AgentNo),
-    /// Agents whose bit is set and the others do not hear each other.
+    /// Agents whose bit is set are separated from the others.
     Partition(u32),
-    /// So many of a hundred datagrams are lost, everywhere.
+    /// This percentage of all datagrams is lost, on every link.
     Loss(u8),
-    /// Each datagram takes up to so many milliseconds.
+    /// Each datagram is delayed by up to this many milliseconds.
     Delay(u16),
 }
 
-/// How a link behaves.
+/// State of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Link {
     cut: bool,
@@ -63,7 +63,7 @@ impl Link {
     }
 }
 
-/// A datagram that waits for its time.
+/// A datagram that waits for its delivery time.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     due: core::cmp::Reverse<Ns>,
@@ -73,7 +73,7 @@ struct Late {
 }
 
 struct Shared {
-    /// Where agents listen.
+    /// Addresses on which the agents listen.
     inner: Vec<SocketAddr>,
     sockets: Vec<UdpSocket>,
     links: RwLock<Vec<Vec<Link>>>,
@@ -83,7 +83,7 @@ struct Shared {
     lost: AtomicU64,
 }
 
-/// All proxies. They end when this is dropped.
+/// All proxies. They stop when this is dropped.
 pub struct Net {
     shared: Arc<Shared>,
     rules: Vec<(u32, Rule)>,
@@ -97,7 +97,7 @@ impl Net {
         let sockets = (0..agents)
             .map(|_| UdpSocket::bind(loopback))
             .collect::<io::Result<Vec<_>>>()?;
-        // Free now, and kept across restarts of the agents.
+        // Free at this moment, and kept across restarts of the agents.
         let free = (0..agents)
             .map(|_| UdpSocket::bind(loopback))
             .collect::<io::Result<Vec<_>>>()?;
@@ -131,17 +131,17 @@ impl Net {
         })
     }
 
-    /// Where the agent listens.
+    /// The address on which the agent listens.
     pub fn inner(&self, agent: AgentNo) -> SocketAddr {
         self.shared.inner[agent]
     }
 
-    /// Where others reach the agent.
+    /// The address at which others reach the agent.
     pub fn outer(&self, agent: AgentNo) -> io::Result<SocketAddr> {
         self.shared.sockets[agent].local_addr()
     }
 
-    /// Puts a rule in force; the number takes it back.
+    /// Puts a rule in force and returns the number by which it can be removed.
     pub fn add(&mut self, rule: Rule) -> u32 {
         self.last += 1;
         self.rules.push((self.last, rule));
@@ -149,19 +149,19 @@ impl Net {
         self.last
     }
 
-    /// Takes a rule back.
+    /// Removes a rule.
     pub fn remove(&mut self, number: u32) {
         self.rules.retain(|(n, _)| *n != number);
         self.apply();
     }
 
-    /// Takes all rules back.
+    /// Removes all rules.
     pub fn heal(&mut self) {
         self.rules.clear();
         self.apply();
     }
 
-    /// How many datagrams were passed on and lost.
+    /// Number of datagrams that were forwarded and lost.
     pub fn counts(&self) -> (u64, u64) {
         let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
         (read(&self.shared.passed), read(&self.shared.lost))
@@ -188,7 +188,7 @@ impl Drop for Net {
 }
 
 impl Shared {
-    /// Passes on what is sent to one agent.
+    /// Forwards datagrams to one agent.
     fn carry(&self, to: AgentNo, mut rng: Rng) {
         let mut bytes = vec![0; 65_536];
         while !self.over.load(Ordering::Relaxed) {
@@ -220,7 +220,7 @@ impl Shared {
     }
 
     fn pass(&self, from: AgentNo, to: AgentNo, bytes: &[u8]) {
-        // An agent that is down has no port: that is a loss like others.
+        // An agent that is down has no open port, which counts as a loss.
         let sent = self.sockets[from].send_to(bytes, self.inner[to]);
         let count = if sent.is_ok() {
             &self.passed
@@ -282,7 +282,7 @@ mod tests {
         agents[0].send_to(b"two", net.outer(1).unwrap()).unwrap();
         agents[1].send_to(b"back", net.outer(0).unwrap()).unwrap();
         assert_eq!(agents[0].recv_from(&mut bytes).unwrap().0, 4);
-        // The lost one was handled by now, or is within the time that the next one takes.
+        // The lost datagram was handled by now, or will be while the next one is delivered.
         while net.counts().1 == 0 {
             std::thread::yield_now();
         }

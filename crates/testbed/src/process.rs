@@ -1,4 +1,4 @@
-//! Processes of a run, found by the directory that all of them name on their command line.
+//! Processes of a run, found by the directory that all of them have on their command line.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct Process {
     /// Its id.
     pub pid: u32,
-    /// Who started it.
+    /// Id of the process that started it.
     pub parent: u32,
     /// Program and arguments.
     pub command: Vec<String>,
@@ -26,13 +26,13 @@ impl Process {
     }
 }
 
-/// Sends a signal; false when the process is gone.
+/// Sends a signal; returns false if the process has ended.
 pub fn signal(pid: u32, signal: Signal) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// All living processes other than this one that name `dir` on their command line.
+/// All live processes other than this one that have `dir` on their command line.
 pub fn of_run(dir: &Path) -> Vec<Process> {
     let dir = dir.to_string_lossy();
     let mut found = Vec::new();
@@ -44,7 +44,7 @@ pub fn of_run(dir: &Path) -> Vec<Process> {
         let Some(pid) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else {
             continue;
         };
-        // Empty for one that has ended and waits for its parent.
+        // Empty for a process that has ended and waits for its parent.
         let Ok(line) = std::fs::read_to_string(entry.path().join("cmdline")) else {
             continue;
         };
@@ -54,7 +54,7 @@ pub fn of_run(dir: &Path) -> Vec<Process> {
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
             continue;
         };
-        // The name, in parentheses, may have anything in it. Then: state, parent.
+        // The name, in parentheses, may contain anything. State and parent follow it.
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let parent = after_name.split_whitespace().nth(1);
         let command = line.split('\0').filter(|w| !w.is_empty());
@@ -67,7 +67,7 @@ pub fn of_run(dir: &Path) -> Vec<Process> {
     found
 }
 
-/// Ids of `pid` and of all that it started, directly or not, without guarded commands.
+/// Ids of `pid` and of all processes it started, directly or indirectly, without guarded commands.
 pub fn guards_of(all: &[Process], pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
@@ -79,7 +79,7 @@ pub fn guards_of(all: &[Process], pid: u32) -> Vec<u32> {
     found
 }
 
-/// Kills all processes of a run, again and again until none is left.
+/// Kills all processes of a run, repeatedly until none is left.
 pub fn kill_run(dir: &Path) {
     for _ in 0..50 {
         let left = of_run(dir);

@@ -1,4 +1,4 @@
-//! Lines of the work log: what guarded commands and HTTP holders did, and when.
+//! Lines of the work log: what guarded commands and HTTP holders did, with times.
 //!
 //! Each line is one `write` to a file opened for appending, so lines of several processes do not mix.
 
@@ -8,12 +8,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Which client, and the how manyth process of it.
+/// A process of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId {
     /// Number of the client.
     pub client: usize,
-    /// Counts the processes that were started for it.
+    /// Counts the processes that were started for the client.
     pub number: u32,
 }
 
@@ -38,7 +38,7 @@ impl core::str::FromStr for RunId {
     }
 }
 
-/// Names one work: process id and time of its start.
+/// Identifies one command: process id and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkId {
     /// The process; that of the testbed for an HTTP holder.
@@ -47,42 +47,42 @@ pub struct WorkId {
     pub enter: Ns,
 }
 
-/// What a work says of itself when it begins.
+/// What a command logs when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose command it is.
+    /// The client's process that the command belongs to.
     pub run: RunId,
     /// Name of the lock or election.
     pub resource: String,
     /// Fencing token, empty if none was given.
     pub token: String,
-    /// Slot of a semaphore, if the command was told.
+    /// Slot of a semaphore, if the command was given one.
     pub slot: Option<u16>,
 }
 
-/// What happened to a work.
+/// Event in the life of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// It began.
     Enter(Entry),
-    /// It was at work.
+    /// It was working.
     Tick,
     /// It was told to stop.
     Term,
-    /// It ended by itself.
+    /// It ended on its own.
     Exit,
-    /// A process that it started, in a session of its own, was at work.
+    /// A process that it started in a separate session was working.
     Kin,
 }
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// Time of the event.
     pub at: Ns,
-    /// Which work.
+    /// The command.
     pub work: WorkId,
-    /// What.
+    /// The event.
     pub verb: Verb,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// Reads a line that [`Record`]'s `Display` wrote.
+/// Parses a line that [`Record`]'s `Display` wrote.
 pub fn parse(line: &str) -> Option<Record> {
     let mut words = line.split(' ');
     let at = words.next()?.parse().ok()?;
@@ -136,18 +136,18 @@ pub fn parse(line: &str) -> Option<Record> {
     words.next().is_none().then_some(Record { at, work, verb })
 }
 
-/// The end of the log to which lines are added.
+/// Writer that appends to the log.
 #[derive(Debug)]
 pub struct Writer(File);
 
 impl Writer {
-    /// Opens the log, which is made if it is not there.
+    /// Opens the log and creates it if necessary.
     pub fn open(path: &Path) -> io::Result<Writer> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         Ok(Writer(file))
     }
 
-    /// Adds a line.
+    /// Appends a line.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.0.write_all(format!("{record}\n").as_bytes())
     }

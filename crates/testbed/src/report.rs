@@ -1,4 +1,4 @@
-//! What is printed at the end of a run.
+//! The report at the end of a run.
 
 use crate::check::stall::takeovers;
 use crate::check::{Rule, Violation};
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 /// How much of the history before and after a violation is shown.
 const AROUND: (Ns, Ns) = (2 * SEC, SEC);
 
-/// Most violations of one rule that are shown whole.
+/// Most violations of one rule that are shown in full.
 const SHOWN: usize = 3;
 
-/// The whole report.
+/// Formats the whole report.
 pub fn report(settings: &Settings, outcome: &Outcome, violations: &[Violation]) -> String {
     let mut text = String::new();
     let history = &outcome.history;
@@ -137,7 +137,7 @@ fn summary(text: &mut String, outcome: &Outcome) {
     );
 }
 
-/// A violation and what happened around it.
+/// Describes a violation and what happened around it.
 fn describe(text: &mut String, history: &History, violation: &Violation) {
     let _ = writeln!(
         text,

@@ -1,4 +1,4 @@
-//! A run from its start to the history that is checked.
+//! A run, from its start to the history that is checked.
 
 use crate::clock::{MS, Monitor, Ns, SEC, now};
 use crate::fault::Deck;
@@ -15,13 +15,13 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How long a group of new agents may take to know each other.
+/// How long a group of new agents may take to find each other.
 const GATHER: Ns = 30 * SEC;
 
-/// How recent a tick has to be that shows a leader at work.
+/// Greatest age of a tick that shows a leader at work.
 const FRESH: Ns = 500 * MS;
 
-/// Runs the world in `dir` until time is over or `over` is set. Nothing is left running.
+/// Runs the world in `dir` until the time is over or `over` is set. No process is left running.
 pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Result<Outcome> {
     let monitor = Monitor::start();
     let mut rng = Rng::seed(settings.seed, 2);
@@ -38,7 +38,7 @@ pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Res
         let epoch = end.min(now() + world.settings.epoch_secs * SEC);
         while now() < epoch && !world.is_over() {
             if let Some(kind) = deck.deal(&mut rng, |kind| world.fits(kind)) {
-                // Draws of its own, so that what one fault finds does not change those after it.
+                // Separate random draws, so that the targets of one fault do not change later faults.
                 let number = 1000 + world.faults.len() as u64;
                 world.inject(kind, &mut Rng::seed(world.settings.seed, number))?;
             }
@@ -71,14 +71,14 @@ pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Res
     })
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// For the checker.
+    /// Input of the checker.
     pub history: History,
-    /// Somebody ended the run before its time.
+    /// Whether the run was ended before its time.
     pub interrupted: bool,
-    /// How many datagrams were passed on and lost.
+    /// Number of datagrams that were forwarded and lost.
     pub datagrams: (u64, u64),
 }
 
@@ -107,7 +107,7 @@ fn ask(world: &World, agent: usize, path: &str) -> Option<Value> {
     call(&socket, "GET", path, "", Duration::from_millis(250)).ok()
 }
 
-/// Waits until everything works again. In the last one every client has to get its lock.
+/// Waits until everything works again. In the last phase every client has to get its lock.
 fn calm(world: &mut World, last: bool) -> anyhow::Result<Calm> {
     let start = now();
     let patience = world.settings.calm_secs * if last { 2 } else { 1 };
@@ -136,7 +136,7 @@ fn calm(world: &mut World, last: bool) -> anyhow::Result<Calm> {
     }
 }
 
-/// Which locks have not been entered since `since`; with `each`, by which client.
+/// Locks that have not been acquired since `since`; with `each`, by which client.
 fn locks(world: &World, since: Ns, each: bool, unmet: &mut Vec<String>) {
     let fresh = world
         .records
@@ -176,12 +176,12 @@ fn locks(world: &World, since: Ns, each: bool, unmet: &mut Vec<String>) {
     }
 }
 
-/// Why there is no leader upon whom all agents agree and whose command is at work.
+/// Why there is no leader on which all agents agree and whose command is running.
 fn election(world: &mut World) -> anyhow::Result<Option<String>> {
     let path = format!("/v1/elections/{ELECTION}");
     let mut views = Vec::new();
     for agent in 0..world.agents.len() {
-        // Clients that end meanwhile are noticed in time.
+        // Clients that end meanwhile are restarted in time.
         world.step(true)?;
         let Some(view) = ask(world, agent, &path) else {
             return Ok(Some(format!(
@@ -193,7 +193,7 @@ fn election(world: &mut World) -> anyhow::Result<Option<String>> {
     Ok(disagreement(world, &views))
 }
 
-/// What is wrong with what the agents say about the election.
+/// What the agents' statements about the election contradict.
 fn disagreement(world: &World, views: &[Value]) -> Option<String> {
     let token = &views[0]["leader"]["token"];
     let agree = token.is_string() && views.iter().all(|v| v["leader"]["token"] == *token);
@@ -206,7 +206,7 @@ fn disagreement(world: &World, views: &[Value]) -> Option<String> {
         .rev()
         .take_while(|r| r.at + FRESH > now());
     let works: Vec<(usize, &str)> = fresh.filter_map(|r| entry_of(world, r)).collect();
-    // A leader that claims anew above a greater term need not stop its command, which keeps its token.
+    // A leader that claims again above a greater term need not stop its command, which keeps its token.
     let at_work = |agent: usize| {
         works
             .iter()
@@ -242,7 +242,7 @@ fn disagreement(world: &World, views: &[Value]) -> Option<String> {
     ))
 }
 
-/// The client and token of a leader's work that a line is about.
+/// The client and token of the leader's command that a line belongs to.
 fn entry_of<'a>(world: &'a World, record: &Record) -> Option<(usize, &'a str)> {
     world.records.iter().rev().find_map(|r| match &r.verb {
         Verb::Enter(entry) if r.work == record.work && entry.resource == ELECTION => {

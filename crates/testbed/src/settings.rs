@@ -1,50 +1,50 @@
-//! What a run is made of.
+//! Settings of a run.
 
 use crate::clock::{MS, Ns};
 use crate::fault::Kind;
 use crate::history::{Client, Use};
 use std::path::PathBuf;
 
-/// Settings of a run.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Decides faults and clients.
+    /// Seed of faults and clients.
     pub seed: u64,
-    /// For how long faults are injected, with the calm times between them.
+    /// How long faults are injected, including the calm phases between them.
     pub secs: u64,
-    /// How many agents there are, 3 to 16.
+    /// Number of agents, 3 to 16.
     pub agents: usize,
     /// The program to test.
     pub consort: PathBuf,
     /// The program that is guarded: this one.
     pub work: PathBuf,
-    /// How often agents probe each other.
+    /// Probe period of the agents.
     pub period_ms: u64,
     /// Lease of locks.
     pub ttl_ms: u64,
     /// Mean time between faults.
     pub gap_ms: u64,
-    /// How long chaos lasts before a calm time.
+    /// How long faults last before a calm phase.
     pub epoch_secs: u64,
-    /// How long after faults everything may take to work again.
+    /// How long everything may take to work again after faults.
     pub calm_secs: u64,
     /// Kinds of faults; empty for all.
     pub only: Vec<Kind>,
-    /// Some commands start a process that leaves their session.
+    /// Whether some commands start a process that leaves their session.
     pub kin: bool,
-    /// Clients stand in an election.
+    /// Whether clients campaign in an election.
     pub elections: bool,
-    /// Print each client's end too.
+    /// Whether the end of each client is printed.
     pub verbose: bool,
 }
 
-/// The election.
+/// Name of the election.
 pub const ELECTION: &str = "lead";
-/// The lock that is held alone.
+/// Name of the exclusive lock.
 pub const LOCK: &str = "db";
-/// The semaphore.
+/// Name of the semaphore.
 pub const POOL: &str = "pool";
-/// The lock that is also shared.
+/// Name of the lock that is also shared.
 pub const SHARED: &str = "rw";
 
 impl Default for Settings {
@@ -74,12 +74,12 @@ impl Settings {
         self.ttl_ms * MS
     }
 
-    /// The bound of all locks: exclusion is promised also in partitions.
+    /// The bound of all locks, which promises exclusion in partitions as well.
     pub fn bound(&self) -> String {
         format!("floor:{}", self.agents)
     }
 
-    /// Configuration of the agents. The notice is long, so that a busy machine can keep it.
+    /// Configuration of the agents. The notice is long, so that a busy machine can meet it.
     pub fn config(&self) -> String {
         format!(
             "[lock]\nttl = '{}ms'\nnotice_per_mille = 200\nbound = {{ floor = {} }}\n",

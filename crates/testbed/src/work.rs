@@ -1,5 +1,5 @@
-//! The guarded command: says in the work log when it begins, that it is at work, and when it ends. It may start
-//! another process that leaves its session and does not heed SIGTERM.
+//! The guarded command: writes to the work log when it begins, while it works, and when it ends. It may start
+//! another process that leaves its session and ignores SIGTERM.
 
 use crate::clock::{MS, Ns, SEC, now};
 use crate::record::{Entry, Record, RunId, Verb, WorkId, Writer};
@@ -8,15 +8,15 @@ use core::time::Duration;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often it says that it is at work.
+/// Interval between log entries while it works.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What it does when it is told to stop (SIGTERM).
+/// Reaction to SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTerm {
-    /// It goes on; only SIGKILL ends it.
+    /// It continues; only SIGKILL ends it.
     Ignore,
-    /// It ends after so many milliseconds.
+    /// It ends after this many milliseconds.
     Delay(u64),
 }
 
@@ -26,16 +26,16 @@ pub struct Args {
     /// The work log
     #[arg(long)]
     log: PathBuf,
-    /// Whose command it is
+    /// The client's process that the command belongs to
     #[arg(long, value_parser = |text: &str| text.parse::<RunId>().map_err(|()| "write c3.14"))]
     run: RunId,
-    /// End after so many milliseconds
+    /// End after this many milliseconds
     #[arg(long)]
     run_ms: Option<u64>,
-    /// End so many milliseconds after SIGTERM [default: never]
+    /// End this many milliseconds after SIGTERM [default: never]
     #[arg(long)]
     term_ms: Option<u64>,
-    /// Start another process in a session of its own
+    /// Start another process in a separate session
     #[arg(long)]
     kin: bool,
 }
@@ -57,13 +57,13 @@ pub struct KinArgs {
 /// How long it works unless it is stopped.
 const KIN_LIFE: Ns = 15 * SEC;
 
-/// Works beside a guarded command, in a session of its own.
+/// Works next to a guarded command, in a separate session.
 pub fn run_kin(args: &KinArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        // Not heeded.
+        // Ignored.
         let _told = signal(SignalKind::terminate())?;
         rustix::process::setsid()?;
         let mut log = Writer::open(&args.log)?;
@@ -79,7 +79,7 @@ pub fn run_kin(args: &KinArgs) -> anyhow::Result<()> {
     })
 }
 
-/// The arguments that make a command of client `run` write to `log`.
+/// The arguments with which a command of client `run` writes to `log`.
 pub fn args(log: &str, run: RunId, run_ms: Option<u64>, on_term: OnTerm, kin: bool) -> Vec<String> {
     let mut args = vec!["work".to_owned(), "--log".to_owned(), log.to_owned()];
     args.extend(["--run".to_owned(), run.to_string()]);
@@ -120,7 +120,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let mut say = |at, verb| log.write(&Record { at, work, verb });
     say(enter, Verb::Enter(entry))?;
     if args.kin {
-        // It is waited for by whoever looks after this command.
+        // The guard of this command waits for it.
         std::process::Command::new(std::env::current_exe()?)
             .arg("kin")
             .arg("--log")

@@ -1,4 +1,4 @@
-//! The running world: agents, clients, network, and what is due.
+//! The running world: agents, clients, network, and scheduled actions.
 
 use crate::agent::{Agent, State};
 use crate::client::Supervised;
@@ -20,30 +20,30 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 
-/// How often the world is looked at.
+/// Interval between steps of the supervision.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long an agent may take to leave: its commands have to stop, and the others have to hear of it.
+/// How long an agent may take to leave: its commands have to stop, and the others have to be told.
 const LEAVE_MAX: Ns = 15 * SEC;
 
-/// Something that is to be done at a time.
+/// A scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Start an agent.
     Start(AgentNo),
-    /// Let a frozen agent go on.
+    /// Resume a frozen agent.
     Thaw(AgentNo),
-    /// Let a frozen client go on.
+    /// Resume a frozen client.
     ThawClient(usize),
-    /// Take a rule of the network back.
+    /// Remove a rule of the network.
     Heal(u32),
-    /// Kill an agent that started alone, heal, and start it again.
+    /// Kill an agent that started alone, heal the network, and restart it.
     EndLone(AgentNo, u32),
-    /// Let the leader resign.
+    /// Make the leader resign.
     Resign,
 }
 
-/// All that runs. Dropping it ends every process of the run.
+/// Everything that runs. Dropping it ends every process of the run.
 pub(crate) struct World {
     pub(crate) settings: Settings,
     pub(crate) dir: PathBuf,
@@ -55,9 +55,9 @@ pub(crate) struct World {
     pub(crate) faults: Vec<Fault>,
     pub(crate) incidents: Vec<Incident>,
     pub(crate) records: Vec<Record>,
-    /// What is due, when, and the fault that ends with it.
+    /// Scheduled actions with their times, and the fault that ends with each.
     pub(crate) due: Vec<(Ns, Due, usize)>,
-    /// After which time an agent that leaves is started again.
+    /// After which time an agent that leaves is restarted.
     pub(crate) returns: Vec<Ns>,
     helpers: Vec<Child>,
     log: File,
@@ -68,7 +68,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes the world; nothing runs yet.
+    /// Creates the world; nothing runs yet.
     pub(crate) fn new(
         settings: Settings,
         dir: &Path,
@@ -103,7 +103,7 @@ impl World {
         })
     }
 
-    /// Starts all agents, and clients as soon as they are looked at.
+    /// Starts all agents; clients start at the next step.
     pub(crate) fn start_agents(&mut self) -> anyhow::Result<()> {
         for agent in &mut self.agents {
             agent.start(&self.settings, &self.net)?;
@@ -128,12 +128,12 @@ impl World {
         Ok(())
     }
 
-    /// Whether somebody wants the run to end.
+    /// Whether the run was asked to end.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Does what is due until `until`.
+    /// Performs scheduled actions until `until`.
     pub(crate) fn run_until(&mut self, until: Ns) -> anyhow::Result<()> {
         while now() < until && !self.is_over() {
             self.step(true)?;
@@ -142,7 +142,7 @@ impl World {
         Ok(())
     }
 
-    /// One look at everything. Without `agents` those that end are not started again.
+    /// One step of the supervision. Without `agents`, agents that end are not restarted.
     pub(crate) fn step(&mut self, agents: bool) -> anyhow::Result<()> {
         let at = now();
         let (ripe, later) = self.due.iter().partition(|(due, ..)| *due <= at);
@@ -234,7 +234,7 @@ impl World {
         Ok(())
     }
 
-    /// The last work of a lock or election: when it began, and what it said.
+    /// The last command of a lock or election: when it began, and what it logged.
     pub(crate) fn last_entry(&self, resource: &str) -> Option<(Ns, &Entry)> {
         self.records.iter().rev().find_map(|r| match &r.verb {
             Verb::Enter(entry) if entry.resource == resource => Some((r.at, entry)),
@@ -242,7 +242,7 @@ impl World {
         })
     }
 
-    /// The client that leads or holds just now, as far as the log tells, unless it speaks HTTP.
+    /// The client that leads or holds at the moment, according to the log, unless it uses HTTP.
     pub(crate) fn active(&self, resource: &str) -> Option<usize> {
         let (_, entry) = self.last_entry(resource)?;
         Some(entry.run.client).filter(|no| *no < self.clients.len())
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    /// Notes and prints a fault; returns its number.
+    /// Records and prints a fault; returns its number.
     pub(crate) fn note(&mut self, kind: Kind, text: String, apart: u32) -> usize {
         let at = now();
         let secs = (at - self.start) as f64 / 1e9;
@@ -272,7 +272,7 @@ impl World {
         self.faults.len() - 1
     }
 
-    /// Runs a `consort` command beside the world.
+    /// Runs a `consort` command next to the world.
     pub(crate) fn help(&mut self, agent: AgentNo, args: &[&str]) {
         let socket = self.agents[agent].socket();
         let child = std::process::Command::new(&self.settings.consort)
@@ -285,13 +285,13 @@ impl World {
         self.helpers.extend(child);
     }
 
-    /// Ends all clients, and waits until their commands had time to stop. Returns those that had not.
+    /// Ends all clients and waits until their commands had time to stop. Returns those that did not.
     pub(crate) fn retire(&mut self) -> anyhow::Result<Vec<u32>> {
         self.holders.clear();
         for client in &mut self.clients {
             client.retire(&mut self.runs);
         }
-        // A lease and the default grace of `consort lock`.
+        // A lease, plus the default grace of `consort lock`.
         let until = now() + self.settings.ttl() + 7 * SEC;
         loop {
             self.step(true)?;
@@ -318,7 +318,7 @@ impl World {
                 fault.until = fault.until.or(Some(now()));
             }
         }
-        // What would follow on that would be a fault in the calm.
+        // Actions that follow would be faults in the calm phase.
         self.due.clear();
         Ok(())
     }
@@ -328,7 +328,7 @@ impl World {
         self.settings.clients()[client].agent
     }
 
-    /// Whether a client waits for a lock alone or leads, by its number.
+    /// Whether a client waits for an exclusive lock or leads, by its number.
     pub(crate) fn usage(&self, client: usize) -> Use {
         self.clients[client].client().usage
     }
@@ -347,7 +347,7 @@ impl Drop for World {
     }
 }
 
-/// Milliseconds as a text in seconds.
+/// Formats milliseconds as seconds.
 pub(crate) fn secs(ms: u64) -> String {
     format!("{:.1} s", (ms * MS) as f64 / 1e9)
 }

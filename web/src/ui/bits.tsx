@@ -6,6 +6,8 @@ import { label, nameOf, statusOf } from '../derive'
 import { safe, tokenParts } from '../format'
 import { Icon } from './icons'
 
+export { Seg } from './seg'
+
 export function Card(p: { title?: string; right?: ComponentChildren; class?: string; children: ComponentChildren; pad?: boolean }) {
   return (
     <section class={`card ${p.class ?? ''}`}>
@@ -31,18 +33,6 @@ export function Page(p: { title: string; sub: ComponentChildren; right?: Compone
         {p.right && <div class="r">{p.right}</div>}
       </div>
       {p.children}
-    </div>
-  )
-}
-
-export function Seg<V extends string>(p: { options: readonly (readonly [V, ComponentChildren])[]; value: V; set: (v: V) => void; label: string }) {
-  return (
-    <div class="seg" role="group" aria-label={p.label}>
-      {p.options.map(([value, text]) => (
-        <button key={value} type="button" aria-pressed={value === p.value} onClick={() => p.set(value)}>
-          {text}
-        </button>
-      ))}
     </div>
   )
 }

@@ -101,13 +101,13 @@ function actions(n: LabNode, nodes: LabNode[], act: (body: { do: string } & Reco
     { act: 'lose', key: 'L', text: 'Loss', title: 'It loses 30 % of its datagrams', disabled: down, pressed: n.loss_percent > 0, run: () => act({ do: 'lose', node, percent: n.loss_percent ? 0 : 30 }) },
     { act: 'add', key: 'A', text: 'Add node', title: 'Start one more', gap: true, run: () => act({ do: 'add' }) },
     asked
-      ? { act: 'unlock', key: 'T', text: asked[1] ? 'Give lock' : 'Wait no more', title: `Give ${LOCK} back`, disabled: down || paused, run: () => act({ do: 'unlock', node, name: LOCK }) }
+      ? { act: 'unlock', key: 'T', text: asked[1] ? 'Give lock' : 'Stop waiting', title: `Give ${LOCK} back`, disabled: down || paused, run: () => act({ do: 'unlock', node, name: LOCK }) }
       : { act: 'lock', key: 'T', text: 'Take lock', title: `Take ${LOCK} and hold it`, disabled: down || paused, run: () => act({ do: 'lock', node, name: LOCK }) },
     leads
       ? { act: 'resign', key: 'C', text: 'Resign', title: 'Stop leading; another takes over', disabled: down || paused, run: () => act({ do: 'resign', node }) }
       : n.stands === false
         ? { act: 'campaign', key: 'C', text: 'Campaign', title: 'Stand in the election', disabled: down || paused, run: () => act({ do: 'campaign', node }) }
-        : { act: 'withdraw', key: 'C', text: 'Withdraw', title: 'Stand in the election no more', disabled: down || paused, run: () => act({ do: 'withdraw', node }) },
+        : { act: 'withdraw', key: 'C', text: 'Withdraw', title: 'Stop standing in the election', disabled: down || paused, run: () => act({ do: 'withdraw', node }) },
   ]
 }
 

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { counts, label, split } from '../derive'
 import { clock, cut, plural, span } from '../format'
-import { connect, lookAt, state, useStore } from '../store'
+import { connect, lookAt, signedIn, signIn, signOut, state, useStore } from '../store'
 import { Elections } from '../views/elections'
 import { Locks } from '../views/locks'
 import { MapView } from '../views/map'
@@ -11,10 +11,9 @@ import { Members } from '../views/members'
 import { Overview } from '../views/overview'
 import { Timeline } from '../views/timeline'
 import { Traffic } from '../views/traffic'
-import { Seg } from './bits'
 import { Icon, Logo } from './icons'
 import { Lab } from './lab'
-import { applyTheme, theme, type Theme } from './theme'
+import { ThemeSwitch } from './theme-switch'
 
 const VIEWS = [
   ['overview', 'Overview'],
@@ -86,6 +85,7 @@ export function App() {
       {state.connection === 'mute' && <span><b><bdi>{name}</bdi></b> does not answer</span>}
       {gone && <span>Last word at <b>{clock(state.lastWord, false)}</b></span>}
       {state.connection === 'loading' && <span>Connecting…</span>}
+      {state.connection === 'locked' && <span>Signed out</span>}
     </div>
   )
   return (
@@ -107,6 +107,9 @@ export function App() {
         ))}
         <div class="foot">
           {live}
+          {signedIn() && state.connection === 'live' && (
+            <button type="button" class="btn" onClick={signOut}>Sign out</button>
+          )}
           <ThemeSwitch />
           <span class="xs t3">{state.self ? `consort ${state.self.version}` : ' '} · <a href="./licenses.txt">licenses</a></span>
         </div>
@@ -123,18 +126,24 @@ export function App() {
       </header>
       <main id="main" tabIndex={0}>
         {gone && <Gone />}
+        {state.connection === 'locked' && <SignIn />}
         {state.connection === 'mute' && (
           <p class="stale" role="status">
             <Icon id="paused" /> {name} does not answer: it is paused or overloaded. What is shown is from {clock(state.at.members, false)}.
           </p>
         )}
-        {at.view === 'overview' && <Overview />}
-        {at.view === 'map' && <MapView chosen={at.item} />}
-        {at.view === 'members' && <Members chosen={at.item} />}
-        {at.view === 'elections' && <Elections chosen={at.item} />}
-        {at.view === 'locks' && <Locks chosen={at.item} />}
-        {at.view === 'timeline' && <Timeline />}
-        {at.view === 'traffic' && <Traffic />}
+        {state.lab?.caption && !gone && <p class="caption" role="status"><Icon id="flask" tone="suspect" /> {state.lab.caption}</p>}
+        {state.connection !== 'locked' && (
+          <>
+            {at.view === 'overview' && <Overview />}
+            {at.view === 'map' && <MapView chosen={at.item} />}
+            {at.view === 'members' && <Members chosen={at.item} />}
+            {at.view === 'elections' && <Elections chosen={at.item} />}
+            {at.view === 'locks' && <Locks chosen={at.item} />}
+            {at.view === 'timeline' && <Timeline />}
+            {at.view === 'traffic' && <Traffic />}
+          </>
+        )}
       </main>
       {state.lab && <Lab open={sheet} close={() => setSheet(false)} chosen={at.item} />}
       {sheet && <div class="scrim" onClick={() => setSheet(false)} />}
@@ -147,6 +156,23 @@ export function App() {
         ))}
       </nav>
     </div>
+  )
+}
+
+/** Asks for a token. It is kept until the tab is closed. */
+function SignIn() {
+  const [token, set] = useState('')
+  const send = (e: Event) => {
+    e.preventDefault()
+    if (token.trim()) signIn(token)
+  }
+  return (
+    <form class="signin" onSubmit={send}>
+      <label for="token">This agent asks for a token. It is one of those in its token file.</label>
+      <input id="token" type="password" autocomplete="current-password" value={token} onInput={(e) => set(e.currentTarget.value)} />
+      <button type="submit" class="btn">Sign in</button>
+      {state.refusal && <p role="alert">{state.refusal}</p>}
+    </form>
   )
 }
 
@@ -166,22 +192,6 @@ function Gone() {
       </span>
       <button type="button" class="btn" onClick={() => void connect()}>Try now</button>
     </div>
-  )
-}
-
-function ThemeSwitch() {
-  const [chosen, set] = useState<Theme>(theme())
-  const options = [['auto', 'Auto'], ['light', 'Light'], ['dark', 'Dark']] as const
-  return (
-    <Seg
-      label="Theme"
-      options={options}
-      value={chosen}
-      set={(value) => {
-        set(value)
-        applyTheme(value)
-      }}
-    />
   )
 }
 

@@ -115,7 +115,7 @@ function Terms({ e }: { e: Election }) {
                 <g key={t.token}>
                   <rect x={a} y={y(t.id) - 11} width={w} height={22} rx={Math.min(5, w / 2)} class={`bar leader ${t.until_ms === null ? 'open' : ''}`} />
                   {w > 58 && <text x={a + 8} y={y(t.id) + 4.5} class="in leader">{t.partly ? '≥ ' : ''}{span((t.until_ms ?? end) - t.from_ms)}</text>}
-                  {next && lanes.includes(next.id) && <path d={`M${b} ${y(t.id)}V${y(next.id)}`} class={`hop ${t.ended === 'failed' ? 'bad' : ''}`} />}
+                  {next && lanes.includes(next.id) && <path d={`M${b} ${y(t.id)}V${y(next.id)}`} class={`hop ${t.ended === 'failed' || t.ended === 'silent' ? 'bad' : ''}`} />}
                 </g>
               )
             })}
@@ -126,7 +126,7 @@ function Terms({ e }: { e: Election }) {
         {terms.length === 0 && <p class="t3 idle">No leader was seen since this agent runs.</p>}
       </div>
       {terms.length > 1 && (
-        <p class="xs t3">Last change: {nameOf(terms.at(-2)!.id, terms.at(-2)!.name)}, {ended(terms.at(-2)!.ended)}; {span(gaps.at(-1) ?? 0, true)} vacant. Dotted red: the leader failed.</p>
+        <p class="xs t3">Last change: {nameOf(terms.at(-2)!.id, terms.at(-2)!.name)}, {ended(terms.at(-2)!.ended)}; {span(gaps.at(-1) ?? 0, true)} vacant. Dotted red: the leader failed or fell silent.</p>
       )}
     </Card>
   )
@@ -228,7 +228,7 @@ function Certainty({ e }: { e: Election }) {
   return (
     <Card class="c6" title="How sure is it the best?" right={`chance to have missed a better one: ${chance(c.miss_chance)}`}>
       <p class="t2">
-        The next election reads <b class="t1">{Math.min(c.quorum, lists)} of {plural(lists, 'list')}</b>. {(c.missing_rate * 100).toFixed(1)} % of lists are expected to lack a good candidate, by {Math.round(c.trials)} looks of late.
+        The next election reads <b class="t1">{Math.min(c.quorum, lists)} of {plural(lists, 'list')}</b>. {(c.missing_rate * 100).toFixed(1)} % of lists are expected to lack a good candidate, by the last {plural(Math.round(c.trials), 'look')}.
       </p>
       <div class="boxes" role="img" aria-label={`${c.quorum} lists read, ${c.hedge} asked besides`}>
         {Array.from({ length: shown }, (_, i) => <i key={i} class={i < read ? 'on' : i < read + hedge ? 'hedge' : ''} />)}

@@ -198,12 +198,12 @@ function Detail({ lock }: { lock: Lock }) {
       <dl class="kv">
         {holder && <><dt>Token</dt><dd><Token token={holder.token} /></dd></>}
         {holder && <><dt>By whose word</dt><dd>{holder.own_word ? 'the holder’s own' : 'its witnesses’'}</dd></>}
-        <dt>Held</dt><dd>{spread(over)}</dd>
-        <dt>Waited</dt><dd>{spread(waits)}</dd>
+        {over.length > 0 && <><dt>Held</dt><dd>{spread(over)}</dd></>}
+        {waits.length > 0 && <><dt>Waited</dt><dd>{spread(waits)}</dd></>}
         <dt>Lease of this agent</dt><dd>{span(d.ttl_ms)}</dd>
       </dl>
       <div class="fold">
-        <h3>What stands behind a grant</h3>
+        <h3>What supports a grant</h3>
         <Backers known={known} bound={d.bound} />
       </div>
       <div class="fold">

@@ -172,7 +172,7 @@ function Summary({ measured, hops }: { measured: boolean; hops: boolean }) {
     : measured
       ? 'The closer two are, the shorter the round trip between them, by coordinates that all nodes estimate.'
       : 'All are within a millisecond of each other, so they stand in the order of their names.'
-  const linesOf = state.topology?.links.length ? '' : state.lab && state.lab.nodes.length <= STAR_ABOVE ? ' Lines join those that count each other alive.' : ' Lines lead to those this agent heard from of late.'
+  const linesOf = state.topology?.links.length ? '' : state.lab && state.lab.nodes.length <= STAR_ABOVE ? ' Lines join those that count each other alive.' : ' Lines lead to those this agent heard from recently.'
   const suspects = state.members.filter((m) => m.status === 'suspect')
   const failed = byTrouble().filter((m) => m.status === 'failed')
   return (

@@ -221,7 +221,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
         <dt>Round trip</dt><dd>{rtt(m.rtt_us)}</dd>
         {distance(m) && <><dt>Distance</dt><dd>{distance(m)}</dd></>}
         <dt>Suspected</dt><dd>{m.suspicions === 0 ? 'never' : `${plural(m.suspicions, 'time')}, ${m.refutations} answered`}</dd>
-        <dt>Health of late</dt><dd>{m.health_percent} %</dd>
+        <dt>Recent health</dt><dd>{m.health_percent} %</dd>
         <dt>Failures</dt><dd>{m.self || !m.reliability.observed_s ? `rank ${m.reliability.bucket}` : `${perWeek(m.reliability.per_week_milli)} a week, rank ${m.reliability.bucket}`}</dd>
         {Object.entries(m.tags).map(([key, value]) => <><dt><bdi>{cut(key, 20)}</bdi></dt><dd title={safe(value)}><bdi>{cut(value, 60)}</bdi></dd></>)}
       </dl>

@@ -226,7 +226,7 @@ function Strip({ width, end, events }: { width: number; end: number; events: Ev[
             const w = Math.max(2, to - from - 1.5)
             const sign = lane.election && next ? troubleAt(lane.election, next) : null
             const dead = lane.kind === 'lock' && bar.until_ms === null ? brokenSince(bar) : null
-            const bad = dead !== null ? Math.max(from, x(dead)) : sign === null || bar.ended !== 'failed' ? gapTo : Math.max(left, Math.min(x(sign), to))
+            const bad = dead !== null ? Math.max(from, x(dead)) : sign === null || (bar.ended !== 'failed' && bar.ended !== 'silent') ? gapTo : Math.max(left, Math.min(x(sign), to))
             return (
               <g key={bar.token}>
                 <rect x={from} y={laneY(i) - 11} width={w} height={22} rx={5} class={`bar ${lane.kind} ${bar.until_ms === null ? 'open' : ''}`} />

@@ -18,7 +18,7 @@ pub struct LeaderView {
     pub id: String,
     /// Where it listens (UDP), `null` while it is not listed.
     pub address: Option<String>,
-    /// Its process life: a restarted leader leads no more.
+    /// Its process life: a restarted leader no longer leads.
     pub life: u64,
     /// The fencing token. Of two leaders the later one has the greater text.
     pub token: String,

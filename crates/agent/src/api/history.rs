@@ -19,8 +19,8 @@ pub struct TermView {
     pub from_ms: u64,
     /// When it ended; `null` while it lasts.
     pub until_ms: Option<u64>,
-    /// How it ended: `failed`, `left` or `restarted` (the leader went), `resigned`, `handed_over`, `replaced`,
-    /// or `renewed` (the same leader by a later token).
+    /// How it ended: `failed`, `left` or `restarted` (the leader went), `silent` (it was suspected when its lease ended),
+    /// `resigned`, `handed_over`, `replaced`, or `renewed` (the same leader by a later token).
     pub ended: Option<String>,
     /// It may have begun before the agent came.
     pub partly: bool,

@@ -251,7 +251,7 @@ pub struct LockDefaultsView {
     pub ttl_ms: u64,
     /// How many nodes there may be: `members`, `available`, `floor:N` or `voters:ID,ID,…`.
     pub bound: String,
-    /// For how long a node has to be gone until it is not counted any more, where the bound is `available`.
+    /// For how long a node has to be gone until it is no longer counted, where the bound is `available`.
     pub memory_ms: u64,
 }
 

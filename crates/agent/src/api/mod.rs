@@ -5,6 +5,7 @@ mod election;
 mod health;
 mod history;
 mod lock;
+mod message;
 mod topology;
 
 pub use case::{AccuserView, CaseView};
@@ -23,11 +24,19 @@ pub use lock::{
     RequestView,
 };
 
+pub use message::{
+    EventRequest, MessageView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView,
+    ReachedView, SentView, SilentView,
+};
+
 pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
 
 pub(crate) use election::{attribute_tag, preempt, way};
 
-use consort::{Arrival, Departure, ElectionName, Event, Member, NodeId, Readiness, Status, Token};
+use consort::{
+    Arrival, Departure, ElectionName, Event, Farewell, Member, NodeId, Readiness, Status, Token,
+};
+use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -244,7 +253,42 @@ pub struct JoinRequest {
     pub timeout_ms: Option<u64>,
 }
 
-/// What became of a join or leave.
+/// How a node left: what it waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaveView {
+    /// Always `true`: what did not happen is an error.
+    pub done: bool,
+    /// Milliseconds until work under its locks had stopped: at most what holders had been promised, a lease.
+    pub locks_ms: u64,
+    /// Milliseconds until work as a leader had stopped: at most the rest of the leader's lease. Beside the former.
+    pub leadership_ms: u64,
+    /// Milliseconds after both until members had confirmed the goodbye: a few periods.
+    pub members_ms: u64,
+    /// How many members were told; they pass it on.
+    pub told: u32,
+    /// How many of those did not confirm it.
+    pub silent: u32,
+    /// The same in words.
+    pub text: String,
+}
+
+impl LeaveView {
+    pub(crate) fn new(farewell: &Farewell) -> LeaveView {
+        let ms = |span: Duration| span.as_millis().min(u128::from(u64::MAX)) as u64;
+        let count = |n: usize| n.min(u32::MAX as usize) as u32;
+        LeaveView {
+            done: true,
+            locks_ms: ms(farewell.locks),
+            leadership_ms: ms(farewell.leadership),
+            members_ms: ms(farewell.members),
+            told: count(farewell.told),
+            silent: count(farewell.silent),
+            text: farewell.to_string(),
+        }
+    }
+}
+
+/// What became of a join, and of some other orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
     /// Always `true`: what did not happen is an error.
@@ -281,7 +325,8 @@ pub struct EventView {
     /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
     /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
     /// node counts as one from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks`
-    /// showed it, while somebody asks), `tokens_from_clock`, `link_up`, `link_down`, `lab` (something was done to
+    /// showed it, while somebody asks), `message` (somebody told all members something: `POST /v1/event`), `query`
+    /// (somebody asked something that this node is meant to answer), `tokens_from_clock`, `link_up`, `link_down`, `lab` (something was done to
     /// the group by hand, in `consort up` only), `subscribed` (the first of every stream: nothing after it is
     /// missed) or `lagged`.
     pub event: String,
@@ -290,7 +335,8 @@ pub struct EventView {
     /// the holder had failed by then. `lab`: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The member right after the change; with `lock_granted`, `lock_released` and `lab` only name and id.
+    /// The member right after the change; with `lock_granted`, `lock_released`, `message`, `query` and `lab`
+    /// only name and id: of the sender, with a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberView>,
     /// The life of it that the event is about.
@@ -326,6 +372,9 @@ pub struct EventView {
     /// `lock_released`: for how long it was seen to be held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ms: Option<u64>,
+    /// `message`, `query`: what was told or asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageView>,
     /// `subscribed`: which run of the agent the numbers are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -365,7 +414,7 @@ impl EventView {
         }
     }
 
-    /// Whether it names a member, an election or a lock so, by name or id.
+    /// Whether it names a member, an election, a lock or a message so, by name or id.
     pub(crate) fn names(&self, name: &str) -> bool {
         let member = self
             .member
@@ -376,7 +425,8 @@ impl EventView {
             .as_ref()
             .is_some_and(|l| l.name == name || l.id == name);
         let others = [&self.by, &self.election, &self.election_id, &self.lock];
-        member || leader || others.into_iter().any(|text| text.as_deref() == Some(name))
+        let message = self.message.as_ref().is_some_and(|m| m.name == name);
+        member || leader || message || others.into_iter().any(|text| text.as_deref() == Some(name))
     }
 
     /// Opens a stream.
@@ -482,6 +532,8 @@ impl From<&Event> for EventView {
                 reason: Some(why.to_string()),
                 ..EventView::named("lock_lost")
             },
+            Event::Message { message } => EventView::of_message("message", message),
+            Event::Query { query } => EventView::of_message("query", query),
             Event::LockWitness => EventView::named("lock_witness"),
             Event::TokensFromClock => EventView::named("tokens_from_clock"),
             Event::LinkUp { id } => EventView {

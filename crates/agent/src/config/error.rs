@@ -1,19 +1,22 @@
 //! What can be wrong with settings.
 
-use std::io;
+use crate::file::FileError;
 use std::path::PathBuf;
 
 /// Why settings are refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Check the path.
-    #[error("cannot read the configuration {path}: {source}; check the path")]
-    Read {
+    /// See there.
+    #[error("configuration: {0}")]
+    Read(#[from] FileError),
+    /// Take the permission of others to write away.
+    #[error(
+        "configuration {path}: everybody may write it, and it says which commands to run; chmod o-w {path}"
+    )]
+    Writable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
     },
     /// Correct the line; unknown keys are listed with the valid ones.
     #[error("configuration {path}: {message}")]
@@ -26,7 +29,7 @@ pub enum ConfigError {
     /// Correct the variable of the environment, or the flag.
     #[error("{from} = `{value}`: {message}")]
     Given {
-        /// Which.
+        /// The variable or flag.
         from: String,
         /// What was given.
         value: String,
@@ -57,7 +60,7 @@ pub enum ConfigError {
     /// Correct the settings of that election.
     #[error("election `{election}`: {message}")]
     Election {
-        /// Which.
+        /// Name of the election.
         election: String,
         /// What is wrong, and what can be.
         message: String,

@@ -44,7 +44,13 @@ const EVENTS: &[&str] = &[
     "tokens_from_clock",
     "link_up",
     "link_down",
+    "message",
+    "query",
 ];
+
+/// Before the name of a message, or `*`: a handler of application events, and one that answers queries.
+const EVENT: &str = "event:";
+const QUERY: &str = "query:";
 
 /// A command that is run when something happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +68,8 @@ pub struct HandlerConfig {
 #[serde(deny_unknown_fields)]
 pub struct RawHandler {
     /// When to run it: `member-join`, `member-failed`, `member-leave`, `member-update`, `leader` (another leads, or
-    /// nobody), `leading` (this node does, or no longer), any event of GET /v1/events by its name, or `*`. Several with
+    /// nobody), `leading` (this node does, or no longer), `event:NAME` (an application event of this name, or `event:*`),
+    /// `query:NAME` (a query, which is answered by what the command prints), any event of GET /v1/events by its name, or `*`. Several with
     /// commas between, or as a list.
     #[schema(value_type = Option<Object>)]
     pub on: Option<Words>,
@@ -91,7 +98,15 @@ impl RawHandler {
             .filter(|w| !w.is_empty())
             .collect();
         let known = |word: &str| {
-            word == "*" || EVENTS.contains(&word) || WORDS.iter().any(|(w, ..)| *w == word)
+            let named = |prefix| {
+                word.strip_prefix(prefix)
+                    .is_some_and(|w: &str| !w.is_empty())
+            };
+            word == "*"
+                || named(EVENT)
+                || named(QUERY)
+                || EVENTS.contains(&word)
+                || WORDS.iter().any(|(w, ..)| *w == word)
         };
         if let Some(word) = on.iter().find(|w| !known(w)) {
             let words: Vec<&str> = WORDS
@@ -100,7 +115,7 @@ impl RawHandler {
                 .chain(EVENTS.iter().copied())
                 .collect();
             return Err(format!(
-                "on = `{word}`: write one of {}, or *",
+                "on = `{word}`: write one of {}, event:NAME, query:NAME, or *",
                 words.join(", ")
             ));
         }
@@ -143,11 +158,34 @@ impl HandlerConfig {
                     let why = reason.is_none_or(|r| event.reason.as_deref() == Some(r));
                     why && events.contains(&event.event.as_str())
                 }
-                None => word == "*" || *word == event.event,
+                None => match word.strip_prefix(EVENT) {
+                    Some(name) => event.event == "message" && is_called(event, name),
+                    // What `query:NAME` names is answered elsewhere.
+                    None => word == "*" || *word == event.event,
+                },
             }
         };
         !about_stream && self.on.iter().any(wanted)
     }
+
+    /// Whether it answers queries of any name.
+    pub(crate) fn answers_some(&self) -> bool {
+        self.on.iter().any(|word| word.starts_with(QUERY))
+    }
+
+    /// Whether it answers queries of this name.
+    pub(crate) fn answers(&self, name: &str) -> bool {
+        let asked = |word: &String| {
+            word.strip_prefix(QUERY)
+                .is_some_and(|w| w == "*" || w == name)
+        };
+        self.on.iter().any(asked)
+    }
+}
+
+/// Whether the message of an event is called so; `*` is any.
+fn is_called(event: &EventView, name: &str) -> bool {
+    name == "*" || event.message.as_ref().is_some_and(|m| m.name == name)
 }
 
 #[cfg(test)]
@@ -173,8 +211,22 @@ mod tests {
         let h = handler("on = ['up', '*']\nrun = 'true'\ntimeout = '5s'").unwrap();
         assert!(h.wants(&event("link_up", "")) && !h.wants(&event("lagged", "")));
         assert_eq!(h.timeout, Duration::from_secs(5));
+        let told = |kind: &str, name: &str| EventView {
+            message: Some(crate::api::MessageView {
+                name: name.to_owned(),
+                ..Default::default()
+            }),
+            ..event(kind, "")
+        };
+        let h = handler("on = 'event:deploy, query:load'\nrun = 'true'").unwrap();
+        assert!(h.wants(&told("message", "deploy")) && !h.wants(&told("message", "load")));
+        assert!(!h.wants(&told("query", "load")) && !h.wants(&told("query", "deploy")));
+        assert!(h.answers("load") && !h.answers("deploy") && h.answers_some());
+        let h = handler("on = 'event:*, query:*'\nrun = 'true'").unwrap();
+        assert!(h.wants(&told("message", "any")) && h.answers("any"));
         for (text, part) in [
             ("run = 'true'", "on ="),
+            ("on = 'event:'\nrun = 'true'", "event:NAME"),
             ("on = ','\nrun = 'true'", "at least one"),
             ("on = 'leader'", "what to run"),
             ("on = 'leader'\nrun = ' '", "what to run"),

@@ -48,6 +48,31 @@ pub struct RawLocks {
 }
 
 impl RawLocks {
+    /// With what a new group of `nodes` can rely on.
+    pub(super) fn expecting(
+        mut self,
+        nodes: Option<u16>,
+        has_state: bool,
+    ) -> Result<RawLocks, ConfigError> {
+        let Some(nodes) = nodes else {
+            return Ok(self);
+        };
+        if nodes == 0 || !has_state {
+            return Err(ConfigError::Value {
+                key: "expect",
+                value: nodes.to_string(),
+                expected: "write how many nodes the new group has, and set state: a node that was restarted without it \
+                           would be taken for a new one"
+                    .to_owned(),
+            });
+        }
+        self.bootstrap = self.bootstrap.or(Some(true));
+        if self.bound.is_none() {
+            self.bound = Some(toml::Value::String(format!("floor:{nodes}")));
+        }
+        Ok(self)
+    }
+
     /// These settings where given, else those of `file`.
     pub(super) fn over(self, file: RawLocks) -> RawLocks {
         RawLocks {

@@ -34,7 +34,7 @@ pub struct RawMembership {
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub departed_keep: Option<Duration>,
-    /// How often a departed member or seed is tried, so that partitions heal, in periods; 0 is never.
+    /// How often a member that failed long ago or a seed is tried, so that partitions heal, in periods; 0 is never. Members that failed recently are tried by the group every other period.
     pub heal_periods: Option<u32>,
     /// Least time between two comparisons of member lists, in periods; 0 is never.
     pub sync_periods: Option<u32>,

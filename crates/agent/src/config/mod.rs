@@ -1,6 +1,7 @@
 //! Settings of an agent. Files and flags are read into [`RawConfig`]; `RawConfig` to [`Config`] is
 //! the only door, so code behind it never checks again.
 
+mod api;
 mod election;
 mod error;
 mod handler;
@@ -8,20 +9,24 @@ mod layer;
 mod lock;
 mod membership;
 mod reference;
+mod security;
 #[cfg(test)]
 mod tests;
 mod topology;
 
+pub use api::{ApiConfig, RawApi};
 pub use election::{ElectionConfig, RawElection, RawElections};
 pub use error::ConfigError;
 pub use handler::{HandlerConfig, RawHandler};
 pub use lock::{RawLocks, parse_bound};
 pub use membership::RawMembership;
 pub use reference::{config_example, config_reference};
+pub use security::{RawSecurity, SecurityConfig};
 pub use topology::RawTopology;
 
+use crate::file;
 use crate::listen::HttpAddr;
-use consort::{DEFAULT_PORT, Meta, NodeId, Profile, Topology};
+use consort::{DEFAULT_PORT, Detection, Meta, NodeId, Profile, Topology};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -37,12 +42,18 @@ pub struct Config {
     pub id: Option<NodeId>,
     /// Where the node listens (UDP).
     pub bind: SocketAddr,
+    /// The interface on whose address it listens, with the port of `bind`.
+    pub bind_interface: Option<String>,
+    /// What protects the group.
+    pub security: SecurityConfig,
     /// Where others reach it; found out when not given.
     pub advertise: Option<SocketAddr>,
     /// Nodes to join through.
     pub join: Vec<String>,
     /// Where HTTP is served.
     pub http: HttpAddr,
+    /// Of the HTTP interface.
+    pub api: ApiConfig,
     /// Where id and life are remembered.
     pub state: Option<PathBuf>,
     /// For programs.
@@ -71,7 +82,12 @@ pub struct RawConfig {
     pub group: Option<String>,
     /// Kind of network, sets periods and budgets together: `wired`, `wifi`, `mesh` or `lora`.
     pub profile: Option<String>,
-    /// Where to listen (UDP), `IP:PORT`; port 0 lets the system choose.
+    /// How soon a silent member is declared down: `fast`, `balanced` or `patient`. The sooner, the shorter a process
+    /// may pause without being declared down.
+    pub detection: Option<String>,
+    /// Where to listen (UDP): `IP:PORT`, or the name of an interface as in `eth0` or `eth0:7717`, on whose address at the
+    /// start the node listens. Port 0 lets the system choose. Default: port 7717, of all addresses in a group with a key, else
+    /// of loopback.
     pub bind: Option<String>,
     /// Where others reach this node, `IP` or `IP:PORT`. Default: found out.
     pub advertise: Option<String>,
@@ -88,6 +104,13 @@ pub struct RawConfig {
     pub tags: BTreeMap<String, String>,
     /// Watch elections and stand in none.
     pub observer: Option<bool>,
+    /// This is one of the first nodes of a new group of so many: locks can be taken as soon as more than half of them are
+    /// there, instead of after a lease. Sets `lock.bound` to a floor of this and `lock.bootstrap`. Needs `state`, so
+    /// that a node that was restarted is not taken for a new one.
+    pub expect: Option<u16>,
+    /// Find the group on the local network without `join`, by multicast on all interfaces every 5 s. The same as a table
+    /// `topology` with `enabled` and a `hello_period` of 5 s, where that does not say otherwise.
+    pub discover: Option<bool>,
     /// Elections to take part in.
     #[serde(default)]
     pub election: Vec<RawElection>,
@@ -97,6 +120,12 @@ pub struct RawConfig {
     /// Of all elections.
     #[serde(default)]
     pub elections: RawElections,
+    /// Of the HTTP interface.
+    #[serde(default)]
+    pub api: RawApi,
+    /// Of what protects the group.
+    #[serde(default)]
+    pub security: RawSecurity,
     /// Of locks.
     #[serde(default)]
     pub lock: RawLocks,
@@ -111,10 +140,12 @@ pub struct RawConfig {
 impl RawConfig {
     /// Reads a TOML file.
     pub fn read(path: &Path) -> Result<RawConfig, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let (text, anybody_writes) = file::read_settings(path)?;
+        if anybody_writes {
+            return Err(ConfigError::Writable {
+                path: path.to_owned(),
+            });
+        }
         toml::from_str(&text).map_err(|e| ConfigError::Syntax {
             path: path.to_owned(),
             message: layer::explain(&e),
@@ -142,15 +173,20 @@ impl RawConfig {
             id: self.id.or(file.id),
             group: self.group.or(file.group),
             profile: self.profile.or(file.profile),
+            detection: self.detection.or(file.detection),
             bind: self.bind.or(file.bind),
             advertise: self.advertise.or(file.advertise),
             join,
             http: self.http.or(file.http),
+            api: self.api.over(file.api),
             state: self.state.or(file.state),
             tags: file.tags.into_iter().chain(self.tags).collect(),
             observer: self.observer.or(file.observer),
+            expect: self.expect.or(file.expect),
+            discover: self.discover.or(file.discover),
             election,
             elections: self.elections.over(file.elections),
+            security: self.security.over(file.security),
             lock: self.lock.over(file.lock),
             topology: self.topology.over(file.topology),
             membership: self.membership.over(file.membership),
@@ -163,8 +199,8 @@ impl TryFrom<RawConfig> for Config {
 
     fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
         let bind = match raw.bind {
-            None => SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
-            Some(text) => parse("bind", &text, "write IP:PORT, as in 0.0.0.0:7717")?,
+            None => None,
+            Some(text) => Some(listen_at(&text)?),
         };
         let advertise = match raw.advertise {
             None => None,
@@ -194,21 +230,36 @@ impl TryFrom<RawConfig> for Config {
             None => Profile::default(),
             Some(text) => parse("profile", &text, "write wired, wifi, mesh or lora")?,
         };
+        let detection = match raw.detection {
+            None => Detection::default(),
+            Some(text) => parse("detection", &text, "write fast, balanced or patient")?,
+        };
         let mut protocol = consort::Config::from(profile);
+        protocol.membership.fast = profile.detection(detection);
         set(&mut protocol.group, raw.group);
         raw.membership.apply(&mut protocol);
         raw.elections.apply(&mut protocol)?;
-        raw.lock.apply(&mut protocol)?;
-        let topology = raw.topology.apply(&mut protocol)?;
+        let lock = raw.lock.expecting(raw.expect, raw.state.is_some())?;
+        lock.apply(&mut protocol)?;
+        let topology = raw.topology.discovering(raw.discover.unwrap_or_default());
+        let topology = topology.apply(&mut protocol)?;
+        let security = raw.security.check();
+        let (bind, bind_interface) = match bind {
+            None => (security.bind(DEFAULT_PORT), None),
+            Some(bind) => bind,
+        };
         let elections = raw.election.into_iter().map(|e| e.check(&raw.tags));
         let elections = elections.collect::<Result<Vec<_>, _>>()?;
         let config = Config {
             name: raw.name.unwrap_or_else(host_name),
             id,
             bind,
+            bind_interface,
+            security,
             advertise,
             join: raw.join,
             http,
+            api: raw.api.check()?,
             state: raw.state,
             tags: raw.tags,
             observer: raw.observer.unwrap_or_default(),
@@ -225,6 +276,29 @@ impl TryFrom<RawConfig> for Config {
         };
         meta.check(usize::from(config.protocol.membership.meta_max))?;
         Ok(config)
+    }
+}
+
+/// An address to listen at, and the interface that it is to be on.
+fn listen_at(text: &str) -> Result<(SocketAddr, Option<String>), ConfigError> {
+    let text = text.trim();
+    if let Ok(addr) = text.parse() {
+        return Ok((addr, None));
+    }
+    let wrong = || ConfigError::Value {
+        key: "bind",
+        value: text.to_owned(),
+        expected: "write IP:PORT, as in 0.0.0.0:7717, or an interface, as in eth0 or eth0:7717"
+            .to_owned(),
+    };
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, port.parse().map_err(|_| wrong())?),
+        None => (text, DEFAULT_PORT),
+    };
+    let is_ip = text.parse::<IpAddr>().is_ok() || name.parse::<IpAddr>().is_ok();
+    match topology::is_name(name) && !is_ip && !name.contains(':') {
+        true => Ok(((Ipv4Addr::UNSPECIFIED, port).into(), Some(name.to_owned()))),
+        false => Err(wrong()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! All settings, with what they mean and how they are given: made from the types that files are read into.
 
 use super::{
-    RawConfig, RawElection, RawElections, RawHandler, RawLocks, RawMembership, RawTopology,
+    ApiConfig, RawApi, RawConfig, RawElection, RawElections, RawHandler, RawLocks, RawMembership,
+    RawSecurity, RawTopology,
 };
 use consort::membership::SuspicionTimeout;
 use core::fmt::Write;
@@ -46,8 +47,10 @@ impl Setting {
 /// All settings, table by table.
 pub(super) fn settings() -> Vec<Setting> {
     let json = |schema| serde_json::to_value(schema).unwrap_or_default();
-    let tables: [(&'static str, Value); 7] = [
+    let tables: [(&'static str, Value); 9] = [
         ("", json(RawConfig::schema())),
+        ("api", json(RawApi::schema())),
+        ("security", json(RawSecurity::schema())),
         ("membership", json(RawMembership::schema())),
         ("elections", json(RawElections::schema())),
         ("election", json(RawElection::schema())),
@@ -102,9 +105,13 @@ fn value(path: &str) -> Option<(String, bool)> {
     let default = match path {
         "group" => "\"consort\"".to_owned(),
         "profile" => "\"wired\"".to_owned(),
-        "bind" => "\"0.0.0.0:7717\"".to_owned(),
+        "detection" => "\"patient\"".to_owned(),
+        "bind" => "\"127.0.0.1:7717\"".to_owned(),
         "http" => "\"127.0.0.1:7718\"".to_owned(),
-        "observer" | "lock.bootstrap" => "false".to_owned(),
+        "api.timeout" => span(ApiConfig::default().timeout),
+        "api.connections_max" => ApiConfig::default().connections_max.to_string(),
+        "api.streams_max" => ApiConfig::default().streams_max.to_string(),
+        "observer" | "discover" | "lock.bootstrap" | "security.insecure" => "false".to_owned(),
         "membership.probe_period" => span(m.probe_period),
         "membership.probe_helpers" => m.probe_helpers.to_string(),
         "membership.distance_exponent" => format!("{:.1}", m.distance_exponent),
@@ -167,7 +174,10 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "advertise" => "\"192.168.1.20\"",
                 "join" => "[\"192.168.1.21:7717\", \"seed.local\"]",
                 "state" => "\"/var/lib/consort\"",
+                "expect" => "5",
                 "tags" => "{ role = \"camera\", battery = \"80\" }",
+                "api.token_file" => "\"/etc/consort/tokens\"",
+                "security.key_file" => "\"/etc/consort/group.key\"",
                 "election.name" => "\"gateway\"",
                 "election.attribute_tag" => "\"battery\"",
                 "handler.on" => "\"member-failed,leader\"",
@@ -185,8 +195,16 @@ fn value(path: &str) -> Option<(String, bool)> {
     Some((default, true))
 }
 
-const HEADS: [(&str, &str); 7] = [
+const HEADS: [(&str, &str); 9] = [
     ("", "This node."),
+    (
+        "api",
+        "The HTTP interface; where it listens is `http` above.",
+    ),
+    (
+        "security",
+        "What protects the group. Use the same keys everywhere.",
+    ),
     (
         "membership",
         "How members are watched. Use the same everywhere.",
@@ -301,6 +319,7 @@ mod tests {
             };
             let with = match path.as_str() {
                 "election.name" | "topology.enabled" => "",
+                "expect" => "state = \"/var/lib/consort\"\n",
                 "handler.on" => "run = \"true\"\n",
                 "handler.run" => "on = \"leader\"\n",
                 "handler.timeout" => "on = \"leader\"\nrun = \"true\"\n",

@@ -108,10 +108,26 @@ fn a_full_file_is_read() {
 }
 
 #[test]
+fn detection_is_that_of_the_profile() {
+    let fast = |text: &str| {
+        let raw: RawConfig = toml::from_str(text).unwrap();
+        Config::try_from(raw).unwrap().protocol.membership.fast
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(fast(""), None);
+    assert_eq!(fast("detection = 'fast'").map(|f| f.least), Some(ms(800)));
+    assert_eq!(fast("detection = 'patient'"), None);
+    let wifi = fast("profile = 'wifi'\ndetection = 'balanced'");
+    assert_eq!(wifi.map(|f| f.least), Some(ms(2000)));
+    assert_eq!(fast("profile = 'lora'\ndetection = 'fast'"), None);
+}
+
+#[test]
 fn mistakes_are_named_with_what_would_be_right() {
     for (text, parts) in [
         ("nmae = 'x'", ["nmae", "name"]),
         ("profile = 'wireless'", ["wireless", "wifi"]),
+        ("detection = 'slow'", ["slow", "patient"]),
         (
             "[membership]\nprobe_perid = '1s'",
             ["probe_perid", "probe_period"],
@@ -124,7 +140,10 @@ fn mistakes_are_named_with_what_would_be_right() {
             "[membership]\nprobe_period = '1ms'",
             ["probe_period", "10 ms"],
         ),
-        ("bind = 'everywhere'", ["bind", "IP:PORT"]),
+        ("bind = 'every where'", ["bind", "IP:PORT"]),
+        ("bind = '10.0.0.1'", ["bind", "IP:PORT"]),
+        ("bind = 'eth0:many'", ["bind", "eth0:7717"]),
+        ("expect = 3", ["expect", "state"]),
         ("http = '7718'", ["http", "unix:PATH"]),
         ("id = 'xyz'", ["id", "hexadecimal"]),
         ("group = ''", ["group", "1 to 255"]),
@@ -211,4 +230,48 @@ fn flags_win_over_the_file() {
     assert_eq!(both.tags["x"], "1");
     assert_eq!(both.tags["y"], "2");
     assert_eq!(both.membership.probe_helpers, Some(5));
+}
+
+#[test]
+fn an_interface_can_be_named_in_place_of_an_address() {
+    let bind = |text: &str| {
+        let raw: RawConfig = toml::from_str(text).unwrap();
+        let config = Config::try_from(raw).unwrap();
+        (config.bind.to_string(), config.bind_interface)
+    };
+    assert_eq!(
+        bind("bind = 'eth0'"),
+        ("0.0.0.0:7717".into(), Some("eth0".into()))
+    );
+    assert_eq!(
+        bind("bind = 'wlan0:9'"),
+        ("0.0.0.0:9".into(), Some("wlan0".into()))
+    );
+    assert_eq!(bind("bind = '[::1]:9'"), ("[::1]:9".into(), None));
+}
+
+#[test]
+fn a_new_group_of_known_size_and_discovery_set_what_they_stand_for() {
+    let config = |text: &str| {
+        let raw: RawConfig = toml::from_str(text).unwrap();
+        Config::try_from(raw).unwrap()
+    };
+    let m = config("expect = 5\nstate = '/tmp/x'").protocol.mutex;
+    assert!(m.bootstrap && m.bound == consort::Bound::Floor(5), "{m:?}");
+    let m = config("expect = 5\nstate = '/tmp/x'\n[lock]\nbound = 'members'")
+        .protocol
+        .mutex;
+    assert_eq!(m.bound, consort::Bound::Members);
+    let found = config("discover = true");
+    assert_eq!(
+        found.topology,
+        Some(consort::Topology::new().all_interfaces())
+    );
+    assert_eq!(found.protocol.omega.hello_period, Duration::from_secs(5));
+    let found = config("discover = true\n[topology]\ninterfaces = ['wlan0']\nhello_period = '1s'");
+    assert_eq!(
+        found.topology,
+        Some(consort::Topology::new().interface("wlan0"))
+    );
+    assert_eq!(found.protocol.omega.hello_period, Duration::from_secs(1));
 }

@@ -60,6 +60,9 @@ pub struct RawTopology {
     pub links_max: Option<u16>,
 }
 
+/// How often a node that only looks for its group says hello.
+const DISCOVER_PERIOD: Duration = Duration::from_secs(5);
+
 impl RawTopology {
     /// These settings where given, else those of `file`.
     pub(super) fn over(self, file: RawTopology) -> RawTopology {
@@ -83,6 +86,15 @@ impl RawTopology {
             records_max: self.records_max.or(file.records_max),
             links_max: self.links_max.or(file.links_max),
         }
+    }
+
+    /// With discovery on the local network, where it is wanted.
+    pub(super) fn discovering(mut self, wanted: bool) -> RawTopology {
+        if wanted {
+            self.enabled = self.enabled.or(Some(true));
+            self.hello_period = self.hello_period.or(Some(DISCOVER_PERIOD));
+        }
+        self
     }
 
     /// Where neighbours are looked for, if anywhere.
@@ -142,7 +154,7 @@ impl RawTopology {
 }
 
 /// Whether a text can name an interface: on Linux, up to 15 bytes without blanks and slashes.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '/';
     (1..=15).contains(&text.len()) && !text.contains(odd)
 }

@@ -30,8 +30,11 @@ impl Terms {
         match (event.event.as_str(), &event.leader) {
             ("leader_vacant", _) => {
                 if let Some(term) = open {
+                    // A leader that fell silent loses its lease before anybody declares it failed.
+                    let silent = because.is_some_and(|b| b.event == "suspected");
+                    let otherwise = if silent { "silent" } else { "resigned" };
                     let reason = because.and_then(|b| b.reason.as_deref());
-                    term.end(event.at_ms, reason.unwrap_or("resigned"));
+                    term.end(event.at_ms, reason.unwrap_or(otherwise));
                 }
             }
             ("leader_changed", Some(leader)) => {
@@ -68,7 +71,7 @@ impl Terms {
         }
     }
 
-    /// A leader that was replaced before this node's own verdict on it was replaced because it went.
+    /// A leader that was replaced or fell silent before this node's own verdict on it went for the reason of the verdict.
     fn explain(&mut self, event: &EventView) {
         let (Some(member), Some(reason)) = (&event.member, &event.reason) else {
             return;
@@ -77,7 +80,7 @@ impl Terms {
             let over = terms.iter_mut().rev().find(|t| t.until_ms.is_some());
             if let Some(term) = over
                 && term.id == member.id
-                && term.ended.as_deref() == Some("replaced")
+                && matches!(term.ended.as_deref(), Some("replaced" | "silent"))
                 && term
                     .until_ms
                     .is_some_and(|at| event.at_ms.saturating_sub(at) < VERDICT_LATE_MS)
@@ -123,6 +126,32 @@ mod tests {
             "self": false});
         let fields = json!({"event": "down", "reason": "failed", "member": member});
         event(at_ms, fields)
+    }
+
+    #[test]
+    fn a_leader_that_fell_silent_did_not_resign() {
+        let vacant = |at| event(at, json!({"event": "leader_vacant", "election_id": "1"}));
+        let suspected = event(
+            15,
+            json!({"event": "suspected", "member": down(15, "a").member}),
+        );
+        let ended = |verdict: Option<EventView>| {
+            let mut terms = Terms::default();
+            terms.take(&leads(10, "a", "t1"), None);
+            terms.take(&vacant(20), Some(&suspected));
+            terms.take(&leads(21, "b", "t2"), Some(&vacant(20)));
+            if let Some(verdict) = verdict {
+                terms.take(&verdict, None);
+            }
+            terms.of("1")[0].ended.clone()
+        };
+        assert_eq!(ended(None).as_deref(), Some("silent"));
+        assert_eq!(ended(Some(down(22, "a"))).as_deref(), Some("failed"));
+        let mut terms = Terms::default();
+        terms.take(&leads(10, "a", "t1"), None);
+        terms.take(&vacant(20), None);
+        terms.take(&down(22, "a"), None);
+        assert_eq!(terms.of("1")[0].ended.as_deref(), Some("resigned"));
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub(crate) struct Meters {
     handler_runs: AtomicU64,
     handler_failures: AtomicU64,
     handler_missed: AtomicU64,
+    /// Open connections of the HTTP interface; those refused, and those closed to make room for others.
+    connections: AtomicU64,
+    connections_refused: AtomicU64,
+    connections_evicted: AtomicU64,
 }
 
 impl Meters {
@@ -52,6 +56,26 @@ impl Meters {
     /// Counts events for which a handler was too slow.
     pub(crate) fn handler_missed(&self, events: u64) {
         self.handler_missed.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that was opened.
+    pub(crate) fn connection_opened(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that ended.
+    pub(crate) fn connection_closed(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection for which there was no room.
+    pub(crate) fn connection_refused(&self) {
+        self.connections_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an idle connection that made room for another.
+    pub(crate) fn connection_evicted(&self) {
+        self.connections_evicted.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts an answer.
@@ -149,6 +173,11 @@ impl Collector for Snapshot {
         out.counter("handler_runs", meter(&self.meters.handler_runs))?;
         out.counter("handler_failures", meter(&self.meters.handler_failures))?;
         out.counter("handler_events_missed", meter(&self.meters.handler_missed))?;
+        out.gauge("http_connections", meter(&self.meters.connections))?;
+        let refused = meter(&self.meters.connections_refused);
+        out.counter("http_connections_refused", refused)?;
+        let evicted = meter(&self.meters.connections_evicted);
+        out.counter("http_connections_evicted", evicted)?;
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let answers = classes.iter().zip(&self.meters.answers);
         let answers: Vec<(String, u64)> = answers

@@ -311,7 +311,7 @@ impl Leases {
             "withdrawn from election {}: who asked for it has not been heard of for its lease",
             election.name()
         );
-        // Stopped: then it stands no more anyway.
+        // Stopped: then it no longer stands anyway.
         let _ = election.withdraw().await;
     }
 }

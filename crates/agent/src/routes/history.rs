@@ -7,7 +7,7 @@ use crate::history::{History, Reader};
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use core::convert::Infallible;
 use futures_util::stream::{self, Stream};
@@ -67,7 +67,7 @@ struct Asked {
     since: Option<u64>,
     /// Only events of these kinds, with commas between.
     kind: Option<String>,
-    /// Only events that name this member, election or lock.
+    /// Only events that name this member, election, lock or message.
     name: Option<String>,
 }
 
@@ -103,13 +103,18 @@ impl Filter {
 ///
 /// Each event is an `EventView`. A reconnect with `Last-Event-ID` tells first what was missed, as far as the last 4096
 /// events go; `lagged` says how many are gone.
-#[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<u64>, Query, description = "Tell events after this number first, as far as they are kept; 0 for all"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election or lock, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<u64>, Query, description = "Tell events after this number first, as far as they are kept; 0 for all"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election, lock or message, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
 async fn events(
     State(served): State<Served>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let Query(asked) = asked?;
+    let seat = Arc::clone(&served.streams).try_acquire_owned();
+    let seat = seat.map_err(|_| {
+        let message = "there are as many event streams as there may be";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message)
+    })?;
     let filter = Filter::new(asked.kind, asked.name);
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok());
     let last = last.and_then(|id| {
@@ -131,20 +136,23 @@ async fn events(
         past.push_back(Arc::new(EventView::lagged(missed)));
     }
     past.extend(kept);
-    let start = (past, next, run, served.history, filter);
-    let events = stream::unfold(start, async |(mut past, mut next, run, history, filter)| {
-        let event = loop {
-            let event = match past.pop_front() {
-                Some(event) => event,
-                None => following(next.as_mut()?, &history).await?,
+    let start = (past, next, run, served.history, filter, seat);
+    let events = stream::unfold(
+        start,
+        async |(mut past, mut next, run, history, filter, seat)| {
+            let event = loop {
+                let event = match past.pop_front() {
+                    Some(event) => event,
+                    None => following(next.as_mut()?, &history).await?,
+                };
+                if filter.wants(&event) {
+                    break event;
+                }
             };
-            if filter.wants(&event) {
-                break event;
-            }
-        };
-        let told = told(&event, &run);
-        Some((Ok(told), (past, next, run, history, filter)))
-    });
+            let told = told(&event, &run);
+            Some((Ok(told), (past, next, run, history, filter, seat)))
+        },
+    );
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 

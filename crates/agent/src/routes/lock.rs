@@ -1,7 +1,7 @@
 //! Requests about locks.
 //!
 //! A lock is taken by a stream of events and held for as long as the stream is open, and with `attended` only as
-//! long as its holder asks about it. Who closes the stream without having released the lock, or asks no more, may
+//! long as its holder asks about it. Who closes the stream without having released the lock, or no longer asks, may
 //! be dead, and its work go on: then the lease runs out.
 
 use super::{Served, answer};

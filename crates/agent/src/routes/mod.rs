@@ -5,17 +5,19 @@ mod election;
 mod history;
 mod lab;
 mod lock;
+mod message;
 mod monitor;
 mod openapi;
 mod tags;
 mod topology;
-mod web;
+pub(crate) mod web;
 
 pub use lab::LabOrder;
 
+use crate::access::Access;
 use crate::api::{
-    CaseView, Done, ForceLeaveRequest, ForceLeaveView, JoinRequest, LockDefaultsView, MemberView,
-    SelfView,
+    CaseView, Done, ForceLeaveRequest, ForceLeaveView, JoinRequest, LeaveView, LockDefaultsView,
+    MemberView, SelfView,
 };
 use crate::error::ApiError;
 use crate::guard::{Watch, guard};
@@ -30,13 +32,13 @@ use axum::{Json, Router};
 use consort::{Member, Node, Status, Stopped};
 use core::time::Duration;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Largest body of a request, in bytes.
-const BODY_MAX: usize = 64 << 10;
+/// Largest body of a request, in bytes; `guard` reads no more.
+pub(crate) const BODY_MAX: usize = 64 << 10;
 
 /// Most seeds in one request.
 const SEEDS_MAX: usize = 64;
@@ -57,6 +59,7 @@ struct Served {
     clients: election::Clients,
     holders: lock::Holders,
     calls: call::Calls,
+    streams: Arc<Semaphore>,
     meters: Arc<Meters>,
 }
 
@@ -69,6 +72,10 @@ pub(crate) struct About {
     pub(crate) topology: bool,
     /// HTTP is served on a Unix socket.
     pub(crate) unix: bool,
+    /// How long a client may take to send a body.
+    pub(crate) timeout: Duration,
+    /// Most open event streams.
+    pub(crate) streams_max: usize,
     pub(crate) locks: LockDefaultsView,
 }
 
@@ -78,12 +85,16 @@ pub(crate) fn router(
     about: About,
     history: History,
     meters: Arc<Meters>,
+    access: Access,
     lab: Option<mpsc::Sender<LabOrder>>,
 ) -> Router {
     let watch = Watch {
         meters: Arc::clone(&meters),
         unix: about.unix,
+        timeout: about.timeout,
+        access,
     };
+    let streams_max = about.streams_max;
     let (mut routes, _) = documented().split_for_parts();
     let api = Arc::new(openapi());
     let document = get(async move || Json(Arc::clone(&api)));
@@ -96,7 +107,7 @@ pub(crate) fn router(
     routes
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(watch, guard))
         .with_state(Served {
             node,
@@ -107,6 +118,7 @@ pub(crate) fn router(
             clients: election::Clients::default(),
             holders: lock::Holders::default(),
             calls: call::Calls::default(),
+            streams: Arc::new(Semaphore::new(streams_max)),
             meters,
         })
 }
@@ -162,6 +174,7 @@ fn documented() -> OpenApiRouter<Served> {
         .routes(routes!(force_leave))
         .merge(history::router())
         .merge(tags::router())
+        .merge(message::router())
         .merge(election::router())
         .merge(lock::router())
         .merge(call::router())
@@ -200,11 +213,10 @@ async fn join(
     Ok(Json(Done { done: true }))
 }
 
-/// Say goodbye and stop the agent.
-#[utoipa::path(post, path = "/v1/leave", tag = "members", responses((status = 200, description = "The node has left; the agent stops", body = Done)))]
-async fn leave(State(served): State<Served>) -> Result<Json<Done>, ApiError> {
-    served.node.leave().await?;
-    Ok(Json(Done { done: true }))
+/// Say goodbye and stop the agent, once work under its locks and as a leader has stopped.
+#[utoipa::path(post, path = "/v1/leave", tag = "members", responses((status = 200, description = "The node has left, and the agent stops; the answer says what was waited for", body = LeaveView)))]
+async fn leave(State(served): State<Served>) -> Result<Json<LeaveView>, ApiError> {
+    Ok(Json(LeaveView::new(&served.node.leave().await?)))
 }
 
 /// Remove a failed member from the lists of all members: locks count it no longer.

@@ -1,19 +1,25 @@
 //! What the document of the interface says besides what the routes say of themselves.
 
+use crate::access::{Role, role_of};
 use crate::api::{ErrorBody, EventView};
+use axum::http::Method;
+use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Info, OpenApi, Ref, ResponseBuilder, Tag};
 use utoipa::{PartialSchema, ToSchema};
 
 const DESCRIPTION: &str = "Every agent serves this interface, by default on 127.0.0.1:7718, about the group as it sees it. \
-There is no authentication: whoever can reach the address controls the node. Web pages of other origins are refused. \
+Where it has a file of tokens it asks for one (`Authorization: Bearer TOKEN`) whose role is at least `x-role`; otherwise \
+whoever can reach the address controls the node. Web pages of other origins are refused. \
 Within `/v1` fields are added, never removed or changed.";
 
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("members", "Who is here"),
     ("tags", "What this node says of itself"),
     ("elections", "Who leads"),
     ("locks", "Whose turn it is"),
+    ("messages", "What applications tell and ask each other"),
     ("topology", "Who hears whom"),
     ("events", "What happens"),
     ("monitoring", "How the node is"),
@@ -36,17 +42,37 @@ pub(super) fn complete(mut api: OpenApi) -> OpenApi {
     ] {
         components.schemas.insert(name.into_owned(), schema);
     }
-    for item in api.paths.paths.values_mut() {
+    components.add_security_scheme(
+        "token",
+        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+    );
+    for (path, item) in &mut api.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
+            (Method::GET, &mut item.get),
+            (Method::PUT, &mut item.put),
+            (Method::POST, &mut item.post),
+            (Method::DELETE, &mut item.delete),
+            (Method::PATCH, &mut item.patch),
         ];
-        operations.into_iter().flatten().for_each(may_fail);
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                may_fail(operation);
+                takes(operation, role_of(&method, path));
+            }
+        }
     }
     api
+}
+
+/// Names the role of the tokens that may be shown, or none.
+fn takes(operation: &mut Operation, role: Option<Role>) {
+    let Some(role) = role else {
+        return;
+    };
+    let shown = SecurityRequirement::new("token", Vec::<String>::new());
+    operation.security = Some(vec![SecurityRequirement::default(), shown]);
+    let extensions = Extensions::builder().add("x-role", role.to_string());
+    operation.extensions = Some(extensions.build());
 }
 
 fn may_fail(operation: &mut Operation) {

@@ -8,8 +8,11 @@ use axum::routing::get;
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
-/// Path, media type and content of every file of the page.
-const FILES: [(&str, &str, &[u8]); 5] = [
+/// Path, media type and content of a file.
+pub(crate) type File = (&'static str, &'static str, &'static [u8]);
+
+/// The files of the page.
+const FILES: [File; 6] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -19,6 +22,11 @@ const FILES: [(&str, &str, &[u8]); 5] = [
         "/app.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/app.js"),
+    ),
+    (
+        "/parts.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/parts.js"),
     ),
     (
         "/app.css",
@@ -37,6 +45,32 @@ const FILES: [(&str, &str, &[u8]); 5] = [
     ),
 ];
 
+/// The page that shows recordings of simulations has a document and a script of its own.
+pub(crate) const WATCH: [File; 2] = [
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_bytes!("../../web/watch.html"),
+    ),
+    (
+        "/watch.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/watch.js"),
+    ),
+];
+
+/// Whether a path is a file of the page. These take no token: they are the same in every agent, and one of them asks for it.
+pub(crate) fn is_file(path: &str) -> bool {
+    FILES.iter().any(|file| file.0 == path)
+}
+
+/// What both pages use.
+pub(crate) fn shared() -> impl Iterator<Item = File> {
+    FILES
+        .into_iter()
+        .filter(|file| !matches!(file.0, "/" | "/app.js"))
+}
+
 /// Nothing is loaded from elsewhere, nothing is sent elsewhere, and nothing in the page itself is run or
 /// styled: names and tags of members are text, whatever is in them.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -45,7 +79,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// The routes.
 pub(super) fn router() -> Router<Served> {
-    FILES.into_iter().fold(Router::new(), |router, file| {
+    files(FILES.into_iter())
+}
+
+/// Routes to files.
+pub(crate) fn files<S: Clone + Send + Sync + 'static>(
+    all: impl Iterator<Item = File>,
+) -> Router<S> {
+    all.fold(Router::new(), |router, file| {
         router.route(
             file.0,
             get(move |headers: HeaderMap| async move { serve(&headers, file.1, file.2) }),

@@ -1,9 +1,10 @@
-//! Elections that learn: the published round, which elects two, and the variant with terms, which does not.
+//! Elections that learn: the published round, which can elect two leaders, and the variant with terms, which
+//! cannot.
 //!
-//! A round of three is small enough to look at every order of its messages, for every way to vote. The variant
-//! with terms runs without leases: promises are over at once; messages get lost, arrive late, in any order and
-//! repeatedly; a node crashes and comes back with what it had stored. One leader a term (T1) and one grant of a
-//! node for a term (T2) must hold all the same.
+//! A round of three nodes is small enough to examine every message order for every combination of votes. The
+//! variant with terms runs without leases: promises end at once; messages are lost, delayed, reordered and
+//! duplicated; a node crashes and restarts with what it had stored. One leader per term (T1) and one grant per node
+//! and term (T2) must hold nevertheless.
 
 mod round;
 mod terms;
@@ -11,7 +12,7 @@ mod terms;
 pub use round::{Pair, Rounds, pairs};
 pub use terms::Terms;
 
-/// How a node of a group appears to others.
+/// The sender data of a node of the group.
 fn sender(node: usize) -> consort_proto::Sender {
     consort_proto::Sender {
         id: consort_proto::NodeId(node as u64),

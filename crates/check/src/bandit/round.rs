@@ -1,4 +1,4 @@
-//! One round of the published election among three, without crash or loss.
+//! One round of the published election among three nodes, without crash or loss.
 
 use super::sender;
 use crate::search::{REACHED, SAFE, Searched, search};
@@ -16,15 +16,15 @@ const NODES: usize = 3;
 /// A round in which node n votes for `votes[n]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// Whom each votes for.
+    /// The vote of each node.
     pub votes: [usize; NODES],
-    /// Every confirmation counts, as the text has it; otherwise only a newer one.
+    /// Every confirmation counts, as in the text; otherwise only a newer one.
     pub confirm_any: bool,
-    /// What counts as broken: that two nodes win, or also that nobody leads at the end.
+    /// What counts as a violation: only that two nodes win, or also that nobody leads at the end.
     pub until_rest: bool,
 }
 
-/// A message on its way: from, to, what.
+/// A message in flight: sender, receiver, content.
 type Flight = (usize, usize, Msg);
 
 /// A state of the group.
@@ -52,7 +52,7 @@ impl Rounds {
         config
     }
 
-    /// Everybody has been asked by the client and has sent its ballots.
+    /// The state after the client has asked all nodes and they have sent their ballots.
     fn begin(&self) -> State {
         let make = |n| PaperNode::new(self.config(), NodeId(n), &mut Rng::seed(0, 0));
         let mut state = State {
@@ -66,7 +66,7 @@ impl Rounds {
             request: 1,
             attempt: 1,
         };
-        // Nobody of the group leads: all take part.
+        // No node of the group leads, so that all take part.
         let leader = Some(Leader {
             stamp: Instant::from_micros(1),
             id: NodeId(NODES as u64),
@@ -85,7 +85,7 @@ impl Rounds {
         state
     }
 
-    /// Looks at every order of messages.
+    /// Examines every message order.
     pub fn check(self, threads: usize) -> Searched {
         search(self, usize::MAX, threads, |state| state.broken)
     }
@@ -152,18 +152,18 @@ impl Model for Rounds {
     }
 }
 
-/// A way to vote, whose ballot each hears first, and who wins by its own count.
+/// A combination of votes and first ballots received, with the number of nodes that win by their own count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Whom each votes for.
+    /// The vote of each node.
     pub votes: [usize; NODES],
-    /// Whom each hears first.
+    /// The sender of the first ballot that each node receives.
     pub heard: [usize; NODES],
-    /// How many win.
+    /// Number of winners.
     pub winners: usize,
 }
 
-/// All of them: 27 ways to vote, 8 orders of arrival. A node counts with the first ballot of another that arrives.
+/// All combinations: 27 of votes times 8 of first ballots. A node counts its own ballot and the first that arrives.
 pub fn pairs() -> Vec<Pair> {
     let mut all = Vec::new();
     for profile in 0..27_usize {

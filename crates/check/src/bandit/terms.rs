@@ -1,4 +1,4 @@
-//! Terms and grants among three: campaigns, a crash, and a network that does as it likes.
+//! Terms and grants among three nodes: campaigns, a crash, and an arbitrary network.
 
 use super::sender;
 use crate::search::{REACHED, SAFE, Searched, search};
@@ -8,22 +8,23 @@ use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};
 use core::time::Duration;
 use stateright::{Model, Property};
 
-/// A group.
+/// Parameters of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u16,
-    /// How many terms there may be.
+    /// Number of terms.
     pub terms: u64,
-    /// How many crashes.
+    /// Number of crashes.
     pub crashes: u8,
-    /// Winners tell the others. Nothing in T1 and T2 hangs on it, and without it all states of two terms can be seen.
+    /// Whether winners tell the others. T1 and T2 do not depend on it, and without it all states of two terms can
+    /// be examined.
     pub confirms: bool,
-    /// A flaw: a node that starts again has forgotten its grants.
+    /// A flaw: a restarted node has forgotten its grants.
     pub amnesia: bool,
 }
 
-/// A message that was sent: from, to, what. It may arrive at any later time, repeatedly, or never.
+/// A message that was sent: sender, receiver, content. It may arrive at any later time, repeatedly, or never.
 type Flight = (usize, usize, Msg);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,27 +40,27 @@ pub struct State {
     hosts: Vec<Host>,
     wire: BTreeSet<Flight>,
     crashes: u8,
-    /// Who led each term, and whom each node granted it to.
+    /// The leader of each term, and the grants of each node.
     led: BTreeMap<Term, usize>,
     granted: BTreeMap<(usize, Term), NodeId>,
     broken: Option<&'static str>,
 }
 
-/// What may happen next.
+/// Actions of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A message arrives.
     Deliver(Flight),
     /// A timer fires.
     Fire(usize, Timer),
-    /// A node crashes and starts again.
+    /// A node crashes and restarts.
     Restart(usize),
 }
 
 impl Terms {
     fn config(&self) -> Config {
         Config {
-            // Promises are over at once, and time stands still: only stored grants are left to keep two apart.
+            // Promises end at once and time does not pass: only stored grants prevent two leaders.
             lease: Duration::ZERO,
             drift_per_mille: 0,
             base: Duration::ZERO,
@@ -70,7 +71,7 @@ impl Terms {
         }
     }
 
-    /// Looks at every state, or at the first `most`.
+    /// Examines every state, or the first `most`.
     pub fn check(self, most: usize, threads: usize) -> Searched {
         search(self, most, threads, |state| state.broken)
     }
@@ -92,14 +93,14 @@ impl Terms {
         f(&mut host.node, &mut cx);
         for effect in effects {
             match effect {
-                // What only ends promises changes nothing here.
+                // A message that only ends promises has no effect here.
                 Effect::Send(_, Msg::Release(_)) => {}
                 Effect::Send(_, Msg::Confirm(_)) if !self.confirms => {}
                 Effect::Send(To::Node(to), msg) => {
                     state.wire.insert((n, to.0 as usize, msg));
                 }
                 Effect::SetTimer(timer, _) => {
-                    // Renewals and leases are left out.
+                    // Renewals and leases are not modelled.
                     if matches!(timer, Timer::Campaign | Timer::Answer) {
                         state.hosts[n].timers.insert(timer);
                     }
@@ -202,7 +203,7 @@ impl Model for Terms {
                 self.step(&mut state, n, |node, cx| node.on_input(cx, (), input));
             }
         }
-        // What changes nothing need not be looked at again.
+        // An action without effect leads to no new state.
         (state != *last).then_some(state)
     }
 

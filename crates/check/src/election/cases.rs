@@ -1,4 +1,4 @@
-//! Which groups are looked at.
+//! The groups that are checked.
 
 use super::Elections;
 use super::host::id;
@@ -7,7 +7,7 @@ use consort_proto::election::{Claim, Key, Policy, Preempt, Remarks, Stage, Token
 use consort_proto::{Life, Term};
 use core::time::Duration;
 
-/// The last node leads, by an election of its own.
+/// A claim that the last node leads, made by itself.
 pub(super) fn first_claim() -> Claim {
     let token = Token {
         term: Term(1),

@@ -1,4 +1,4 @@
-//! One node of the group: its election, its timers, and what it thinks of the others.
+//! One node of the group: its election, its timers, and its opinion of the others.
 
 use alloc::collections::BTreeMap;
 use consort_proto::election::{Election, Event, Input, Key, Msg, Report, Timer, View};
@@ -15,7 +15,7 @@ use core::time::Duration;
 
 pub(super) const E: ElectionId = ElectionId(7);
 
-/// What one node thinks of another.
+/// What one node believes about another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Opinion {
     Up(u64),
@@ -30,7 +30,7 @@ pub(super) struct Host {
     pub(super) opinions: Vec<Opinion>,
     pub(super) timers: BTreeMap<Timer, Instant>,
     pub(super) now: Instant,
-    /// Timers that fired, and draws of random numbers so far.
+    /// Number of timers that fired and of random draws so far.
     pub(super) fired: u8,
     pub(super) stored: Option<Term>,
     /// The greatest key held in this life.
@@ -72,14 +72,14 @@ pub(super) fn sender(host: usize, life: u64) -> Sender {
     }
 }
 
-/// What a step did beyond its own state.
+/// Effects of a step beyond its own state.
 #[derive(Default)]
 pub(super) struct Ghost {
     pub(super) sends: Vec<(usize, Msg)>,
     pub(super) broken: Option<&'static str>,
 }
 
-/// Elections look at a member list that changed.
+/// Tells the election that the member list changed.
 pub(super) fn tell(host: &mut Host, index: usize, ghost: &mut Ghost) {
     step(host, index, ghost, |e, cx, view| {
         e.on_input(cx, view, Input::Stands)
@@ -93,7 +93,7 @@ pub(super) fn step(
     f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
 ) {
     let membership = members(host, index);
-    // Another draw at another time; the same at the same.
+    // Different draws at different times, the same at the same time.
     let mut rng = Rng::seed(
         host.now.as_micros() ^ u64::from(host.fired) << 50,
         host.life,
@@ -144,7 +144,7 @@ pub(super) fn step(
     }
 }
 
-/// The member list of a node, as its opinions have it. Everybody was heard long ago.
+/// The member list of a node according to its opinions. All members joined long ago.
 fn members(host: &Host, index: usize) -> Membership {
     let others = host
         .opinions

@@ -1,9 +1,9 @@
 //! Elections among three nodes: safety under any interleaving.
 //!
-//! Checked in every reachable state: the claim held never goes back (S1), a token names one leader (S2),
-//! only who is named leads (S3), and a question asks for at most the term after the last (S7). Reached, so
-//! that the rest means something: everybody names one leader, and another one after a crash. When a leader may act is a
-//! matter of its lease, which [`crate::lease`] looks at.
+//! Checked in every reachable state: the claim held never decreases (S1), a token names one leader (S2), only a
+//! node that its claim names leads (S3), and a query asks for at most the term after the last (S7). Reachability is
+//! checked as well, so that these results mean something: all nodes name one leader, and another one after a crash.
+//! [`crate::lease`] checks when a leader may act.
 
 mod cases;
 mod host;
@@ -24,21 +24,21 @@ use stateright::{Model, Property};
 /// A group of three.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
-    /// How elections are held.
+    /// Policy of the election.
     pub policy: Policy,
     /// The quorum is `c + 1`.
     pub c: u16,
-    /// How many nodes may hold elections.
+    /// Number of nodes that may start elections.
     pub initiators: usize,
-    /// The last node leads when it begins.
+    /// Whether the last node leads at the start.
     pub led: bool,
-    /// How many nodes may crash.
+    /// Number of nodes that may crash.
     pub crashes: u8,
-    /// How many of those may come back.
+    /// Number of crashed nodes that may restart.
     pub restarts: u8,
-    /// How many wrong verdicts of the detector there may be.
+    /// Number of wrong verdicts of the failure detector.
     pub mistakes: u8,
-    /// How many timers may fire at each node.
+    /// Number of timers that may fire at each node.
     pub timers: u8,
 }
 
@@ -68,7 +68,7 @@ pub struct State {
 impl Hash for State {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.hosts.hash(state);
-        // The order of sending does not matter: anything may arrive at any time.
+        // The order of sending does not matter: any message may arrive at any time.
         let hash = |envelope: &Envelope| {
             let mut hasher = std::hash::DefaultHasher::new();
             envelope.hash(&mut hasher);
@@ -80,7 +80,7 @@ impl Hash for State {
     }
 }
 
-/// What may happen next.
+/// Actions of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A message arrives.
@@ -89,11 +89,11 @@ pub enum Action {
     Fire(usize, Timer),
     /// A node stops.
     Crash(usize),
-    /// It starts again, with its disk.
+    /// It restarts with its disk.
     Restart(usize),
     /// A node learns the truth about another.
     Learn(usize, usize),
-    /// A node takes another for dead.
+    /// A node wrongly considers another failed.
     Mistake(usize, usize),
 }
 
@@ -107,7 +107,7 @@ impl Elections {
             sample_after: Duration::from_secs(1 << 30),
             ..Config::default()
         };
-        // Long ago, so that everybody counts as settled.
+        // Long ago, so that all nodes count as settled.
         let election = Election::alone(config, Instant::ZERO);
         let mut host = Host {
             up: true,
@@ -151,7 +151,7 @@ impl Elections {
                     return false;
                 }
                 let host = &mut state.hosts[to];
-                // Every datagram's header tells its sender's life.
+                // The header of every datagram tells its sender's life.
                 if matches!(host.opinions[from], Opinion::Up(l) | Opinion::Failed(l) if l < life) {
                     host.opinions[from] = Opinion::Up(life);
                     tell(host, to, &mut ghost);
@@ -207,7 +207,7 @@ impl Elections {
         true
     }
 
-    /// Takes note of what a step did, and looks for what must not be.
+    /// Records the effects of a step and checks the invariants.
     fn judge(&self, state: &mut State, at: usize, ghost: Ghost) {
         let mut broken = ghost.broken;
         for (to, msg) in ghost.sends {
@@ -343,7 +343,7 @@ impl Model for Elections {
     }
 }
 
-/// The claim that all running nodes hold, if it names a process that runs.
+/// The claim that all running nodes hold, if it names a running process.
 fn agreed(state: &State) -> Option<Claim> {
     let mut running = (0..3).filter(|&n| state.hosts[n].up);
     let first = *state.hosts[running.next()?].election.claim(E)?;

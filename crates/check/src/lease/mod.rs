@@ -1,13 +1,14 @@
-//! The leader's lease: random walks over the state machines that ship, with clocks that drift, messages that are lost,
-//! repeated, delayed and reordered, agents that crash while the work they started runs on, hosts that restart with and
-//! without their disk, changes of watchers, and, where a mode allows it, links that fail one way and partitions.
+//! The leader's lease: random walks over the product's state machines, with clocks that drift, messages that are
+//! lost, duplicated, delayed and reordered, agents that crash while the work they started continues, hosts that
+//! restart with and without their disk, changes of watchers, and, where a mode allows it, one-way links and
+//! partitions.
 //!
-//! Elections are left out: anybody may claim at any time, so nothing here rests on member lists or on asking before
-//! standing. Work is apart from leadership: it starts some time after acting is allowed, ends some time after it is told
-//! to stop, and at the latest when its guard's clock says so.
+//! Elections are not modelled: any node may claim at any time, so nothing here relies on member lists or on asking
+//! before campaigning. Work is separate from leadership: it starts some time after acting is allowed, ends some
+//! time after it is told to stop, and at the latest when its guard's clock says so.
 //!
-//! Every walk ends in a calm phase: links heal, everybody restarts, messages arrive. Then exactly one node must come to
-//! act. A seed is a group and all that happens to it.
+//! Every walk ends in a calm phase: links heal, all nodes restart, messages arrive. Then exactly one node must come
+//! to act. A seed determines a group and everything that happens to it.
 
 mod node;
 mod oracle;

@@ -1,4 +1,4 @@
-//! One node of the model: the state machines that ship, and what an election would keep around them.
+//! One node of the model: the product's state machines, and the state that an election would keep around them.
 
 use consort_proto::election::Token;
 use consort_proto::lease::{
@@ -7,14 +7,14 @@ use consort_proto::lease::{
 use consort_proto::{Instant, Life, NodeId, Term};
 use core::time::Duration;
 
-/// The span of every lease (D), by the clock of whoever counts it.
+/// Duration of every lease (D), by the clock of the node that counts it.
 pub(super) const SPAN: Duration = Duration::from_millis(600);
 /// Work is told to stop this long before its lease ends, and starts only with more than this left.
 pub(super) const GRACE: Duration = Duration::from_millis(150);
-/// When a question is repeated.
+/// Retransmission timeout.
 pub(super) const RTO: Duration = Duration::from_millis(60);
 
-/// The greatest claim a node has heard of.
+/// The greatest claim a node knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) token: Token,
@@ -40,17 +40,17 @@ pub(super) struct Node {
     pub(super) watch: Watch,
     pub(super) lease: Option<Lease>,
     pub(super) closing: Option<Closing>,
-    /// The greatest set it knew when it began to close.
+    /// The greatest set it knew when it started to close.
     pub(super) closes_set: Option<Set>,
-    /// Members that answered its question to close, as watchers.
+    /// Members that answered its request to close, as watchers.
     pub(super) closed_by: Vec<Watcher>,
-    /// The last number of a renewal.
+    /// The last sequence number of a renewal.
     pub(super) seq: u64,
-    /// It neither stands nor closes before.
+    /// It neither campaigns nor closes before this time.
     pub(super) back_until: Instant,
-    /// Whom it holds to be down.
+    /// The nodes it considers down.
     pub(super) down: Vec<bool>,
-    /// Who answered its exchange after the start.
+    /// The nodes that answered its exchange after the start.
     pub(super) informed: Vec<bool>,
 }
 
@@ -67,7 +67,7 @@ impl Node {
             id,
             up: true,
             life: memory,
-            // Clocks do not agree.
+            // Clocks differ.
             clock: Instant::from_micros(1_000_000_000 * (id as u64 + 1)),
             disk: Disk {
                 memory,
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// Starts again, in a later life.
+    /// Restarts in a later life.
     pub(super) fn restart(&mut self, rules: Rules, keep: bool, exchange: bool) {
         self.life = Life(self.life.0 + 1);
         self.up = true;
@@ -122,7 +122,7 @@ impl Node {
         self.informed.fill(false);
     }
 
-    /// Stores what the watcher recorded. It happens in the same step, before anything is sent.
+    /// Stores the watcher's record, in the same step and before anything is sent.
     pub(super) fn store(&mut self) {
         self.disk.record = *self.watch.record();
     }
@@ -147,7 +147,7 @@ impl Node {
             .unwrap_or(NOTHING.token)
     }
 
-    /// A token above every one it knows, and not below the wall clock where there is one.
+    /// A token above every one it knows, and not below the wall clock if there is one.
     pub(super) fn fresh_token(&self, wall: u64) -> Token {
         Token {
             term: Term((self.token().term.0 + 1).max(wall)),
@@ -157,7 +157,7 @@ impl Node {
         }
     }
 
-    /// Takes note of a claim.
+    /// Merges a claim.
     pub(super) fn learn(&mut self, token: Option<Token>, set: Option<Set>, closed: Option<Token>) {
         let known = &mut self.disk.known;
         if token.is_some_and(|t| t > known.token) {
@@ -171,8 +171,8 @@ impl Node {
         }
     }
 
-    /// Whether no quorum of the greatest set can be had: too many watchers are down, or cannot grant because their line
-    /// is closed or their memory is another one.
+    /// Whether no quorum of the greatest set is available: too many watchers are down, or cannot grant because
+    /// their line is closed or their memory is a different one.
     pub(super) fn has_lost_quorum(&self) -> bool {
         let Some(set) = self.set() else { return true };
         let closed = self.watch.record().closed;
@@ -188,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Calls into its lease, if there is one that is not over.
+    /// Calls into its lease, if there is one that has not ended.
     pub(super) fn with_lease(
         &mut self,
         f: impl FnOnce(&mut Lease, Instant, &mut Vec<Output>),
@@ -210,7 +210,7 @@ fn told(set: Option<Set>, closed: Option<Token>) -> Told {
     }
 }
 
-/// What somebody knows who never heard of anything.
+/// The knowledge of a node that has not heard of anything.
 pub(super) const NOTHING: Known = Known {
     token: Token {
         term: Term(0),

@@ -1,15 +1,15 @@
-//! What must never happen: two works at a time, and a token that goes back.
+//! What must never happen: work of two leaders at the same time, and a token that goes back.
 //!
-//! In a partition of the default mode two lines of watchers may both have a leader. Their works may overlap only if the
-//! leader of the lesser line was cut off from those who began the greater one, and only until a lease after its node
-//! heard of that line.
+//! In a partition of the default mode two lines of watchers may both have a leader. Their work may overlap only if
+//! the leader of the lesser line was cut off from the nodes that started the greater one, and only until a lease
+//! after its node learned of that line.
 
 use super::node::SPAN;
 use alloc::collections::BTreeMap;
 use consort_proto::Instant;
 use consort_proto::election::Token;
 
-/// A command that a leader runs. It goes on when its agent crashes, until its guard ends it.
+/// A command that a leader runs. It continues when its agent crashes, until its guard ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) node: usize,
@@ -26,15 +26,15 @@ pub(super) struct Work {
 pub(super) struct Oracle {
     /// When two nodes were last in different parts of a partition, in real time.
     apart: Vec<Vec<Option<u64>>>,
-    /// When closing for a line began, and who did.
+    /// When closing for a line began, and at which node.
     begun: BTreeMap<Token, (u64, usize)>,
-    /// When a node first heard of each line.
+    /// When a node first learned of each line.
     heard: Vec<BTreeMap<Token, u64>>,
-    /// The greatest token by which any work started.
+    /// The greatest token under which any work started.
     used: Option<Token>,
-    /// Partitions are part of this walk.
+    /// Whether partitions are part of this walk.
     partitions: bool,
-    /// How long verdicts may lag behind a partition that healed.
+    /// How long verdicts may lag behind the end of a partition.
     lag: u64,
     pub(super) overlaps: u64,
 }
@@ -68,20 +68,20 @@ impl Oracle {
         self.heard[node].entry(line).or_insert(now);
     }
 
-    /// A node starts again, and heard of nothing yet but of what it stored.
+    /// A node restarts and knows only what it stored.
     pub(super) fn forget(&mut self, node: usize) {
         self.heard[node].clear();
     }
 
-    /// A work starts. Returns what is wrong with its token.
+    /// Work starts. Returns an error if its token went back.
     pub(super) fn start(&mut self, work: &Work) -> Option<&'static str> {
         let back = self.used.is_some_and(|used| work.token < used);
         self.used = self.used.max(Some(work.token));
-        // Tokens of two lines that a partition kept apart have no order until one of them ends.
+        // Tokens of two lines that a partition separated have no order until one of them ends.
         (back && !self.partitions).then_some("a work starts by a token below one that was used")
     }
 
-    /// Looks at all works that run.
+    /// Checks all running work.
     pub(super) fn look(&mut self, now: u64, works: &[Work]) -> Option<&'static str> {
         for (at, a) in works.iter().enumerate() {
             for b in &works[at + 1..] {
@@ -107,7 +107,7 @@ impl Oracle {
         let was_cut_off = apart.is_some_and(|at| at + self.lag >= began);
         let heard = self.heard[lesser.node].range(greater.line..);
         let heard = heard.map(|(_, at)| *at).min();
-        // The slowest clock, and the tick in which it is looked at.
+        // The slowest clock, plus the tick in which it is read.
         let end = SPAN.as_micros() as u64 * 5 / 4;
         was_cut_off && heard.is_none_or(|at| now <= at + end)
     }

@@ -1,4 +1,4 @@
-//! Walks, and what is expected of them.
+//! Random walks, and what is expected of them.
 
 use super::world::{Faults, Setup, World};
 use consort_proto::Rng;
@@ -7,39 +7,39 @@ use consort_proto::lease::{Ablation, Rules};
 /// The longest calm phase, in ticks: a sixth of a lease each.
 const CALM_TICKS: u32 = 90;
 
-/// Walks to take.
+/// Parameters of a set of walks.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     /// The group.
     pub setup: Setup,
     /// The first seed.
     pub seed: u64,
-    /// How many walks.
+    /// Number of walks.
     pub walks: u64,
-    /// Steps of each.
+    /// Steps per walk.
     pub steps: u32,
 }
 
-/// What walks came across.
+/// Statistics of walks.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
     /// Walks taken.
     pub walks: u64,
-    /// Works started.
+    /// Commands started.
     pub works: u64,
     /// New lines of watchers.
     pub lines: u64,
-    /// Sets of watchers that were put in place.
+    /// Changes of watchers that were completed.
     pub changes: u64,
-    /// Steps with works that overlapped, explained by a partition.
+    /// Steps with overlapping work that a partition explains.
     pub overlaps: u64,
-    /// The longest time until one leader acted once everything was calm, in microseconds.
+    /// The longest time until one leader acted after the calm phase began, in microseconds.
     pub longest_us: u64,
-    /// What a walk broke: its seed, and what happened.
+    /// A violation: its name, its seed, and the steps.
     pub broken: Option<(&'static str, u64, Vec<String>)>,
 }
 
-/// A group, with the rule that it lacks.
+/// A group, and the rule that it lacks, if any.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its name.
@@ -50,7 +50,7 @@ pub struct Case {
     pub is_flawed: bool,
 }
 
-/// Takes walks until one breaks something.
+/// Runs walks until one finds a violation.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
     for seed in walk.seed..walk.seed + walk.walks {
@@ -76,7 +76,7 @@ fn run(walk: &Walk, seed: u64, log: bool) -> (World, u64) {
     let calm_every = [8, 25, 80, 1000][rng.below(4) as usize];
     world.log = log.then(Vec::new);
     for _ in 0..walk.steps {
-        // Now and then everything goes well for a while, so that there is something to break.
+        // Now and then nothing goes wrong for a while, so that there is leadership to break.
         if rng.below(calm_every) == 0 {
             for _ in 0..1 + rng.below(10) {
                 world.calm_tick(&mut rng);
@@ -91,7 +91,7 @@ fn run(walk: &Walk, seed: u64, log: bool) -> (World, u64) {
     (world, pause)
 }
 
-/// Faults stop. Returns how long it took until one leader worked.
+/// Ends all faults. Returns how long it took until one leader worked.
 fn calm(world: &mut World, rng: &mut Rng) -> u64 {
     world.heal();
     for at in 0..world.nodes.len() {
@@ -116,7 +116,7 @@ fn calm(world: &mut World, rng: &mut Rng) -> u64 {
     0
 }
 
-/// Groups that must be safe, and groups without one rule each, in which something must be found.
+/// Groups that must be safe, and groups without one rule each, in which a violation must be found.
 pub fn cases() -> Vec<Case> {
     let strict = |nodes, faults| Setup {
         nodes,

@@ -1,5 +1,5 @@
-//! Once everything arrives and nobody comes or goes, lists become right: they name those that are there, and
-//! nobody else, and they stay so.
+//! Once all messages arrive and no node joins or leaves, lists become correct: they name the running nodes and
+//! nobody else, and remain so.
 
 use super::group::{Group, NODES, State};
 use super::host::{Host, id};
@@ -8,14 +8,14 @@ use consort_proto::membership::Phase;
 use consort_proto::{Life, NodeId};
 use core::time::Duration;
 
-/// How long it may take, and for how long it has to last.
+/// How long convergence may take, and how long it has to last.
 const PATIENCE: Duration = Duration::from_secs(300);
 const STAYS: Duration = Duration::from_secs(5);
-/// Datagrams that arrive between two timers, at most.
+/// Most datagrams that arrive between two timers.
 const DATAGRAMS_MAX: u32 = 1000;
 
-/// Lets time pass at all nodes alike, with everything arriving at once, until lists are right. How long that
-/// takes, or what is wrong in the end.
+/// Advances time at all nodes alike, with all messages arriving at once, until lists are correct. Returns how long
+/// that took, or what is wrong in the end.
 pub(super) fn settle(group: &Group, from: &State) -> Result<Duration, String> {
     let mut state = from.clone();
     if group.partition {
@@ -46,7 +46,7 @@ pub(super) fn settle(group: &Group, from: &State) -> Result<Duration, String> {
             Err(wrong) if passed > PATIENCE => return Err(wrong),
             Err(_) => right_since = None,
         }
-        // Clocks need not show the same; they go at the same pace.
+        // Clocks may show different times; they advance at the same rate.
         let wait = |h: &Host| h.due().map(|due| due.since(h.clock));
         let waits = (0..NODES).filter_map(|n| Some((wait(&state.hosts[n])?, n)));
         let Some((wait, n)) = waits.min() else {
@@ -59,13 +59,13 @@ pub(super) fn settle(group: &Group, from: &State) -> Result<Duration, String> {
                 host.clock = host.clock + wait;
             }
         }
-        // Whom to probe, and whom of the departed to try, is drawn anew each time.
+        // Probe targets, and departed members to try, are drawn anew each time.
         let draw = state.hosts[n].clock.as_micros();
         group.fire(&mut state, n, draw);
     }
 }
 
-/// Whether every node that is here lists the others that are here, in their lives, and nobody else.
+/// Whether every running node lists exactly the other running nodes, in their lives.
 fn agreed(state: &State) -> Result<(), String> {
     let here = |n: &usize| state.hosts[*n].is_here();
     let mut digests = BTreeSet::new();

@@ -1,31 +1,31 @@
-//! Mistakes that the checker must find: what a node says or does is tampered with.
+//! Planted mistakes that the checker must find: they alter what a node sends or does.
 
 use super::host::id;
 use consort_proto::membership::{Msg, Phase, Precedence, Status};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Config, Incarnation, Life, Node, NodeId};
 
-/// What is wrong on purpose.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// An accused node says that it is alive, in the incarnation in which it was accused.
+    /// An accused node claims to be alive in the incarnation in which it was accused.
     SameIncarnation,
-    /// What came last counts (E12), not what is greater.
+    /// The last record received counts (E12), not the greatest.
     LastReceived,
-    /// Who said goodbye is back when something older is heard of it.
+    /// A member that said goodbye returns when an older record of it arrives.
     GoodbyeNotFinal,
-    /// A process that starts again has the life of the one before.
+    /// A restarted process has the life of the previous one.
     SameLife,
-    /// Nobody is told what is said of it.
+    /// Nobody is told of accusations against it.
     Untold,
-    /// A node that hears nobody accuses the others (E20).
+    /// An isolated node accuses the others (E20).
     NoIsolation,
-    /// Those that are down are never tried again (E24).
+    /// Failed members are never tried again (E24).
     NoHealing,
 }
 
 impl Flaw {
-    /// All of them, each with the invariants of which it must break one.
+    /// All flaws, each with the invariants of which it must violate one.
     pub const ALL: [(Flaw, &'static str, &'static [&'static str]); 7] = [
         (Flaw::SameIncarnation, "same-incarnation", &["I9", "I12"]),
         (Flaw::LastReceived, "last-received", &["I1"]),
@@ -36,7 +36,7 @@ impl Flaw {
         (Flaw::NoHealing, "no-healing", &["I9"]),
     ];
 
-    /// Takes out what a setting can take out.
+    /// Applies flaws that a setting can express.
     pub(super) fn configure(flaw: Option<Flaw>, config: &mut Config) {
         let m = &mut config.membership;
         match flaw {
@@ -46,7 +46,7 @@ impl Flaw {
         }
     }
 
-    /// What is sent in place of `datagram`.
+    /// The datagram that is sent instead of `datagram`.
     pub(super) fn falsify(flaw: Option<Flaw>, to: usize, datagram: &mut Datagram) {
         let (me, leaving) = (datagram.header.id, datagram.header.leaving);
         match flaw {
@@ -67,7 +67,7 @@ impl Flaw {
         }
     }
 
-    /// Before a node takes a datagram.
+    /// Alters a node before it handles a datagram.
     pub(super) fn before(flaw: Option<Flaw>, node: &mut Node, datagram: &Datagram) {
         if flaw != Some(Flaw::GoodbyeNotFinal) {
             return;
@@ -83,7 +83,7 @@ impl Flaw {
         }
     }
 
-    /// After a node took a datagram.
+    /// Alters a node after it handled a datagram.
     pub(super) fn after(flaw: Option<Flaw>, node: &mut Node, datagram: &Datagram) {
         if flaw != Some(Flaw::LastReceived) {
             return;
@@ -99,7 +99,7 @@ impl Flaw {
     }
 }
 
-/// All that a datagram claims, in the order in which it does.
+/// All claims of a datagram, in order.
 pub(super) fn claims(datagram: &Datagram) -> Vec<(NodeId, Precedence)> {
     let header = &datagram.header;
     let status = if header.leaving {

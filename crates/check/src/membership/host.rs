@@ -1,4 +1,4 @@
-//! One node of a model, and what its steps do.
+//! One node of a model, and the effects of its steps.
 
 use super::flaw::Flaw;
 use super::oracle::Watched;
@@ -12,7 +12,7 @@ use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
 use std::hash::DefaultHasher;
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone, PartialEq)]
 pub struct Envelope {
     pub(super) from: usize,
@@ -68,9 +68,9 @@ fn claim(of: NodeId, p: Precedence) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     pub(super) node: Node,
-    /// Its process runs.
+    /// Whether its process runs.
     pub(super) up: bool,
-    /// It was told to say goodbye.
+    /// Whether it was told to leave.
     pub(super) leaves: bool,
     pub(super) life: u64,
     pub(super) clock: Instant,
@@ -80,7 +80,7 @@ pub(super) struct Host {
     pub(super) hash: u64,
 }
 
-/// What a step did beyond the node's own state.
+/// Effects of a step beyond the node's own state.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) sent: Vec<(usize, Datagram)>,
@@ -102,7 +102,7 @@ fn index_of(addr: SocketAddr) -> usize {
     }
 }
 
-/// What a node knows of another when it begins.
+/// The record that a node has of another at the start.
 pub(super) fn record(host: usize, life: u64) -> Record {
     Record {
         id: id(host),
@@ -117,7 +117,7 @@ pub(super) fn record(host: usize, life: u64) -> Record {
 }
 
 impl Host {
-    /// A process that starts, with what it sends at once.
+    /// Starts a process, and returns what it sends at once.
     pub(super) fn boot(
         config: &Config,
         n: usize,
@@ -148,7 +148,7 @@ impl Host {
         (host, done)
     }
 
-    /// One input. Random draws are those of `draw`: equal steps do the same.
+    /// Handles one input. `draw` determines random draws: equal steps have equal effects.
     pub(super) fn step(&mut self, draw: u64, f: impl FnOnce(&mut Node, Instant)) -> Done {
         self.node.reseed_membership(draw);
         f(&mut self.node, self.clock);
@@ -161,7 +161,7 @@ impl Host {
         while let Some((dest, _)) = self.node.poll_transmit(&mut out) {
             if let Destination::Addr(addr) = dest {
                 let mut datagram = core::mem::take(&mut out);
-                // Membership alone is looked at.
+                // Only membership is checked.
                 let about_members = |f: &Frame| matches!(f, Frame::Membership(_));
                 datagram.frames.retain(about_members);
                 done.sent.push((index_of(addr), datagram));
@@ -170,7 +170,7 @@ impl Host {
         done
     }
 
-    /// Takes note of what is different now.
+    /// Updates the hash after a change.
     pub(super) fn seal(&mut self) {
         let mut hasher = DefaultHasher::new();
         let state = (self.up, self.leaves, self.life, self.clock, self.fired);
@@ -183,7 +183,7 @@ impl Host {
         self.hash = hasher.finish();
     }
 
-    /// Whether it is to be in the lists of the others.
+    /// Whether the others should list it.
     pub(super) fn is_here(&self) -> bool {
         self.up && !self.leaves
     }
@@ -213,7 +213,7 @@ impl Host {
     }
 }
 
-/// Text into a hash.
+/// Feeds text into a hash.
 struct Digester<'a>(&'a mut DefaultHasher);
 
 impl fmt::Write for Digester<'_> {

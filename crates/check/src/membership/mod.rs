@@ -1,16 +1,16 @@
-//! Member lists of three nodes that come, go and get lost, on whole nodes as they ship.
+//! Membership of three nodes that join, leave and fail, with complete nodes as in the product.
 //!
-//! Every node has a clock of its own, which moves when one of its timers fires, and timers fire in the order of
-//! their deadlines: so nodes are as fast or as slow as the model likes, and a message is as late. What is sent
-//! arrives in any order, some of it twice, some of it never. Nodes crash, start again in a later life, say
-//! goodbye, and do not run for a while. The draws that decide whom a node probes are the model's, too.
+//! Every node has its own clock, which advances when one of its timers fires, and timers fire in the order of their
+//! deadlines. Nodes can therefore be arbitrarily fast or slow, and messages arbitrarily late. Messages arrive in
+//! any order, some of them twice, some of them never. Nodes crash, restart in a later life, say goodbye, and pause.
+//! The model also chooses the draws that determine probe targets.
 //!
-//! Checked in every state: no record goes back (I1), nobody's claim is above its owner's (I2), nobody lists or
-//! pings itself (I3), a goodbye is final and so is a former life (I4), an accused member that answers a ping is
-//! no longer accused by whom it answered (I12), and a node that hears nobody changes no record (I13). And from
-//! every state: if from now on everything arrives, all lists come to name those that are there, and nobody else.
+//! Checked in every state: no record goes back (I1), no claim about a node is above the node's own (I2), nobody
+//! lists or pings itself (I3), a goodbye is final and so is a former life (I4), an accused member that answers a
+//! ping is no longer accused by the node that pinged it (I12), and an isolated node changes no record (I13). From
+//! every state: if all messages arrive from now on, all lists come to name exactly the running nodes.
 //!
-//! A checker that finds nothing is worth nothing: [`Flaw`] has mistakes that it must find.
+//! A checker that finds nothing is worthless: [`Flaw`] lists mistakes that it must find.
 
 mod fair;
 mod flaw;

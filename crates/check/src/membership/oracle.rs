@@ -1,4 +1,4 @@
-//! What must not be, whatever happens.
+//! Invariants of membership.
 
 use super::flaw::claims;
 use super::host::{Done, Host, id};
@@ -8,20 +8,20 @@ use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Event, Incarnation, Instant, Life, NodeId};
 use core::time::Duration;
 
-/// Pings remembered of one process; the oldest are forgotten.
+/// Most pings remembered per process; the oldest are forgotten.
 const PINGS_MAX: usize = 16;
 
-/// What is remembered of a process.
+/// What is remembered about a process.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Watched {
-    /// Lives of others that are over here (I4).
+    /// Lives of others that have ended, as seen here (I4).
     over: BTreeMap<NodeId, Life>,
-    /// Pings to accused members, with what is held against them (I12).
+    /// Pings to accused members, with the accusation (I12).
     accused: BTreeMap<u32, (NodeId, Precedence)>,
-    /// The greatest number of a ping; up to which number they belong to former lives.
+    /// The greatest number of a ping, and the number up to which pings belong to former lives.
     pinged: u32,
     former: u32,
-    /// When something was heard last (I13).
+    /// When the last datagram was received (I13).
     heard: Instant,
 }
 
@@ -36,7 +36,7 @@ impl Watched {
         }
     }
 
-    /// Of the life that follows.
+    /// The memory of the life that follows.
     pub(super) fn next(&self, now: Instant) -> Watched {
         Watched {
             pinged: self.pinged,
@@ -46,18 +46,18 @@ impl Watched {
     }
 }
 
-/// What a step is compared with.
+/// State before a step, for comparison.
 pub(super) struct Before {
     records: Vec<(NodeId, Precedence)>,
     claim: (Life, Incarnation),
-    /// What is held against members whose answer this step brings.
+    /// Accusations against members whose answer arrives in this step.
     answered: Vec<(NodeId, Precedence)>,
-    /// For how long nothing was heard.
+    /// Time since the last datagram was received.
     silence: Duration,
 }
 
 impl Before {
-    /// How a host is before a step in which it takes this datagram, or none.
+    /// Captures a host before a step in which it handles this datagram, or none.
     pub(super) fn of(host: &mut Host, taken: Option<&Datagram>) -> Before {
         let membership = host.node.membership();
         let records = membership.table().iter().map(|m| (m.id, m.precedence));
@@ -88,7 +88,7 @@ pub(super) fn own_claim(host: &Host) -> (Life, Incarnation) {
     (membership.life(), membership.incarnation())
 }
 
-/// Looks at a step of host `n`. `owners` are the greatest claims of all, those of this step included.
+/// Checks a step of host `n`. `owners` are the greatest claims of all nodes, those of this step included.
 pub(super) fn judge(
     n: usize,
     host: &mut Host,
@@ -116,7 +116,7 @@ pub(super) fn judge(
     let config = host.node.membership().config();
     let table = host.node.membership().table();
     let quiet = config.suspicion_min(table.live() + 1) / 2;
-    // Ticks come every other period when a node is not well, and the first after the silence notices it.
+    // An unhealthy node ticks every other period, and the first tick after the silence notices it.
     let quiet = quiet.max(config.probe_period * 4) + config.probe_period * 3;
     let isolated = before.silence > quiet && table.live() >= 2 && host.is_here();
     for member in table.iter() {
@@ -146,7 +146,7 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// I4: lives that are over stay over, until their tombstone is gone.
+/// I4: lives that have ended do not return, until their tombstone expires.
 fn follow_events(host: &mut Host, done: &Done) -> Result<(), &'static str> {
     for event in &done.events {
         let Event::Membership(event) = event else {
@@ -198,7 +198,7 @@ mod tests {
 
     const OWNERS: [(Life, Incarnation); NODES] = [(Life(1), Incarnation(0)); NODES];
 
-    /// What is said of a step of node 0 in which it did this.
+    /// The verdict on a step of node 0 with these effects.
     fn judged(
         done: &Done,
         change: impl FnOnce(&mut Host, &mut Before),
@@ -219,7 +219,7 @@ mod tests {
         Done { sent, events }
     }
 
-    /// No flaw of a node leads to these; the checker has to know them all the same.
+    /// No planted flaw leads to these; the checker has to recognise them nevertheless.
     #[test]
     fn steps_that_no_flaw_takes_are_judged() {
         let ping = |target: usize| Msg::Ping {

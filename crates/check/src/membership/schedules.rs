@@ -1,4 +1,4 @@
-//! Groups with names: what is looked at state by state.
+//! Named groups that are searched state by state.
 
 use super::group::{Budget, Group};
 use crate::search::{Searched, search};
@@ -8,14 +8,14 @@ use crate::search::{Searched, search};
 pub struct Schedule {
     /// Its name.
     pub name: &'static str,
-    /// In words.
+    /// Description.
     pub about: &'static str,
     /// The group.
     pub group: Group,
 }
 
 impl Schedule {
-    /// Looks at every state, or at the first `most` that are generated, breadth first.
+    /// Examines every state, or the first `most` that are generated, breadth first.
     pub fn check(&self, most: usize, threads: usize) -> Searched {
         search(self.group.clone(), most, threads, |state| state.broken)
     }

@@ -1,4 +1,4 @@
-//! Random walks: longer executions than can be looked at one by one. A seed is all that happens.
+//! Random walks: longer executions than can be searched exhaustively. A seed determines a walk.
 
 use super::fair;
 use super::flaw::Flaw;
@@ -7,33 +7,33 @@ use crate::draw::by_weight;
 use consort_proto::Rng;
 use core::time::Duration;
 
-/// Walks to take.
+/// Parameters of a set of walks.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     /// The first seed.
     pub seed: u64,
-    /// How many.
+    /// Number of walks.
     pub walks: u64,
     /// Most steps of each.
     pub steps: u32,
-    /// What is wrong on purpose.
+    /// The planted mistake, if any.
     pub flaw: Option<Flaw>,
 }
 
-/// What walks came across.
+/// Statistics of walks.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
     /// Walks taken.
     pub walks: u64,
-    /// Steps.
+    /// Steps taken.
     pub steps: u64,
-    /// The longest time until lists were right again.
+    /// The longest time until lists were correct again.
     pub longest: Duration,
-    /// What a walk broke: its seed, and its steps.
+    /// A violation: its name, its seed, and its steps.
     pub broken: Option<(String, u64, Vec<String>)>,
 }
 
-/// Takes walks until one breaks something, or does not end in agreement.
+/// Runs walks until one finds a violation or does not end in agreement.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
     for seed in walk.seed..walk.seed + walk.walks {
@@ -58,7 +58,7 @@ pub fn walk(walk: &Walk) -> Walked {
     walked
 }
 
-/// Who hears nobody for a part of the walk, whether it is heard, and who hardly runs.
+/// Which node is deaf for a part of the walk, whether it can send, and which node hardly runs.
 #[derive(Clone, Copy, Debug)]
 struct Mood {
     deaf: usize,
@@ -95,7 +95,7 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, 
     };
     for step in 0..walk.steps {
         if step == mood.until {
-            // Nobody as often as each of them.
+            // "No node" is as likely as each of the nodes.
             mood = Mood {
                 deaf: rng.below(NODES as u32 + 1) as usize,
                 mute: rng.below(2) == 0,
@@ -114,7 +114,7 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, 
     (group, state, walk.steps)
 }
 
-/// Mostly datagrams arrive and timers fire, now and then something else happens.
+/// Usually a datagram arrives or a timer fires; now and then another action is chosen.
 fn choose(rng: &mut Rng, choices: &[Action], mood: Mood) -> Option<Action> {
     let weight = |action: &Action| match action {
         Action::Deliver(e) | Action::Repeat(e) if e.to == mood.deaf => 0,

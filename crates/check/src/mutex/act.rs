@@ -1,4 +1,4 @@
-//! How what happens to a group is carried out, by the handlers of the lock that ships.
+//! Performs actions on a group, with the handlers of the product's lock.
 
 use super::group::{Action, Flaw, Group, State};
 use super::host::{Did, Envelope, Host, LOCK, NAME, Reach, id, sender};
@@ -13,7 +13,7 @@ use consort_proto::mutex::{
 use consort_proto::{Cx, Life, Protocol};
 
 impl Group {
-    /// Carries an action out.
+    /// Performs an action.
     pub fn act(&self, state: &mut State, action: Action) {
         match action {
             Action::Deliver(envelope) => {
@@ -100,7 +100,7 @@ impl Group {
             }
             Action::Restart(n) => self.restart(state, n),
             Action::Mature(n) => {
-                // What a former life said was said more than a lease ago.
+                // Answers of a former life are older than a lease.
                 let life = state.hosts[n].life;
                 let late =
                     |e: &Envelope| e.from == n && e.life < life && matches!(e.msg, Msg::Reply(_));
@@ -140,7 +140,7 @@ impl Group {
         }
     }
 
-    /// What those that are gone said was said more than a lease ago.
+    /// Answers of nodes that are gone are older than a lease.
     fn bury(&self, state: &mut State, n: usize) {
         let gone: Vec<usize> = (0..state.hosts.len())
             .filter(|m| !state.hosts[*m].up)
@@ -201,7 +201,7 @@ impl Group {
         });
     }
 
-    /// A witness forgets. By then the lease on what it may still be about to say is over, too.
+    /// A witness forgets. By then the lease of any answer it may still send has expired, too.
     fn expire(&self, state: &mut State, n: usize, of: usize) {
         let entries = &state.hosts[n].facts.entries;
         let Some(entry) = entries.iter().find(|e| e.req.node == id(of)).copied() else {
@@ -234,7 +234,7 @@ impl Group {
         }
     }
 
-    /// Runs a handler of node `n`, puts on the wire what it sends and looks for what must not be.
+    /// Runs a handler of node `n`, puts its messages on the wire, and checks the invariants.
     fn step(
         &self,
         state: &mut State,
@@ -281,7 +281,7 @@ impl Group {
         self.prune(state, n);
     }
 
-    /// Takes messages off the wire that cannot have an effect any more: fewer states, the same behaviour.
+    /// Removes messages that can no longer have an effect: fewer states, the same behaviour.
     fn prune(&self, state: &mut State, n: usize) {
         let host = state.hosts[n].clone();
         let returns = state.left.restarts > 0 && (!host.up || self.mortal.contains(&n))
@@ -292,7 +292,7 @@ impl Group {
     }
 }
 
-/// Whether a message can never have an effect: `returns` if its receiver may lose its memory.
+/// Whether a message can never have an effect; `returns` if its receiver may lose its memory.
 fn is_void(host: &Host, e: &Envelope, returns: bool) -> bool {
     if !host.up {
         return !returns;

@@ -1,4 +1,4 @@
-//! A group of nodes that want one lock, and what may happen to it.
+//! A group of nodes that contend for one lock, and the actions of the model.
 
 use super::act::up;
 use super::host::{Envelope, Host, LOCK, Reach, fingerprint, id, index};
@@ -11,86 +11,86 @@ use consort_proto::{Life, NodeId, Protocol};
 use core::hash::{Hash, Hasher};
 use stateright::{Model, Property};
 
-/// What is wrong on purpose.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// A part of the protocol is missing.
+    /// A part of the protocol is left out.
     Without(Ablation),
-    /// Witnesses forget while owners count on them (P5b).
+    /// Witnesses forget while owners rely on them (P5b).
     EarlyExpiry,
-    /// Answers do not tell in which life they were given (P9d).
+    /// Answers do not name the life in which they were given (P9d).
     LifelessReplies,
-    /// Who gives up waiting does not tell the floor (A12).
+    /// A node that cancels its request does not tell the floor (A12).
     CancelWithoutFloor,
 }
 
-/// How often something may happen.
+/// How often each fault may occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// Leases that lapse.
+    /// Leases that expire.
     pub lapses: u8,
-    /// Rounds of asking again.
+    /// Rounds of repeated requests.
     pub retries: u8,
-    /// Messages that arrive once more.
+    /// Messages that arrive twice.
     pub repeats: u8,
-    /// Requests that are given up.
+    /// Requests that are cancelled.
     pub cancels: u8,
-    /// Requests that are over of which a node forgets that they are.
+    /// Finished requests that a node forgets to be finished.
     pub oblivions: u8,
     /// Nodes that leave.
     pub leaves: u8,
-    /// Holders that have had their time.
+    /// Holders that reach their maximum hold time.
     pub ends: u8,
     /// Processes that end.
     pub crashes: u8,
-    /// Processes that start again, without memory.
+    /// Processes that restart without stored state.
     pub restarts: u8,
-    /// Verdicts of the failure detector, wrong or right.
+    /// Verdicts of the failure detector, right or wrong.
     pub verdicts: u8,
 }
 
 /// A group. Nodes are numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// Whom each node lists.
+    /// The member list of each node.
     pub views: Vec<Vec<usize>>,
-    /// How each node asks for the lock, one time after the other.
+    /// The modes in which each node requests the lock, one after the other.
     pub requests: Vec<Vec<Mode>>,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u16,
-    /// Those that have come of late, and how many there are by then: each node hears of it at some time.
+    /// Nodes that joined recently, and the resulting number of nodes, of which each node learns at some time.
     pub joiners: (Vec<usize>, u16),
-    /// Who comes to list whom, at some time.
+    /// Pairs of a node and another that it adds to its list at some time.
     pub learns: Vec<(usize, usize)>,
-    /// Who may crash.
+    /// Nodes that may crash.
     pub mortal: Vec<usize>,
-    /// How often something may happen.
+    /// How often each fault may occur.
     pub budget: Budget,
     /// Whether witnesses forget.
     pub expiry: bool,
-    /// Whether a node asks while an earlier request of its own is under way.
+    /// Whether a node makes a request while an earlier one of its own is pending.
     pub queues: bool,
-    /// Whether nodes that are gone for longer than a lease count no more.
+    /// Whether nodes that have been gone for longer than a lease stop counting.
     pub shrinks: bool,
-    /// Whether nodes are served along their places in space, which are in the reverse order of their numbers.
+    /// Whether nodes are served by their position in space, which is the reverse order of their numbers.
     pub elevator: bool,
-    /// Whether work under the lock has a process of its own, and so goes on when that of its node ends.
+    /// Whether work under the lock has its own process and continues when its node's process ends.
     pub apart: bool,
-    /// Whether who starts again has read the group's clock already, from others than these.
+    /// Whether a restarted node has already read the group's clock from nodes outside the model.
     pub told: bool,
-    /// What is wrong on purpose.
+    /// The planted mistake, if any.
     pub flaw: Option<Flaw>,
-    /// What is looked for.
+    /// Which violations to search for.
     pub watch: Watch,
 }
 
-/// What is looked for.
+/// Which violations to search for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Watch {
     /// All invariants.
     #[default]
     All,
-    /// Two that hold the lock at once.
+    /// Two holders at the same time.
     Holders,
     /// Tokens that do not grow.
     Tokens,
@@ -100,14 +100,14 @@ pub enum Watch {
 #[derive(Clone, Debug)]
 pub struct State {
     pub(super) hosts: Vec<Arc<Host>>,
-    /// What was sent and has not arrived, by hash.
+    /// Messages in flight, by hash.
     pub(super) wire: Vec<Arc<Envelope>>,
     /// Requests made by each node.
     pub(super) made: Vec<u8>,
     pub(super) left: Budget,
-    /// What is done under the lock.
+    /// Work under the lock.
     pub(super) works: Vec<Work>,
-    /// The greatest token that was granted to one alone.
+    /// The greatest token that was granted exclusively.
     pub(super) last_token: Fence,
     /// Grants so far.
     pub(super) grants: u32,
@@ -133,52 +133,52 @@ impl PartialEq for State {
     }
 }
 
-/// What may happen next.
+/// Actions of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A message arrives.
     Deliver(Arc<Envelope>),
-    /// A message arrives, and will arrive again.
+    /// A message arrives and stays in flight.
     Repeat(Arc<Envelope>),
-    /// A node wants the lock.
+    /// A node requests the lock.
     Acquire(usize),
-    /// A holder gives it back.
+    /// A holder releases it.
     Release(usize),
-    /// A node gives up waiting.
+    /// A node cancels its request.
     Cancel(usize),
     /// A holder that lost the lock has stopped.
     Stop(usize),
-    /// All the time is over that those who lost the lock at a node were told they have.
+    /// The validity that was promised to former holders at a node has passed.
     EndStopping(usize),
-    /// Work whose node is gone has ended, at the latest when its time is over.
+    /// Work whose node is gone has ended, at the latest at the end of its validity.
     EndWork(usize),
-    /// A holder has had the lock for as long as it may.
+    /// A holder has reached its maximum hold time.
     EndHold(usize),
     /// A node is about to leave.
     Leave(usize),
-    /// What a node said to attempts up to a number lapses at an owner.
+    /// A node's answers to attempts up to a number expire at an owner.
     Lapse(usize, usize, u32),
     /// A witness forgets the request of a node.
     Expire(usize, usize),
-    /// A node asks everybody again.
+    /// A node repeats its requests to all members.
     Retry(usize),
     /// A process ends.
     Crash(usize),
-    /// It starts again, without memory.
+    /// It restarts without stored state.
     Restart(usize),
-    /// A node counts as a witness from now on.
+    /// A node starts to count as a witness.
     Mature(usize),
-    /// A node hears of those that came.
+    /// A node learns of the nodes that joined.
     Resize(usize),
-    /// A holder had its time to ask newcomers.
+    /// The time in which a holder asks newcomers has passed.
     EndGrace(usize),
-    /// The failure detector of a node takes another for dead.
+    /// The failure detector of a node declares another failed.
     Verdict(usize, usize),
-    /// A node comes to list another.
+    /// A node adds another to its list.
     Learn(usize, usize),
-    /// A node forgets which requests of another are over.
+    /// A node forgets which requests of another have finished.
     ForgetDone(usize, usize),
-    /// A node counts without those that are gone for longer than a lease.
+    /// A node stops counting those that have been gone for longer than a lease.
     Bury(usize),
 }
 
@@ -215,7 +215,7 @@ impl Group {
         }
     }
 
-    /// What may happen, the arrival of messages first.
+    /// Possible actions, deliveries first.
     pub fn choices(&self, state: &State, out: &mut Vec<Action>) {
         if state.broken.is_some() {
             return;
@@ -261,7 +261,7 @@ impl Group {
                 out.push(Action::Bury(n));
             }
             if left.oblivions > 0 {
-                // Entries do not live as long.
+                // Entries do not live that long.
                 let entries = &host.facts.entries;
                 let gone = |of: &NodeId| !entries.iter().any(|e| e.done && e.req.node == *of);
                 let of = host.mutex.finished(LOCK).filter(gone).map(index);
@@ -275,7 +275,7 @@ impl Group {
         }
     }
 
-    /// What a node's application and its own leases may do.
+    /// Actions of a node's application and of its own leases.
     fn local_choices(&self, state: &State, n: usize, host: &Host, out: &mut Vec<Action>) {
         let left = &state.left;
         let own = host.facts.own.as_ref();
@@ -320,18 +320,18 @@ impl Group {
         }
     }
 
-    /// Whether the node of some work knows of it, and waits for its end.
+    /// Whether the node of some work knows of it and waits for its end.
     fn is_stopping(&self, state: &State, work: &Work) -> bool {
         let host = &state.hosts[work.host];
         let own = host.facts.own.as_ref();
         host.up && own.is_some_and(|own| own.stopping && own.req == work.req)
     }
 
-    /// Whether a node that started counts as a witness: nobody counts on what a former life of it said, and
-    /// everybody knows that it is there and has made up for it.
+    /// Whether a node that started counts as a witness: nobody relies on answers of a former life of it, and all
+    /// nodes know of it and have adapted.
     fn may_mature(&self, state: &State, n: usize) -> bool {
         if self.flaw == Some(Flaw::LifelessReplies) {
-            // Nobody knows what a former life said.
+            // Nobody knows what a former life promised.
             return false;
         }
         let rests = |w: &Work| w.rests_on(n) || w.stands.is_some() && self.joiners.1 > 0;
@@ -349,7 +349,7 @@ impl Group {
         })
     }
 
-    /// Whether a node has not counted without all that are gone yet, and nobody counts on what they said.
+    /// Whether a node still counts nodes that are gone, and nobody relies on their answers.
     fn may_bury(&self, state: &State, host: &Host) -> bool {
         let gone = state.hosts.iter().filter(|h| !h.up).count();
         let counts = |h: &Arc<Host>| {
@@ -368,8 +368,8 @@ impl Group {
         left.restarts == 0 && host.buried < gone && !state.hosts.iter().any(|h| h.up && counts(h))
     }
 
-    /// Whether the lease on what witness `n` said about an entry is over, or its owner is gone or asks for
-    /// something else.
+    /// Whether the lease of what witness `n` answered about an entry has expired, or its owner is gone or has
+    /// another request.
     fn may_expire(&self, state: &State, n: usize, entry: &Remembered) -> bool {
         let owner = &state.hosts[index(entry.req.node)];
         let rests = |w: &Work| w.req == entry.req && w.rests_on(n);
@@ -422,7 +422,7 @@ impl Model for Group {
 }
 
 impl Group {
-    /// Whether everything that is sent arrives in the end, and everybody answers.
+    /// Whether all messages arrive in the end and all nodes answer.
     fn is_lossless(&self) -> bool {
         let b = self.budget;
         b.lapses == 0 && b.crashes == 0 && b.verdicts == 0 && !self.expiry && self.joiners.1 == 0

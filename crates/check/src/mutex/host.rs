@@ -1,4 +1,4 @@
-//! One node of a model, and what its steps do.
+//! One node of a model, and the effects of its steps.
 
 use super::group::Group;
 use consort_proto::mutex::{
@@ -10,10 +10,10 @@ use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
 use std::hash::DefaultHasher;
 
-/// The lock that all want.
+/// The lock that all nodes request.
 pub(super) const LOCK: LockId = LockId::of("l");
 pub(super) const NAME: &str = "l";
-/// Time stands still here, long after the start.
+/// Time does not pass here; it is long after the start.
 pub(super) const NOW: Instant = Instant::from_micros(1_000_000_000);
 
 /// A message that was sent.
@@ -80,21 +80,21 @@ pub(super) struct Host {
     pub(super) life: u64,
     pub(super) mutex: Mutex,
     pub(super) facts: Facts,
-    /// Of all that matters of the node.
+    /// Hash of the relevant state of the node.
     pub(super) hash: u64,
     /// Requests made so far.
     pub(super) tickets: u64,
     /// Holders that were told to stop.
     pub(super) lost: Vec<Ticket>,
-    /// Of how many it knows that they are gone for long.
+    /// Number of nodes it knows to have been gone for long.
     pub(super) buried: usize,
-    /// Whether it knows how many nodes there are since the last came.
+    /// Whether it knows the number of nodes since the last join.
     pub(super) resized: bool,
-    /// Of its last request in this life.
+    /// Stamp of its last request in this life.
     pub(super) last_prio: Fence,
 }
 
-/// What a step did beyond its own state.
+/// Effects of a step beyond its own state.
 #[derive(Default)]
 pub(super) struct Did {
     pub(super) sends: Vec<(usize, Msg)>,
@@ -109,7 +109,7 @@ pub(super) fn index(id: NodeId) -> usize {
     id.0 as usize - 1
 }
 
-/// Everybody can be reached once it is known.
+/// A view in which every known node is reachable.
 pub(super) struct Reach;
 
 impl Peers for Reach {
@@ -155,12 +155,12 @@ impl Host {
             zombie_safe: group.apart,
             ..Config::default()
         };
-        // Lives this small say nothing about the wall clock.
+        // Such small lives say nothing about the wall clock.
         let mut mutex = Mutex::new(config, id(index), Life(life), 1100, NOW);
         if let Some(part) = group.ablation() {
             mutex.ablate(part);
         }
-        // Of use to elevators only.
+        // Used by the elevator order only.
         let place = Order::SetPlace(9 - index as u16);
         let mut host = Host {
             up: true,
@@ -213,7 +213,7 @@ impl Host {
         did
     }
 
-    /// Takes stock after a change.
+    /// Updates derived state after a change.
     pub(super) fn settle(&mut self) {
         self.mutex.hush(NOW);
         self.facts = self.mutex.facts(NOW, LOCK);
@@ -228,7 +228,7 @@ impl Host {
         ));
     }
 
-    /// Whether it holds the lock by a lease that is valid.
+    /// Whether it holds the lock with a valid lease.
     pub(super) fn holds(&self) -> bool {
         self.up
             && self
@@ -248,7 +248,7 @@ impl Host {
     }
 }
 
-/// Without what only says when something is due, or where somebody is.
+/// The message without fields that only tell deadlines or addresses.
 fn plain(mut msg: Msg) -> Msg {
     match &mut msg {
         Msg::Request(r) => r.held = false,

@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! Invariants of the lock.
 
 use super::group::{Action, Group, State, Watch};
 use super::host::{Host, index};
@@ -6,7 +6,7 @@ use super::work;
 use consort_proto::Life;
 use consort_proto::mutex::{Answer, Fence, Mine, Mode, Remembered, Ticket};
 
-/// Looks at a group after a step of node `n`.
+/// Checks a group after a step of node `n`.
 pub(super) fn judge(
     group: &Group,
     state: &mut State,
@@ -31,10 +31,10 @@ pub(super) fn judge(
     for &(_, token, mode) in granted {
         let grows = match mode {
             Mode::Exclusive => token > state.last_token,
-            // Those who share are told of a floor that may be above what was used: it binds nobody.
+            // Shared holders are told a floor that may be above the tokens used; it binds nobody.
             Mode::Shared => token >= state.last_token,
         };
-        // All that knew of a token may be gone for good: as in a partition, tokens then rest on nothing.
+        // All nodes that knew of a token may be gone for good; as in a partition, tokens then have no basis.
         let forgotten = state.hosts.iter().any(|h| h.buried > 0);
         let exempt = forgotten || group.watch == Watch::Holders;
         note(grows || exempt, "I2: a token does not grow");
@@ -91,12 +91,12 @@ fn is_exclusive(state: &State) -> bool {
     modes.len() < 2 || modes.iter().all(|m| *m == Mode::Shared)
 }
 
-/// I3: held means ready, or ready for the group as it was and not for long.
+/// I3: a holder fulfils the condition for a grant, or did so for the group as it was until recently.
 fn stands(own: &Mine) -> bool {
     own.held.is_none() || own.ready || own.grace
 }
 
-/// I4: whom this node let pass while it waits is in front of it, or known to be over.
+/// I4: a request that this node consented to while it waits comes before its own, or is known to be finished.
 fn lets_pass(host: &Host, own: &Mine) -> bool {
     let in_front = |e: &Remembered| own.selfblock.contains(&e.req) || e.done;
     let share = |e: &Remembered| e.mode == Mode::Shared && own.mode == Mode::Shared;
@@ -114,7 +114,7 @@ fn entry_of<'a>(state: &'a State, host: &Host, answer: &Answer) -> Option<&'a Re
     witness.facts.entries.iter().find(|e| e.req == req)
 }
 
-/// I5: what an owner counts on is remembered, as long as the witness lives that life.
+/// I5: a witness remembers what an owner relies on, as long as it lives in that life.
 fn remembers(state: &State, host: &Host, answer: &Answer) -> bool {
     let witness = &state.hosts[index(answer.from)];
     let attempt = answer.witness.as_ref().map(|w| (w.0, w.1));
@@ -145,14 +145,14 @@ fn tells(state: &State, host: &Host, answer: &Answer) -> bool {
     earlier.all(|e| names.contains(&e.req))
 }
 
-/// Whether the owner of a request still asks for it.
+/// Whether the owner of a request still pursues it.
 fn goes_on(state: &State, entry: &Remembered) -> bool {
     let owner = &state.hosts[index(entry.req.node)];
     let own = owner.facts.own.as_ref();
     owner.up && own.is_some_and(|own| own.req == entry.req)
 }
 
-/// I8: a witness that is said to be mature is, and no former life counts beside a mature one.
+/// I8: a witness that is said to be mature is mature, and no former life counts next to a mature one.
 fn is_grown(state: &State, answer: &Answer) -> bool {
     let witness = &state.hosts[index(answer.from)];
     let Some((life, _, _, mature, _)) = answer.witness else {
@@ -164,7 +164,7 @@ fn is_grown(state: &State, answer: &Answer) -> bool {
     }
 }
 
-/// Whether everything has arrived, nobody holds the lock, and somebody waits for it.
+/// Whether all messages have arrived, nobody holds the lock, and a request waits for it.
 pub(super) fn is_stuck(group: &Group, state: &State) -> bool {
     let waits = state.hosts.iter().any(|h| h.waits() || h.facts.queued > 0);
     let mut choices = Vec::new();

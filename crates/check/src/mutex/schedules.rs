@@ -1,15 +1,15 @@
-//! The schedules of the lock that ships: what must be safe, and the flaws that must be found.
+//! The schedules of the product's lock: groups that must be safe, and flaws that must be found.
 
 use super::group::{Budget, Flaw, Group, Watch};
 use crate::search::{Searched, search};
 use consort_proto::mutex::{Ablation, Loss, Mode};
 
-/// What a schedule must show.
+/// Expected result of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// No invariant is broken.
     Safe,
-    /// Two hold the lock at once.
+    /// Two nodes hold the lock at the same time.
     TwoHolders,
     /// A token does not grow.
     StaleToken,
@@ -18,18 +18,18 @@ pub enum Expect {
 /// A group with a name.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// As in the design.
+    /// Name, as in docs/RULES.md.
     pub name: &'static str,
-    /// In words.
+    /// Description.
     pub about: &'static str,
     /// The group.
     pub group: Group,
-    /// What must come out.
+    /// Expected result.
     pub expect: Expect,
 }
 
 impl Expect {
-    /// Whether this is what came out.
+    /// Whether the search has this result.
     pub fn is_met_by(self, searched: &Searched) -> bool {
         let broken = searched.broken.as_ref().map(|b| b.0);
         match self {
@@ -41,7 +41,7 @@ impl Expect {
 }
 
 impl Schedule {
-    /// Looks at every state, or at the first `most` that are generated, breadth first.
+    /// Examines every state, or the first `most` that are generated, breadth first.
     pub fn check(&self, most: usize, threads: usize) -> Searched {
         search(self.group.clone(), most, threads, |state| state.broken)
     }
@@ -63,11 +63,11 @@ fn group(views: &[&[usize]], times: &[usize]) -> Group {
 }
 
 const FULL: &[&[usize]] = &[&[1, 2], &[0, 2], &[0, 1]];
-/// Two strangers and their common friend.
+/// Two nodes that do not know each other, and their common friend.
 const FRIEND: &[&[usize]] = &[&[2], &[2], &[0, 1]];
-/// The first knows the second, but not the other way round.
+/// The first knows the second, but not the reverse.
 const ONE_WAY: &[&[usize]] = &[&[1, 2], &[2], &[0, 1]];
-/// Four, of which two do not know each other.
+/// Four nodes, of which two do not know each other.
 const FOUR: &[&[usize]] = &[&[2, 3], &[2, 3], &[0, 1, 3], &[0, 1, 2]];
 const LINE: &[&[usize]] = &[&[1], &[0, 2], &[1]];
 
@@ -86,7 +86,7 @@ fn lapsing(mut group: Group, lapses: u8, retries: u8) -> Group {
     group
 }
 
-/// Three become five. Two know each other, the third knows those that come.
+/// Three nodes become five. Two know each other, the third knows those that join.
 fn growing() -> Group {
     let views: &[&[usize]] = &[&[1], &[0], &[3, 4], &[2, 4], &[2, 3]];
     Group {
@@ -123,7 +123,7 @@ fn safe(name: &'static str, about: &'static str, group: Group) -> Schedule {
     }
 }
 
-/// A flaw has to show in what users see, not in what the lock thinks of itself.
+/// A flaw has to show in what users see, not only in the lock's own state.
 fn flawed(name: &'static str, about: &'static str, expect: Expect, group: Group) -> Schedule {
     let watch = match expect {
         Expect::TwoHolders => Watch::Holders,
@@ -137,7 +137,7 @@ fn flawed(name: &'static str, about: &'static str, expect: Expect, group: Group)
     }
 }
 
-/// All schedules of the lock that ships.
+/// All schedules of the product's lock.
 pub fn schedules() -> Vec<Schedule> {
     let mut all = safe_ones();
     all.extend(flawed_ones());

@@ -1,42 +1,42 @@
-//! Random walks: longer executions of larger groups, with more of everything, than can be looked at one by
-//! one. A seed is a group and all that happens to it.
+//! Random walks: longer executions of larger groups, with more faults, than can be searched exhaustively. A seed
+//! determines a group and everything that happens to it.
 
 use super::group::{Action, Budget, Flaw, Group, State, Watch};
 use crate::draw::by_weight;
 use consort_proto::Rng;
 use consort_proto::mutex::Mode;
 
-/// Walks to take.
+/// Parameters of a set of walks.
 #[derive(Clone, Debug)]
 pub struct Walk {
     /// The first seed.
     pub seed: u64,
-    /// How many.
+    /// Number of walks.
     pub walks: u64,
     /// Most steps of each.
     pub steps: u32,
-    /// What is wrong on purpose.
+    /// The planted mistake, if any.
     pub flaw: Option<Flaw>,
-    /// What is looked for.
+    /// Which violations to search for.
     pub watch: Watch,
-    /// Where every other walk is taken; the rest, or all, in a group of their own.
+    /// The group of every other walk; the remaining walks, or all, have a random group.
     pub group: Option<Group>,
 }
 
-/// What walks came across.
+/// Statistics of walks.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
     /// Walks taken.
     pub walks: u64,
-    /// Steps.
+    /// Steps taken.
     pub steps: u64,
     /// Grants.
     pub grants: u64,
-    /// The invariant that a walk broke: its seed, and its steps.
+    /// The invariant that a walk violated, its seed, and its steps.
     pub broken: Option<(&'static str, u64, Vec<String>)>,
 }
 
-/// Takes walks until one breaks an invariant.
+/// Runs walks until one violates an invariant.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
     for seed in walk.seed..walk.seed + walk.walks {
@@ -59,7 +59,7 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (State, u32) {
     let group = match &walk.group {
         Some(group) if seed % 2 == 1 => group.clone(),
         _ => Group {
-            // What this flaw breaks takes five nodes, or a clock that was read from others than these.
+            // The violation of this flaw needs five nodes, or a clock that was read from nodes outside the model.
             told: walk.flaw == Some(Flaw::LifelessReplies),
             ..random_group(&mut rng)
         },
@@ -83,7 +83,7 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (State, u32) {
     (state, walk.steps)
 }
 
-/// Three to five nodes whose lists are majorities, some of which crash, return or come late.
+/// Three to five nodes whose lists are majorities, some of which crash, restart or join late.
 fn random_group(rng: &mut Rng) -> Group {
     let n = [3, 3, 4, 5][rng.below(4) as usize];
     let joins = rng.below(4) == 0;
@@ -110,7 +110,7 @@ fn random_group(rng: &mut Rng) -> Group {
         false => (Vec::new(), 0),
     };
     let mortal = (0..n).filter(|_| rng.below(2) == 0).collect();
-    // Much of one thing finds what a little of everything does not.
+    // Much of one fault finds violations that a little of every fault does not.
     let (leases, lives) = [(true, false), (false, true), (true, true)][rng.below(3) as usize];
     let mut up_to = |most: u32, wanted: bool| rng.below(most + 1) as u8 * u8::from(wanted);
     let budget = Budget {
@@ -136,13 +136,13 @@ fn random_group(rng: &mut Rng) -> Group {
         apart: rng.below(2) == 0,
         queues: rng.below(2) == 0,
         elevator: rng.below(4) == 0,
-        // Who comes and who goes at once is left to the simulator.
+        // Simultaneous joins and departures are left to the simulator.
         shrinks: !joins && rng.below(2) == 0,
         ..Group::default()
     }
 }
 
-/// Mostly messages arrive, now and then something else happens.
+/// Usually a message arrives; now and then another action is chosen.
 fn choose(rng: &mut Rng, choices: &[Action]) -> Option<Action> {
     let weight = |action: &Action| match action {
         Action::Deliver(_) => 8,

@@ -1,4 +1,4 @@
-//! Where the flaws of the papers must show, and where those of the layer that ships must not.
+//! Cases in which the flaws of the papers must show, and in which the product's layer must show none.
 
 use super::exhaust::Small;
 use super::flaws::Flaws;
@@ -8,34 +8,34 @@ use super::schedule::{Outcome, Schedule};
 use consort_papers::omega::{Config, Mode, PaperOmega};
 use consort_proto::omega::Omega;
 
-/// A protocol of the papers, what may happen to it, and what must be found.
+/// A protocol of the papers, the faults that may occur, and the flaws that must be found.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// How it is called.
     pub name: &'static str,
-    /// In words.
+    /// Description.
     pub about: &'static str,
     /// The protocol.
     pub config: Config,
-    /// What may happen.
+    /// Faults that may occur.
     pub chaos: Chaos,
-    /// Each of these must show alone in some run.
+    /// Flaws of which each must show alone in some run.
     pub wants: &'static [Flaws],
-    /// These must show together in a run that ends well with other settings.
+    /// Flaws that must show together in a run that is correct with other settings.
     pub cure: Option<(Flaws, Config)>,
 }
 
-/// What a case came across.
+/// Result of a case.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Counts.
+    /// Statistics.
     pub hunted: Hunted,
-    /// What was wanted, by what it shows: the first seed, if there is one.
+    /// The wanted flaws, each with the first seed that shows it, if any.
     pub wanted: Vec<(Flaws, Option<u64>)>,
 }
 
 impl Found {
-    /// Whether all that was wanted was found, and nothing that has no name.
+    /// Whether all wanted flaws were found, and no unclassified wrong result.
     pub fn is_good(&self) -> bool {
         let all = self.wanted.iter().all(|(_, seed)| seed.is_some());
         all && !self.hunted.wrong.contains_key(&Flaws::NONE)
@@ -43,7 +43,7 @@ impl Found {
 }
 
 impl Case {
-    /// Looks at many runs.
+    /// Examines many runs.
     pub fn hunt(&self, seed: u64, runs: u64, threads: usize) -> Found {
         let hunt = Hunt::<PaperOmega> {
             settings: self.config,
@@ -63,8 +63,8 @@ impl Case {
         }
     }
 
-    /// What happens in the run of a seed, as short as it shows `flaws`, and ends well with other settings
-    /// if that is what it shows.
+    /// The run of a seed, shortened as long as it shows `flaws` and, where that is wanted, is correct with other
+    /// settings.
     pub fn explain(&self, seed: u64, flaws: Flaws) -> Schedule {
         let (schedule, _) = run::<PaperOmega>(&self.config, self.chaos, seed);
         let cure = self.cure.filter(|(shown, _)| *shown == flaws);
@@ -77,7 +77,7 @@ impl Case {
 
 const LINKS: Chaos = Chaos::LINKS;
 
-/// Everything at once.
+/// All faults.
 const ALL: Chaos = Chaos {
     crashes: 4,
     losses: 40,
@@ -195,7 +195,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Everything at once for the layer that ships. Without repair of what was lost it must fail.
+/// All faults for the product's layer. Without repair of losses it must fail.
 pub fn strain(hysteresis: u32, repair: bool, seed: u64, runs: u64) -> Hunt<Omega> {
     let ships = settings(hysteresis);
     Hunt {
@@ -213,14 +213,14 @@ pub fn strain(hysteresis: u32, repair: bool, seed: u64, runs: u64) -> Hunt<Omega
     }
 }
 
-/// Links that all know of at first.
+/// Links that all nodes know at the start.
 type Links = &'static [(u8, u8)];
 
 const NONE: Links = &[];
 const PATH: Links = &[(0, 1), (1, 2)];
 const TRIANGLE: Links = &[(0, 1), (1, 2), (0, 2)];
 
-/// Groups of two and three of which every order of events is looked at.
+/// Groups of two and three nodes of which every order of events is examined.
 pub fn small(mode: Mode) -> Vec<(&'static str, Small<PaperOmega>)> {
     let cel = mode == Mode::Cel;
     let group = |nodes, linked: Links, links, crashes, wants: &[Flaws]| Small {
@@ -252,7 +252,7 @@ pub fn small(mode: Mode) -> Vec<(&'static str, Small<PaperOmega>)> {
     ]
 }
 
-/// The same for the layer that ships, with a lost message.
+/// The same for the product's layer, with one lost message.
 pub fn small_product() -> Vec<(&'static str, Small<Omega>)> {
     let group = |linked: Links| Small {
         settings: settings(20),

@@ -1,4 +1,4 @@
-//! Every order of what can happen to a few nodes.
+//! Every order of events of a few nodes.
 
 use super::flaws::Flaws;
 use super::schedule::{Outcome, Schedule, judge};
@@ -6,26 +6,26 @@ use super::world::{Action, Core, World};
 use core::hash::{Hash, Hasher};
 use stateright::{Checker, Expectation, HasDiscoveries, Model, Property};
 
-/// A few nodes that know what is there, and what may happen then, in any order.
+/// A few nodes with correct initial knowledge, and the events that may follow in any order.
 #[derive(Clone, Debug)]
 pub struct Small<C: Core> {
-    /// What all nodes are set to.
+    /// Settings of all nodes.
     pub settings: C::Settings,
-    /// How many.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Which of them hear each other at first, and know it.
+    /// Links that exist, and are known, at the start.
     pub linked: Vec<(u8, u8)>,
-    /// How many times a link may come or go.
+    /// Number of changes of links.
     pub links: u8,
-    /// How many times a node may stop, and start again.
+    /// Number of crashes and restarts.
     pub crashes: u8,
-    /// How many messages may be lost.
+    /// Number of messages that may be lost.
     pub losses: u8,
-    /// What must be found alone; where there is nothing to find, all must be well whenever trouble ends.
+    /// Flaws that must be found alone; if empty, every state must lead to a correct result.
     pub wants: Vec<Flaws>,
 }
 
-/// A state of it.
+/// A state of the model.
 #[derive(Clone, Debug)]
 pub struct State<C: Core> {
     world: World<C>,
@@ -52,18 +52,18 @@ impl<C: Core> Hash for State<C> {
     }
 }
 
-/// What a search came across.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Searched {
-    /// States looked at.
+    /// Number of states examined.
     pub states: usize,
-    /// The longest way to one of them.
+    /// Length of the longest path to one of them.
     pub depth: usize,
-    /// Whether these are all that there are.
+    /// Whether all states were examined.
     pub complete: bool,
-    /// What showed alone: the shortest way to it.
+    /// Flaws that showed alone, with the shortest path to each.
     pub found: Vec<(Flaws, Schedule)>,
-    /// The way to a state that ends wrong for a reason that is not known.
+    /// The path to a state with an unclassified wrong result.
     pub unknown: Option<Schedule>,
 }
 
@@ -77,7 +77,7 @@ impl<C: Core> Small<C> {
         world
     }
 
-    /// The steps that lead to the first state, too.
+    /// The schedule, including the steps that lead to the initial state.
     fn schedule(&self, actions: Vec<Action>) -> Schedule {
         let linked = self.linked.iter();
         let linked = linked.flat_map(|(a, b)| [Action::Link(*a, *b), Action::Rest]);
@@ -88,7 +88,7 @@ impl<C: Core> Small<C> {
         }
     }
 
-    /// Looks at every state, or at those up to a depth, or at the first `most` that are generated.
+    /// Examines every state, or those up to a depth, or the first `most` that are generated.
     pub fn search(self, most: usize, depth: Option<usize>, threads: usize) -> Searched
     where
         C: Send + Sync + 'static,
@@ -122,7 +122,7 @@ impl<C: Core> Small<C> {
     }
 }
 
-/// What a property asks of a state.
+/// A property of a state.
 type Condition<C> = fn(&Small<C>, &State<C>) -> bool;
 
 const KNOWN: &str = "what is wrong at rest is known";
@@ -210,7 +210,7 @@ where
     }
 }
 
-/// What comes of a state: of one at rest, or, where there is never rest, of what follows without trouble.
+/// The result of a state: of one at rest or, for protocols that never rest, of what follows without faults.
 fn outcome<C: Core>(_: &Small<C>, state: &State<C>) -> Outcome {
     match C::PATIENCE {
         None if !state.world.is_quiet() => Outcome::Right,

@@ -1,9 +1,9 @@
-//! What can be wrong, by the numbers of the errata.
+//! Flaws of the published protocols, by the ids of their errata (docs/RULES.md).
 
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
-/// A set of flaws, of those that showed in a run.
+/// The set of flaws that showed in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flaws(u32);
 
@@ -11,7 +11,7 @@ macro_rules! flaws {
     ($($name:ident = $bit:expr, $text:expr, $about:expr;)*) => {
         impl Flaws {
             $(#[doc = $about] pub const $name: Flaws = Flaws(1 << $bit);)*
-            /// All, with their names and in words.
+            /// All flaws, with names and descriptions.
             pub const ALL: &[(Flaws, &str, &str)] = &[$((Flaws::$name, $text, $about)),*];
         }
     };
@@ -44,7 +44,7 @@ flaws! {
 impl Flaws {
     /// No flaw.
     pub const NONE: Flaws = Flaws(0);
-    /// What is no flaw by itself.
+    /// Signs that are no flaws by themselves.
     const SIGNS: Flaws = Flaws(
         Flaws::LOST.0
             | Flaws::PRUNED.0
@@ -55,31 +55,31 @@ impl Flaws {
             | Flaws::E21.0,
     );
 
-    /// What must not be at any time, however it ends.
+    /// Violations that must never occur, whatever the final result.
     pub const ALWAYS: Flaws =
         Flaws(Flaws::BACK.0 | Flaws::TWOFOLD.0 | Flaws::PARTED.0 | Flaws::STRANGER.0);
 
-    /// Whether all of `other` are among them.
+    /// Whether it contains all of `other`.
     pub const fn has(self, other: Flaws) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether some of `other` are among them.
+    /// Whether it contains some of `other`.
     pub const fn any(self, other: Flaws) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Those of either.
+    /// The union.
     pub const fn or(self, other: Flaws) -> Flaws {
         Flaws(self.0 | other.0)
     }
 
-    /// Those of both.
+    /// The intersection.
     pub const fn and(self, other: Flaws) -> Flaws {
         Flaws(self.0 & other.0)
     }
 
-    /// In a world at rest: silence did no harm if all know the same.
+    /// The flaws of a world at rest: silence did no harm if all nodes have the same knowledge.
     pub fn at_rest(self, know_the_same: bool) -> Flaws {
         let mut flaws = Flaws(self.0 & !Flaws::SIGNS.0);
         if !know_the_same {

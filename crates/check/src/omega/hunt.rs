@@ -1,4 +1,4 @@
-//! Random schedules: a seed is a group, what happens to it, and in which order.
+//! Random schedules: a seed determines a group, its faults and their order.
 
 use super::flaws::Flaws;
 use super::schedule::{Outcome, STEPS_MAX, Schedule, judge};
@@ -7,14 +7,14 @@ use alloc::collections::BTreeMap;
 use consort_proto::Rng;
 use core::fmt;
 
-/// What may happen in a run.
+/// Faults that may occur in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chaos {
-    /// Fewest nodes, and most.
+    /// Least and greatest number of nodes.
     pub nodes: (usize, usize),
-    /// Most times that a link comes or goes.
+    /// Most changes of links.
     pub links: u32,
-    /// Most times that a node stops, and starts again.
+    /// Most crashes and restarts of nodes.
     pub crashes: u32,
     /// Most messages that are lost.
     pub losses: u32,
@@ -22,12 +22,12 @@ pub struct Chaos {
     pub flaps: bool,
     /// Whether a node may hear another that does not hear it.
     pub one_way: bool,
-    /// Whether messages between two nodes overtake each other.
+    /// Whether messages between two nodes may overtake each other.
     pub reorder: bool,
 }
 
 impl Chaos {
-    /// Links come and go, and nothing else.
+    /// Changes of links only.
     pub const LINKS: Chaos = Chaos {
         nodes: (2, 5),
         links: 8,
@@ -39,26 +39,26 @@ impl Chaos {
     };
 }
 
-/// What came of many runs.
+/// Statistics of many runs.
 #[derive(Clone, Debug, Default)]
 pub struct Hunted {
-    /// How many.
+    /// Number of runs.
     pub runs: u64,
-    /// How many ended with a wrong leader or component, by what they showed.
+    /// Number of runs with a wrong leader or component, by the flaws they showed.
     pub wrong: BTreeMap<Flaws, u64>,
-    /// The first seed of each.
+    /// The first seed for each set of flaws.
     pub first: BTreeMap<Flaws, u64>,
-    /// How many of those looked at would have ended well with the other settings, and the first of them.
+    /// Number of selected runs that are correct with the other settings, and the first of them.
     pub cured: Option<(u64, u64)>,
 }
 
 impl Hunted {
-    /// How many ended wrong.
+    /// Number of runs with a wrong result.
     pub fn wrong(&self) -> u64 {
         self.wrong.values().sum()
     }
 
-    /// How many showed this flaw and no other, and how many showed it.
+    /// Number of runs that showed this flaw alone, and number of runs that showed it.
     pub fn counts(&self, flaw: Flaws) -> (u64, u64) {
         let alone = self.wrong.get(&flaw).copied().unwrap_or(0);
         let all = self.wrong.iter().filter(|(flaws, _)| flaws.has(flaw));
@@ -89,18 +89,18 @@ impl fmt::Display for Hunted {
     }
 }
 
-/// Which runs to look at.
+/// Parameters of a set of runs.
 #[derive(Clone, Debug)]
 pub struct Hunt<C: Core> {
-    /// What all nodes are set to.
+    /// Settings of all nodes.
     pub settings: C::Settings,
-    /// What may happen.
+    /// Faults that may occur.
     pub chaos: Chaos,
-    /// Runs that show this are played again with other settings.
+    /// Runs that show these flaws are repeated with other settings.
     pub cure: Option<(Flaws, C::Settings)>,
     /// The first seed.
     pub seed: u64,
-    /// How many.
+    /// Number of runs.
     pub runs: u64,
 }
 
@@ -109,7 +109,7 @@ where
     C: Core + Sync,
     C::Settings: Sync,
 {
-    /// Looks at all of them.
+    /// Examines all runs.
     pub fn hunt(&self, threads: usize) -> Hunted {
         let mut all = Hunted::default();
         std::thread::scope(|scope| {
@@ -143,14 +143,14 @@ where
     }
 }
 
-/// What is left to happen.
+/// Remaining faults of a run.
 struct Budget {
     links: u32,
     crashes: u32,
     losses: u32,
 }
 
-/// The run of a seed: all that happened, and what came of it.
+/// The run of a seed: its actions and its result.
 pub fn run<C: Core>(settings: &C::Settings, chaos: Chaos, seed: u64) -> (Schedule, Outcome) {
     let mut rng = Rng::seed(seed, 22);
     let (fewest, most) = chaos.nodes;
@@ -160,7 +160,7 @@ pub fn run<C: Core>(settings: &C::Settings, chaos: Chaos, seed: u64) -> (Schedul
         crashes: rng.below(chaos.crashes + 1),
         losses: rng.below(chaos.losses + 1),
     };
-    // How eagerly things change: now before anything arrives, now when all has.
+    // How eagerly faults occur: before anything arrives, or only after everything has.
     let haste = [20, 100, 300][rng.below(3) as usize];
     let mut world = World::<C>::new(settings.clone(), nodes, seed);
     let mut schedule = Schedule {
@@ -169,7 +169,7 @@ pub fn run<C: Core>(settings: &C::Settings, chaos: Chaos, seed: u64) -> (Schedul
         actions: Vec::new(),
     };
     let mut choices = Vec::new();
-    // A world that never rests ends its trouble after a while.
+    // In a world that never rests, faults stop after a while.
     let steps = C::PATIENCE.map_or(STEPS_MAX, |_| 40 + rng.below(400));
     for _ in 0..steps {
         choices.clear();
@@ -203,7 +203,7 @@ pub fn run<C: Core>(settings: &C::Settings, chaos: Chaos, seed: u64) -> (Schedul
     (schedule, outcome)
 }
 
-/// Some of what would arrive is lost.
+/// Loses some of the messages in flight.
 fn lose(rng: &mut Rng, left: &mut Budget, action: Action) -> Action {
     match action {
         Action::Deliver(from, to, nth) if left.losses > 0 && rng.below(3) == 0 => {
@@ -214,7 +214,7 @@ fn lose(rng: &mut Rng, left: &mut Budget, action: Action) -> Action {
     }
 }
 
-/// A link changes, or a node stops or starts.
+/// Changes a link, or stops or starts a node.
 fn strike<C: Core>(
     rng: &mut Rng,
     world: &World<C>,

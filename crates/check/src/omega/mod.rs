@@ -1,12 +1,13 @@
-//! Leaders of moving networks: links that come and go, what is noticed when, what arrives in which order.
+//! Leaders of moving networks: links that appear and disappear, when changes are noticed, and the order in which
+//! messages arrive.
 //!
-//! A world is a few nodes and who hears whom. Links change, detectors notice it sooner or later at either end,
-//! messages that were sent while a link was there arrive at any later time, processes crash and start again
-//! without memory. When nothing is left to happen, everybody must see the component that is there and follow
-//! the node in the middle of it.
+//! A world consists of a few nodes and the links between them. Links change, detectors notice it sooner or later at
+//! either end, messages that were sent while a link existed arrive at any later time, processes crash and restart
+//! without stored state. When nothing is left to happen, every node must see its true component and follow the node
+//! in the middle of it.
 //!
-//! The papers' protocols must fail here, and for the reasons that are known: a run that ends wrong is told
-//! apart by what showed on the way ([`Flaws`]), and each flaw must be found alone in some run.
+//! The papers' protocols must fail here, for the known reasons: a run with a wrong result is classified by what
+//! occurred in it ([`Flaws`]), and each flaw must be found alone in some run.
 
 mod cases;
 mod exhaust;

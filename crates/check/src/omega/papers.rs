@@ -1,5 +1,5 @@
-//! The papers' protocols in a world: links and deadlines come as the world says, and what their rules do
-//! wrong is told apart.
+//! The papers' protocols in a world: links and deadlines are chosen by the world, and mistakes of their rules are
+//! classified.
 
 use super::flaws::Flaws;
 use super::scene::{Scene, members};
@@ -39,18 +39,18 @@ impl Core for PaperOmega {
         PaperOmega::component(self)
     }
 
-    /// Its own clock; those of others are raised by anybody in CEL.
+    /// Its own clock; in CEL any node raises the clocks of others.
     fn versions(&self, me: NodeId) -> Vec<(NodeId, (u64, u32))> {
         let own = known(self).get(&me).map_or(0, |view| view.clk);
         vec![(me, (0, own))]
     }
 
-    /// Views of one clock differ all the time.
+    /// Views with the same clock differ all the time.
     fn contradicts(&self, _: &PaperOmega) -> bool {
         false
     }
 
-    /// Looked at in the end, as E9.
+    /// Checked at the end, as E9.
     fn parts(&self, _: &PaperOmega) -> bool {
         false
     }
@@ -112,7 +112,7 @@ impl Core for PaperOmega {
             if a.pending() > 0 {
                 flaws |= Flaws::E21;
             }
-            // What others remember of a former life, or what the new one has not heard.
+            // Others remember a former life, or the new life has not heard of something.
             if !same && world.scene.boots[j] > 0 {
                 flaws |= reborn(a);
             }
@@ -155,7 +155,7 @@ impl Core for PaperOmega {
     }
 }
 
-/// The flaw of a restart.
+/// The flaw shown by a restart.
 fn reborn(core: &PaperOmega) -> Flaws {
     match core.mode() {
         Mode::Cel => Flaws::E7,
@@ -171,7 +171,7 @@ fn view(core: &PaperOmega, of: usize) -> View {
     known(core).get(&id(of)).cloned().unwrap_or_default()
 }
 
-/// Two nodes that run.
+/// Pairs of running nodes.
 fn pairs(world: &World<PaperOmega>) -> impl Iterator<Item = (usize, usize)> {
     let up = world.scene.up;
     members(up).flat_map(move |i| members(up & !(1 << i)).map(move |j| (i, j)))

@@ -1,5 +1,5 @@
-//! The layer that ships in a world: it notices neighbours by its own hellos, each node by its own clock, and
-//! whatever happened, all must be well once links stay as they are and a part of all messages arrives.
+//! The product's layer in a world: it detects neighbours by its own hellos, each node by its own clock. Whatever
+//! happened before, all nodes must be correct once links stop changing and some messages arrive.
 
 use super::flaws::Flaws;
 use super::scene::{Scene, members};
@@ -11,13 +11,13 @@ use core::hash::Hash;
 use core::time::Duration;
 use std::hash::DefaultHasher;
 
-/// The election that all stand in.
+/// The election in which all nodes campaign.
 const ELECTION: ElectionId = ElectionId(7);
 
-/// What a datagram holds besides its header.
+/// Bytes that a datagram can hold besides its header.
 const FRAMES_MAX: usize = 1150;
 
-/// The settings that ship, with as much regard for a leader in office as given.
+/// The product's settings with the given hysteresis.
 pub fn settings(hysteresis: u32) -> Config {
     Config {
         enabled: true,
@@ -29,7 +29,7 @@ pub fn settings(hysteresis: u32) -> Config {
 impl Core for Omega {
     type Settings = Config;
 
-    /// A link that came and went too often is held down for a minute.
+    /// A link that changed too often is held down for a minute.
     const PATIENCE: Option<Duration> = Some(Duration::from_secs(300));
 
     fn boot(settings: &Config, _: NodeId, life: Life) -> Omega {
@@ -73,7 +73,7 @@ impl Core for Omega {
     fn parts(&self, other: &Omega) -> bool {
         let sees = |node: &Omega, one: NodeId| Omega::component(node).any(|id| id == one);
         let same = self.records().map(|r| r.0).eq(other.records().map(|r| r.0));
-        // Lives are unique here, and so tell whose record is whose.
+        // Lives are unique here and therefore identify records.
         let theirs = other
             .records()
             .find(|(r, _)| r.version.life == other.life());
@@ -93,8 +93,8 @@ impl Core for Omega {
         world.flaws.and(Flaws::ALWAYS)
     }
 
-    /// G1 to G4: everybody sees what is there, holds the same records of it, and follows the same one of it,
-    /// which is near enough to the middle. What a node says of itself is what it hears (S2).
+    /// G1 to G4: all nodes see their true component, hold the same records of it, and follow the same leader, which
+    /// is near enough to the middle. A node publishes of itself what it hears (S2).
     fn verdict(world: &World<Omega>) -> Result<(), String> {
         for node in members(world.scene.up) {
             let core = &world.nodes[node].core;

@@ -1,4 +1,4 @@
-//! What is really there: who hears whom, who runs, who has noticed whom; and who should lead.
+//! The true state: which nodes run, which can hear each other, which links were noticed; and who should lead.
 
 use core::cmp::Reverse;
 
@@ -18,18 +18,18 @@ pub fn members(set: Set) -> impl Iterator<Item = usize> {
 pub struct Scene {
     /// How many nodes.
     pub nodes: usize,
-    /// By node: whom it could hear, if both run.
+    /// For each node, the nodes it can hear if both run.
     pub air: [Set; MAX],
-    /// Who runs.
+    /// Nodes that run.
     pub up: Set,
-    /// By node: how often it started again.
+    /// For each node, how often it restarted.
     pub boots: [u8; MAX],
-    /// By node: whom its detector was told of.
+    /// For each node, the neighbours its detector was told of.
     pub sees: [Set; MAX],
 }
 
 impl Scene {
-    /// Nodes that hear nobody.
+    /// Nodes without links.
     pub fn new(nodes: usize) -> Scene {
         assert!(nodes <= MAX, "a world of at most {MAX}");
         Scene {
@@ -46,7 +46,7 @@ impl Scene {
         self.up & 1 << node != 0
     }
 
-    /// Whom a node hears.
+    /// The nodes that a node hears.
     pub fn hears(&self, node: usize) -> Set {
         match self.runs(node) {
             true => self.air[node] & self.up & !(1 << node),
@@ -54,13 +54,13 @@ impl Scene {
         }
     }
 
-    /// Whom a node hears that hear it too.
+    /// The nodes that a node hears and that hear it.
     pub fn links(&self, node: usize) -> Set {
         let both = |other: &usize| self.hears(*other) & 1 << node != 0;
         members(self.hears(node)).filter(both).map(|n| 1 << n).sum()
     }
 
-    /// Whom a node has not noticed, or not missed, yet.
+    /// Neighbours whose appearance or loss a node has not noticed yet.
     pub fn unnoticed(&self, node: usize) -> Set {
         match self.runs(node) {
             true => self.hears(node) ^ self.sees[node],
@@ -94,7 +94,7 @@ impl Scene {
         }
     }
 
-    /// Who should lead a node: the smallest sum of distances, then the highest number.
+    /// The correct leader of a node: the smallest sum of distances, then the highest number.
     pub fn leader(&self, node: usize) -> usize {
         let order = |n: &usize| (Reverse(self.farness(*n)), *n);
         members(self.component(node))

@@ -1,32 +1,32 @@
-//! Schedules: what happened, as text that can be kept and played again, and as short as it gets.
+//! Schedules: sequences of actions as text that can be stored, replayed and shortened.
 
 use super::flaws::Flaws;
 use super::world::{Action, Core, World};
 use core::fmt;
 use core::str::FromStr;
 
-/// What happened in a world of so many nodes; what is not said happens in the end, in order.
+/// A sequence of actions for a number of nodes; actions that are left out happen at the end, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Of their coins.
+    /// Seed of the nodes' coins.
     pub seed: u64,
-    /// One after the other.
+    /// The actions in order.
     pub actions: Vec<Action>,
 }
 
-/// What came of a schedule.
+/// Result of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All is as it should be.
+    /// All nodes are correct.
     Right,
-    /// Somebody is wrong: who, and what showed.
+    /// A node is wrong: a description, and the flaws that occurred.
     Wrong(String, Flaws),
 }
 
 impl Schedule {
-    /// Plays it and waits until nothing happens any more.
+    /// Plays it and waits until nothing is left to happen.
     pub fn play<C: Core>(&self, settings: &C::Settings) -> Outcome {
         let mut world = World::<C>::new(settings.clone(), self.nodes, self.seed);
         for action in &self.actions {
@@ -36,16 +36,16 @@ impl Schedule {
         judge(&world)
     }
 
-    /// Whether it ends wrong and shows exactly `flaws`.
+    /// Whether it ends with a wrong result and shows exactly `flaws`.
     pub fn shows<C: Core>(&self, settings: &C::Settings, flaws: Flaws) -> bool {
         matches!(self.play::<C>(settings), Outcome::Wrong(_, shown) if shown == flaws)
     }
 
-    /// Leaves out what is not needed for what it shows.
+    /// Removes actions that are not needed for what it shows.
     pub fn shrink(&self, shows: impl Fn(&Schedule) -> bool) -> Schedule {
         let mut short = self.clone();
         if !shows(&short) {
-            // What happens in the end happened in another order.
+            // The actions at the end happened in a different order.
             return short;
         }
         // Large pieces first.
@@ -70,14 +70,14 @@ impl Schedule {
     }
 }
 
-/// Lets happen what is left, the oldest first.
+/// Performs the remaining actions, oldest first.
 pub fn rest<C: Core>(world: &mut World<C>) {
     if let Some(patience) = C::PATIENCE {
         world.come_to_rest(0, patience);
         return;
     }
     let mut choices = Vec::new();
-    // What spreads grows, and ends; the bound is for what does not.
+    // Spreading is finite; the bound is for protocols that never stop.
     for _ in 0..STEPS_MAX {
         choices.clear();
         world.choices(&mut choices);
@@ -88,10 +88,10 @@ pub fn rest<C: Core>(world: &mut World<C>) {
     }
 }
 
-/// Most steps until a world is at rest.
+/// Most steps until a world comes to rest.
 pub(super) const STEPS_MAX: u32 = 100_000;
 
-/// Looks at a world at rest.
+/// Judges a world at rest.
 pub fn judge<C: Core>(world: &World<C>) -> Outcome {
     match C::verdict(world) {
         Ok(()) if world.flaws.any(Flaws::ALWAYS) => Outcome::Wrong(

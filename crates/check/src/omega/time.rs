@@ -1,15 +1,15 @@
-//! Time passes: for protocols that are never at rest, all is well if it stays so.
+//! The passage of time, for protocols that never come to rest: they are correct if they stay correct.
 
 use super::world::{Core, World};
 use consort_proto::Instant;
 use core::time::Duration;
 
-/// For how many seconds in a row a world has to be as it should.
+/// For how many consecutive seconds a world has to be correct.
 const STAYS: u32 = 4;
 
 impl<C: Core> World<C> {
-    /// One second after the other until all is well and stays so for a few, with some messages lost. False
-    /// if patience is over before.
+    /// Advances second by second, with some messages lost, until the world has been correct for a few seconds.
+    /// Returns false if that takes too long.
     pub fn come_to_rest(&mut self, loss_per_mille: u32, patience: Duration) -> bool {
         let clocks = self.nodes.iter().map(|n| n.clock);
         let mut now = clocks.max().unwrap_or(Instant::ZERO);
@@ -29,7 +29,7 @@ impl<C: Core> World<C> {
         true
     }
 
-    /// Lets time pass: what is sent arrives at once.
+    /// Advances time; messages arrive at once.
     fn run_until(&mut self, end: Instant, loss_per_mille: u32) {
         loop {
             if !self.flights.is_empty() {
@@ -43,7 +43,7 @@ impl<C: Core> World<C> {
             let Some((at, node)) = timers.min().filter(|(at, _)| *at <= end) else {
                 break;
             };
-            // Nobody's clock is behind what happens elsewhere.
+            // No clock is behind events elsewhere.
             for host in &mut self.nodes {
                 host.clock = host.clock.max(at);
             }

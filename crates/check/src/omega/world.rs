@@ -1,4 +1,4 @@
-//! A few nodes, what is under way between them, and what can happen next.
+//! A few nodes, the messages between them, and the possible actions.
 
 use super::scene::{MAX, Scene, Set, members};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -9,77 +9,77 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::hash::DefaultHasher;
 
-/// A protocol that can be looked at here.
+/// A protocol that can be checked here.
 pub trait Core:
     for<'a> Protocol<View<'a> = (), Timer: Ord + Hash, Msg: Clone + Hash> + Clone + Debug
 {
-    /// What all nodes are set to.
+    /// Settings of all nodes.
     type Settings: Clone + Debug;
 
-    /// A node that starts, in a life of its own.
+    /// A node that starts, in a new life.
     fn boot(settings: &Self::Settings, me: NodeId, life: Life) -> Self;
-    /// What it is told at first.
+    /// Its first inputs.
     fn first() -> Vec<Self::Input>;
-    /// How it is told of a neighbour; `None` where it finds out by itself.
+    /// The input that reports a neighbour; `None` if it detects neighbours itself.
     fn notice(id: NodeId, up: bool) -> Option<Self::Input>;
-    /// Whom it takes for its leader.
+    /// The node it considers its leader.
     fn leader(&self) -> Option<NodeId>;
-    /// Whom it takes for its component.
+    /// The nodes it considers its component.
     fn component(&self) -> BTreeSet<NodeId>;
-    /// The versions of what it holds, by owner, in order; none may go back in one life (S3, S4).
+    /// The versions of the records it holds, by owner, in order; none may decrease within a life (S3, S4).
     fn versions(&self, me: NodeId) -> Vec<(NodeId, (u64, u32))>;
-    /// Whether two nodes hold different things of the same version (S1).
+    /// Whether two nodes hold different content of the same version (S1).
     fn contradicts(&self, other: &Self) -> bool;
-    /// Whether two nodes hold the same, and one sees the other, but they see different components (S6).
+    /// Whether two nodes hold the same records, and one sees the other, but they see different components (S6).
     fn parts(&self, other: &Self) -> bool;
-    /// Tells states apart.
+    /// Feeds the state into a hash.
     fn fingerprint(&self, hasher: &mut DefaultHasher);
-    /// What an event shows that should not be: see [`super::Flaws`].
+    /// The flaws that an event shows: see [`super::Flaws`].
     fn blame(&self, me: usize, event: &Self::Event, scene: &Scene) -> super::Flaws;
-    /// What the end shows that should not be.
+    /// The flaws that the final state shows.
     fn blame_at_rest(world: &World<Self>) -> super::Flaws;
-    /// Whether the world is as it should be, at rest.
+    /// Whether a world at rest is correct.
     fn verdict(world: &World<Self>) -> Result<(), String>;
-    /// For how long a world is watched until it is at rest; `None` where nothing happens then.
+    /// How long a world is observed until it is at rest; `None` if nothing happens at rest.
     const PATIENCE: Option<Duration>;
-    /// Whether a message is needed to notice neighbours; those are not lost while coming to rest.
+    /// Whether a message serves to detect neighbours; such messages are not lost while coming to rest.
     fn is_beacon(msg: &Self::Msg) -> bool;
 }
 
-/// What can happen. Nodes are numbers; the third number of a message counts those under way between the
-/// two, the oldest first.
+/// Actions. Nodes are numbers; the third number of a message is its index among those in flight between the two,
+/// oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Two nodes come to hear each other, or do no more.
+    /// Two nodes start to hear each other, or stop.
     Link(u8, u8),
-    /// The first comes to hear the second, or does no more.
+    /// The first node starts to hear the second, or stops.
     Ear(u8, u8),
-    /// The detector of the first notices that it hears the second, or does no more.
+    /// The detector of the first node notices that it hears the second, or no longer does.
     Notice(u8, u8),
     /// A message of the first arrives at the second.
     Deliver(u8, u8, u8),
     /// It is lost.
     Lose(u8, u8, u8),
-    /// The next deadline of a node.
+    /// The next deadline of a node passes.
     Fire(u8),
     /// A node stops.
     Crash(u8),
-    /// It starts again, without memory.
+    /// It restarts without stored state.
     Start(u8),
-    /// All that is left to happen happens, in order.
+    /// All remaining actions happen, in order.
     Rest,
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug)]
 pub struct Flight<M> {
-    /// From whom.
+    /// The sender.
     pub from: usize,
-    /// To whom.
+    /// The receiver.
     pub to: usize,
-    /// In which life it was sent.
+    /// The sender's life.
     pub life: Life,
-    /// What.
+    /// The message.
     pub msg: M,
     hash: u64,
 }
@@ -95,27 +95,27 @@ pub struct Node<C: Core> {
     rng: Rng,
 }
 
-/// All of it.
+/// The nodes and everything around them.
 #[derive(Clone, Debug)]
 pub struct World<C: Core> {
-    /// What is really there.
+    /// The true state.
     pub scene: Scene,
     /// The nodes.
     pub nodes: Vec<Node<C>>,
-    /// The oldest first.
+    /// Messages in flight, oldest first.
     pub flights: Vec<Flight<C::Msg>>,
-    /// What went wrong so far.
+    /// Flaws that occurred so far.
     pub flaws: super::Flaws,
     settings: C::Settings,
     pub(super) rng: Rng,
 }
 
-/// The name of a node.
+/// The id of a node.
 pub fn id(node: usize) -> NodeId {
     NodeId(node as u64)
 }
 
-/// The names of nodes.
+/// The ids of a set of nodes.
 pub fn ids(set: Set) -> BTreeSet<NodeId> {
     members(set).map(id).collect()
 }
@@ -127,7 +127,7 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 impl<C: Core> World<C> {
-    /// Nodes that hear nobody. The seed is for their coins and lives.
+    /// Nodes without links. The seed determines their coins and lives.
     pub fn new(settings: C::Settings, nodes: usize, seed: u64) -> World<C> {
         let mut world = World {
             scene: Scene::new(nodes),
@@ -145,7 +145,7 @@ impl<C: Core> World<C> {
         world
     }
 
-    /// A process whose life is any: clocks may be wrong.
+    /// A process with an arbitrary life: clocks may be wrong.
     fn fresh(&mut self, node: usize, clock: Instant) -> Node<C> {
         let seconds = u64::from(self.rng.below(1000));
         let boots = u64::from(self.scene.boots[node]);
@@ -200,7 +200,7 @@ impl<C: Core> World<C> {
         }
     }
 
-    /// What holds after every step.
+    /// Checks the invariants that hold after every step.
     fn check(&mut self, at: usize, before: &[(NodeId, (u64, u32))]) {
         let core = &self.nodes[at].core;
         let after = core.versions(id(at));
@@ -239,7 +239,7 @@ impl<C: Core> World<C> {
                 hash,
             });
         } else if self.scene.sees[from] & 1 << to != 0 && self.scene.runs(to) {
-            // The sender takes it for a neighbour.
+            // The sender considers it a neighbour.
             self.flaws |= super::Flaws::LOST;
         }
     }
@@ -266,7 +266,7 @@ impl<C: Core> World<C> {
         self.step(to, |core, cx| core.on_msg(cx, (), sender, msg));
     }
 
-    /// The place of a message in the list.
+    /// The index of a message in the list.
     fn nth(&self, from: u8, to: u8, nth: u8) -> Option<usize> {
         let between = |f: &Flight<C::Msg>| (f.from, f.to) == (from.into(), to.into());
         let mut places = (0..self.flights.len()).filter(|f| between(&self.flights[*f]));
@@ -278,7 +278,7 @@ impl<C: Core> World<C> {
         timers.min_by_key(|(_, at)| **at).map(|(t, at)| (*t, *at))
     }
 
-    /// The next deadline of a node; its clock goes on to it.
+    /// Fires the next deadline of a node; its clock advances to it.
     pub(super) fn fire(&mut self, node: usize) -> bool {
         let Some((timer, at)) = self.next_timer(node) else {
             return false;
@@ -290,7 +290,7 @@ impl<C: Core> World<C> {
         true
     }
 
-    /// Does it, if it can happen now.
+    /// Performs an action if it is possible now.
     pub fn act(&mut self, action: Action) -> bool {
         let n = self.scene.nodes;
         match action {
@@ -373,7 +373,7 @@ impl<C: Core> World<C> {
         }
     }
 
-    /// What can happen by itself: what was sent arrives, what changed is noticed, deadlines come.
+    /// Actions that happen without outside influence: messages arrive, changes are noticed, deadlines pass.
     pub fn choices(&self, out: &mut Vec<Action>) {
         let mut count = [[0_u8; MAX]; MAX];
         for flight in &self.flights {
@@ -392,7 +392,7 @@ impl<C: Core> World<C> {
         }
     }
 
-    /// Whether nothing is left to happen by itself.
+    /// Whether no such action is left.
     pub fn is_quiet(&self) -> bool {
         let news = |n: usize| C::notice(id(n), true).is_some() && self.scene.unnoticed(n) != 0;
         self.flights.is_empty()

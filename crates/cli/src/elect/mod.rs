@@ -251,7 +251,7 @@ impl Elect {
                 running.guarded.extend(running.until).await;
                 return Ok(());
             }
-            self.say("leading no more");
+            self.say("no longer leading");
             self.stop(Instant::now()).await;
         }
         if let Some(token) = token
@@ -299,7 +299,7 @@ impl Elect {
         Some(running.token)
     }
 
-    /// Nothing runs any more by `token`: others need not wait for the end of the lease.
+    /// Nothing runs by `token` any longer: others need not wait for the end of the lease.
     async fn tell_ended(&self, token: String) {
         let path = election_path(&self.args.election, "/ended");
         // Should it not hear of it, it waits.

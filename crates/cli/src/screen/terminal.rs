@@ -85,7 +85,7 @@ impl Drop for Given {
 /// Does nothing when the terminal is not taken.
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
-        // Nobody may be at the other end any more.
+        // The other end may be gone.
         let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
         let _ = disable_raw_mode();
     }

@@ -2,9 +2,11 @@
 
 use super::pool;
 use crate::Answer;
+use crate::watch::WatchArgs;
 use anyhow::{Context, bail};
 use clap::Args;
-use consort_sim::chaos::{ChaosParams, Tally, chaos};
+use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_recorded};
+use consort_sim::recording::Recording;
 use rayon::prelude::*;
 use std::io::Write;
 
@@ -22,6 +24,9 @@ pub(super) struct ChaosArgs {
     /// Take locks too, in groups of up to 9 whose clocks drift
     #[arg(long, conflicts_with = "elections")]
     locks: bool,
+    /// Tell and ask things too, at times far more than the limits allow
+    #[arg(long, conflicts_with_all = ["elections", "locks"])]
+    messages: bool,
     /// The papers' locks meet the same storms; how often two are inside at once is counted
     #[arg(long, requires = "locks")]
     baselines: bool,
@@ -31,6 +36,8 @@ pub(super) struct ChaosArgs {
     /// Print every scenario
     #[arg(long)]
     verbose: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 fn parse_seeds(text: &str) -> anyhow::Result<core::ops::Range<u64>> {
@@ -66,8 +73,28 @@ pub(super) fn run(args: &ChaosArgs) -> anyhow::Result<Answer> {
     let params = ChaosParams {
         storm: core::time::Duration::from_secs(args.storm),
         baselines: args.baselines,
+        messages: args.messages,
         ..base
     };
+    if args.watch.wanted() && seeds.end - seeds.start > 1 {
+        bail!(
+            "--watch and --record take one storm: name it with --seeds {}",
+            seeds.start
+        );
+    }
+    let watching = args.watch.begin(&[format!("storm {}", seeds.start)])?;
+    let recording = watching.recording(0);
+    let answer = storms(args, &params, seeds, recording)?;
+    watching.finish()?;
+    Ok(answer)
+}
+
+fn storms(
+    args: &ChaosArgs,
+    params: &ChaosParams,
+    seeds: core::ops::Range<u64>,
+    recording: Option<&Recording>,
+) -> anyhow::Result<Answer> {
     let pool = pool(args.threads)?;
     let mut out = std::io::stdout().lock();
     let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));
@@ -78,7 +105,11 @@ pub(super) fn run(args: &ChaosArgs) -> anyhow::Result<Answer> {
         let to = seeds.end.min(from.saturating_add(64));
         let results: Vec<_> = pool.install(|| {
             let all = (from..to).into_par_iter();
-            all.map(|seed| (seed, chaos(seed, &params))).collect()
+            let one = |seed| match recording {
+                Some(recording) => (seed, chaos_recorded(seed, params, recording)),
+                None => (seed, chaos(seed, params)),
+            };
+            all.map(one).collect()
         });
         for (seed, result) in results {
             match result {
@@ -105,6 +136,9 @@ pub(super) fn run(args: &ChaosArgs) -> anyhow::Result<Answer> {
                 }
                 Err(violation) => {
                     writeln!(out, "seed {seed}: {violation}")?;
+                    if recording.is_none() {
+                        writeln!(out, "watch: {} --watch", violation.rerun)?;
+                    }
                     return Ok(Answer::No);
                 }
             }

@@ -2,11 +2,12 @@
 
 use super::{TopologyKind, pool};
 use crate::Answer;
+use crate::watch::WatchArgs;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use consort_proto::membership::TargetPolicy;
 use consort_sim::membership::{
-    Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many,
+    Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many_recorded,
 };
 use consort_sim::net::Conditions;
 use consort_sim::report::Summary;
@@ -94,6 +95,8 @@ pub(super) struct MembershipArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -286,7 +289,10 @@ fn number_or_inf<S: serde::Serializer>(m: &f32, s: S) -> Result<S::Ok, S::Error>
 /// Runs `consort sim membership`.
 pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
     let params = params(args)?;
-    let result = pool(args.threads)?.install(|| run_many(&params, args.seed, args.runs))?;
+    let watching = args.watch.begin(&[title(args)])?;
+    let recording = watching.recording(0);
+    let result = pool(args.threads)?
+        .install(|| run_many_recorded(&params, args.seed, args.runs, recording))?;
     let output = Output {
         topology: match params.topology {
             Topology::Grid => "grid",
@@ -313,7 +319,23 @@ pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
         Format::Table => table(&mut out, &output)?,
     }
     out.flush()?;
+    drop(out);
+    watching.finish()?;
     Ok(Answer::Yes)
+}
+
+/// What a recording is called.
+fn title(args: &MembershipArgs) -> String {
+    match (args.protocol, args.profile) {
+        (Some(ProtocolKind::Swim), _) => "SWIM".into(),
+        (Some(ProtocolKind::Medley), _) => "Medley".into(),
+        (Some(ProtocolKind::MedleyF), _) => "Medley-F".into(),
+        (Some(ProtocolKind::Product), _) | (None, ProfileKind::Product) => "Consort".into(),
+        (None, ProfileKind::Paper) => match args.exponent {
+            Some(m) => format!("Medley, m = {m}"),
+            None => "SWIM".into(),
+        },
+    }
 }
 
 fn table(out: &mut impl Write, output: &Output<'_>) -> std::io::Result<()> {

@@ -3,11 +3,12 @@
 use super::{Runs, mean, over, scaled_mean};
 use crate::Answer;
 use crate::output::table;
+use crate::watch::WatchArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use consort_papers::omega::{Detector, Mode};
 use consort_sim::mobility::{Model, Motion};
-use consort_sim::omega::{Channel, Core, Crashes, Mobility, Params, Report, run_many};
+use consort_sim::omega::{Channel, Core, Crashes, Mobility, Params, Report, run_many_recorded};
 use consort_sim::radio::{RadioConfig, Rate};
 use consort_sim::report::Summary;
 use core::time::Duration;
@@ -104,6 +105,8 @@ pub(super) struct OmegaArgs {
     duration: u64,
     #[command(flatten)]
     runs: Runs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 /// A core by its name.
@@ -232,12 +235,17 @@ pub(super) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
         Mobility::Trace(motion) => motion.nodes(),
         Mobility::Model(_) => args.nodes,
     };
+    let all = args.core.iter().map(|&kind| params(args, kind, &mobility));
+    let all: Vec<Params> = all.collect();
+    let titles: Vec<String> = all.iter().map(|p| p.core.name()).collect();
+    let watching = args.watch.begin(&titles)?;
     let mut cores = Vec::new();
-    for &kind in &args.core {
-        let params = params(args, kind, &mobility);
+    for (n, params) in all.iter().enumerate() {
         params.check()?;
-        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
-        cores.push(row(&params, nodes, &reports));
+        let Runs { seed, count, .. } = args.runs;
+        let recording = watching.recording(n);
+        let reports = pool.install(|| run_many_recorded(params, seed, count, recording))?;
+        cores.push(row(params, nodes, &reports));
     }
     let output = Output {
         nodes,
@@ -249,6 +257,7 @@ pub(super) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
     };
     args.runs
         .print(&output, |output| text(output, args.crashes))?;
+    watching.finish()?;
     Ok(Answer::Yes)
 }
 

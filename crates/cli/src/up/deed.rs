@@ -117,6 +117,16 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
+    /// Locks that nodes hold by order: name of the lock, name of the node.
+    pub(crate) fn held(&self) -> BTreeSet<(String, String)> {
+        let nodes = self.nodes.iter().filter(|l| l.agent().is_some());
+        let locks = nodes.flat_map(|l| {
+            let held = l.holds.list().into_iter().filter(|(_, held)| *held);
+            held.map(|(lock, _)| (lock, l.name.clone()))
+        });
+        locks.collect()
+    }
+
     /// Has a node stand in the election, or not.
     pub(crate) async fn stand(
         &mut self,

@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// The election that all stand in.
-pub(crate) const ELECTION: &str = "leader";
+pub(crate) const ELECTION: &str = "gateway";
 
 /// Most nodes of a group.
 pub(crate) const NODES_MAX: usize = 64;
@@ -291,7 +291,9 @@ impl Group {
     pub(crate) async fn leave(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
         let local = self.local(number)?;
         match core::mem::replace(&mut local.running, Running::No) {
-            Running::Yes(agent) => agent.leave().await?,
+            Running::Yes(agent) => {
+                agent.leave().await?;
+            }
             other => {
                 local.running = other;
                 bail!("{} is not running", local.name);

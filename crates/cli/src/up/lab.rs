@@ -94,7 +94,7 @@ pub(crate) async fn ask_all(mut nodes: Vec<NodeState>) -> Vec<NodeState> {
 }
 
 /// Answers how the group stands, without holding it up.
-pub(crate) fn tell(group: &Group, asked: LabOrder) {
+pub(crate) fn tell(group: &Group, caption: Option<String>, asked: LabOrder) {
     let (nodes, period) = (group.states(), group.period());
     tokio::spawn(async move {
         let nodes = ask_all(nodes).await;
@@ -102,6 +102,8 @@ pub(crate) fn tell(group: &Group, asked: LabOrder) {
             "election": ELECTION,
             "period_ms": period.as_millis() as u64,
             "nodes": nodes,
+            // What the scene that is played says.
+            "caption": caption,
         });
         // Who asked may be gone.
         let _ = asked.reply.send(Ok(answer));

@@ -25,6 +25,7 @@ use order::Order;
 use plain::typed_lines;
 use scene::{Player, Scene};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::process::Stdio;
 use std::time::Instant;
@@ -110,6 +111,8 @@ async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
         face: None,
         player: args.scene.map(Player::new),
         deeds: 0,
+        held: BTreeSet::new(),
+        caption: None,
     };
     for _ in 0..args.nodes {
         live.group.add().await?;
@@ -181,6 +184,10 @@ struct Live {
     player: Option<Player>,
     /// Orders that were carried out.
     deeds: usize,
+    /// Locks that nodes hold by order, and who.
+    held: BTreeSet<(String, String)>,
+    /// What the scene said last.
+    caption: Option<String>,
 }
 
 impl Live {
@@ -291,6 +298,10 @@ impl Live {
             return Ok(true);
         };
         let over = player.is_over();
+        self.caption = Some(match over {
+            true => format!("{caption} Go on by hand."),
+            false => caption.to_owned(),
+        });
         let caption = match (over, &self.face) {
             (true, Some(_)) => format!("{caption} Go on by hand, or press q."),
             _ => caption.to_owned(),
@@ -324,6 +335,11 @@ impl Live {
             let text = format!("{name} was told to leave, and stopped");
             self.say(Tone::Left, &text)?;
         }
+        let held = self.group.held();
+        for (lock, name) in held.difference(&self.held.clone()) {
+            self.say(Tone::Lock, &format!("{name} holds lock {lock}"))?;
+        }
+        self.held = held;
         let running = self.group.running();
         let news = self.watch.settle(Instant::now(), &running);
         self.report(&news)?;
@@ -355,7 +371,7 @@ impl Live {
     async fn serve(&mut self, asked: LabOrder) -> anyhow::Result<()> {
         let answer = match lab::read(&asked.order) {
             Ok(None) => {
-                lab::tell(&self.group, asked);
+                lab::tell(&self.group, self.caption.clone(), asked);
                 return Ok(());
             }
             Ok(Some(order)) => self.carry_out(order).await,
@@ -376,7 +392,7 @@ impl Live {
 }
 
 /// Shows an address in the user's browser; `false` when there is no way to.
-fn browse(page: &str) -> bool {
+pub(crate) fn browse(page: &str) -> bool {
     let opener = match cfg!(target_os = "macos") {
         true => "open",
         false => "xdg-open",

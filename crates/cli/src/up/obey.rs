@@ -73,7 +73,7 @@ impl Live {
             Order::Heal {} => {
                 self.group.heal();
                 self.group.remark("heal", None);
-                "healed: no partition, isolation, loss or delay any more".to_owned()
+                "healed: no partition, isolation, loss or delay is left".to_owned()
             }
             Order::Lose { node, percent } => {
                 let (_, name) = self.group.lose(node, percent)?;
@@ -110,7 +110,7 @@ impl Live {
             Order::Withdraw { node } => {
                 self.group.remark("withdraw", Some(node));
                 let (_, name) = self.group.stand(node, false).await?;
-                format!("{name} stands in election {ELECTION} no more")
+                format!("{name} no longer stands in election {ELECTION}")
             }
             Order::Resign { node } => {
                 self.group.remark("resign", Some(node));

@@ -103,7 +103,7 @@ pub(crate) const HELP: &str = "\
   t N [demo]  take a lock at node N and hold it
   g N [demo]  give it back
   c N         campaign: node N stands in the election
-  w N         withdraw: node N stands no more
+  w N         withdraw: node N stops standing
   resign N    node N stops leading
   a           add a node
   m           members, as the first running node sees them

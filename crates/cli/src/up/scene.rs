@@ -34,6 +34,11 @@ enum Act {
     Add,
 }
 
+const RESIGN: &str = "node-1 leads and serves the dashboard: it resigns, so that another leads.";
+
+/// How long the leader is not killed while it is the first node, which was told to resign.
+const RESIGN_WAIT_S: u64 = 20;
+
 /// When, in seconds from the beginning, what is told, and what is done.
 type Step = (u64, &'static str, Act);
 
@@ -140,14 +145,10 @@ const LOCKS: &[Step] = &[
         "node-4 holds it, with a greater token than all before.",
         Act::Tell,
     ),
-    (
-        48,
-        "node-4 gives it back; node-3 is started again.",
-        Act::Unlock(4),
-    ),
+    (48, "node-4 gives it back.", Act::Unlock(4)),
     (
         49,
-        "node-4 gives it back; node-3 is started again.",
+        "node-3 is started again, in a later life.",
         Act::Revive(3),
     ),
     (54, "That was a lock.", Act::Tell),
@@ -203,6 +204,8 @@ pub(super) struct Player {
     steps: &'static [Step],
     /// The leader that was killed.
     victim: Option<usize>,
+    /// The first node was told to resign.
+    resigned: bool,
 }
 
 impl Player {
@@ -210,6 +213,7 @@ impl Player {
         Player {
             steps: scene.steps(),
             victim: None,
+            resigned: false,
         }
     }
 
@@ -221,6 +225,12 @@ impl Player {
         leader: Option<usize>,
     ) -> Option<(&'static str, Option<Order>)> {
         let (&(at, caption, act), rest) = self.steps.split_first()?;
+        // The dashboard that was announced must not go with the leader.
+        if act == Act::KillLeader && leader == Some(1) && since.as_secs() < at + RESIGN_WAIT_S {
+            let first = !core::mem::replace(&mut self.resigned, true);
+            let order = Order::Resign { node: 1 };
+            return first.then_some((RESIGN, Some(order)));
+        }
         // Who is to be killed has to be there.
         if since.as_secs() < at || (act == Act::KillLeader && leader.is_none()) {
             return None;
@@ -271,6 +281,19 @@ mod tests {
                 assert!(caption.chars().count() <= 76, "{caption}");
             }
         }
+    }
+
+    #[test]
+    fn the_node_of_the_dashboard_resigns_before_a_leader_is_killed() {
+        let mut player = Player::new(Scene::Failover);
+        let at = Duration::from_secs;
+        assert!(player.step(at(0), 5, Some(1)).is_some());
+        let resign = Order::Resign { node: 1 };
+        assert_eq!(player.step(at(1), 5, Some(1)), Some((RESIGN, Some(resign))));
+        assert_eq!(player.step(at(6), 5, Some(1)), None, "once");
+        let (_, order) = player.step(at(7), 5, Some(3)).unwrap();
+        assert_eq!(order, Some(Order::Kill { node: 3 }));
+        assert!(RESIGN.chars().count() <= 76);
     }
 
     #[test]

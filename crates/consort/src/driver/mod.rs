@@ -7,12 +7,15 @@
 
 mod elections;
 mod locks;
+mod messages;
+mod moves;
 mod order;
 mod output;
 mod storage;
 mod tags;
 
 pub(crate) use locks::LockOrder;
+pub(crate) use moves::Moves;
 pub(crate) use order::Order;
 pub(crate) use tags::{TagChange, Tags};
 
@@ -21,6 +24,7 @@ use crate::builder;
 use crate::case::Files;
 use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
+use crate::farewell::Leaving;
 use crate::fault::Weather;
 use crate::handle::{Inner, Node};
 use crate::lock::End;
@@ -34,6 +38,7 @@ use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
 use locks::Locks;
+use messages::Talk;
 use order::{Waiting, addresses};
 use std::io;
 use std::sync::Arc;
@@ -99,6 +104,8 @@ pub(crate) struct Start {
     pub(crate) state: Option<Arc<StateDir>>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Vec<Seed>,
+    /// Follows this machine's address, where it was not told which to announce.
+    pub(crate) moves: Option<Moves>,
     pub(crate) group_tag: u32,
     pub(crate) events_max: usize,
     pub(crate) meta_max: u16,
@@ -137,6 +144,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         events,
         waiting: Vec::new(),
         departed: false,
+        leaving: None,
         taken,
         stats: DriverStats::default(),
         out: Datagram::default(),
@@ -156,6 +164,8 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         storage: Storage::default(),
         hints_failed: false,
         strangers: Strangers::default(),
+        talk: Talk::default(),
+        moves: start.moves,
     };
     tokio::spawn(driver.run(start.seeds, start.elections, orders_in, ends_in, mode_in));
     let inner = Arc::new(inner);
@@ -185,6 +195,7 @@ struct Driver {
     events: broadcast::Sender<Event>,
     waiting: Vec<Waiting>,
     departed: bool,
+    leaving: Option<Leaving>,
     /// An earlier process has this node's identity.
     taken: Arc<AtomicBool>,
     stats: DriverStats,
@@ -213,6 +224,9 @@ struct Driver {
     /// The last hints for the next start could not be stored.
     hints_failed: bool,
     strangers: Strangers,
+    /// Queries under way.
+    talk: Talk,
+    moves: Option<Moves>,
 }
 
 impl Driver {
@@ -263,6 +277,7 @@ impl Driver {
                 }
                 Mode::Running => {}
             }
+            let wake = self.next_wake();
             tokio::select! {
                 changed = mode.changed() => {
                     if changed.is_err() {
@@ -274,7 +289,8 @@ impl Driver {
                     None => break,
                 },
                 Some(end) = ends.recv() => self.end(end).await,
-                () = sleep_until(self.next_wake()) => self.turn().await,
+                id = self.talk.declined() => self.decline(id).await,
+                () = sleep_until(wake) => self.turn().await,
                 _ = self.socket.readable() => self.turn().await,
                 () = hears(self.radio.as_ref()) => self.turn().await,
             }
@@ -292,8 +308,12 @@ impl Driver {
             }
         }
         // The port and the state directory are free before anybody learns that the node stopped.
+        let left = self.leaving.take().filter(|_| self.departed);
         drop(self);
         drop(orders);
+        if let Some(left) = left {
+            left.end();
+        }
     }
 
     fn next_wake(&self) -> tokio::time::Instant {
@@ -305,6 +325,7 @@ impl Driver {
         let rest = waiting.chain(refresh).chain(self.locks.next_look());
         let rest = rest.chain(tend).chain(self.weather.next_due());
         let rest = rest.chain(self.storage.retry_at());
+        let rest = rest.chain(self.moves.as_ref().map(Moves::look_at));
         rest.fold(core, Ord::min)
     }
 
@@ -330,6 +351,8 @@ impl Driver {
         self.follow_components().await;
         self.refresh_boards();
         self.give_up_waiting();
+        self.drop_unread_queries().await;
+        self.follow_moves().await;
         self.answer_looks();
     }
 
@@ -361,7 +384,16 @@ impl Driver {
         let bytes = &self.in_bytes[..len];
         self.node.handle_bytes(self.clock.now(), from, bytes);
         let after = self.node.stats();
-        if after.datagrams_foreign > before.datagrams_foreign {
+        if after.seal.key_unknown > before.seal.key_unknown {
+            self.strangers.note(from, "has another key than this one");
+        } else if after.seal.tag_failed > before.seal.tag_failed {
+            let what =
+                "belongs to another group or has another key, or somebody altered what it sends";
+            self.strangers.note(from, what);
+        } else if after.seal.unsealed > before.seal.unsealed {
+            self.strangers
+                .note(from, "has no key: this group's datagrams are sealed");
+        } else if after.datagrams_foreign > before.datagrams_foreign {
             self.strangers
                 .note(from, "belongs to another group than this one");
         } else if after.datagrams_malformed > before.datagrams_malformed {

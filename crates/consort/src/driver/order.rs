@@ -1,19 +1,24 @@
 //! What handles ask of the task, and joins that somebody waits for.
 
+use super::messages::Updates;
 use super::{Driver, LockOrder, TagChange, Tags};
 use crate::address::Seed;
 use crate::case::Case;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
-use crate::error::{CampaignError, ElectionError, ForceLeaveError, ResignError, SetTagsError};
+use crate::error::{
+    CampaignError, ElectionError, ForceLeaveError, ResignError, SendError, SetTagsError,
+};
+use crate::farewell::{Farewell, Leaving};
 use crate::member::{self, Member, Status};
 use crate::stats::{DriverStats, Stats};
+use crate::talk::Asked;
 use crate::topology::TopologyStatus;
 use consort_proto::membership::JoinState;
-use consort_proto::{Command, ElectionId, NodeId, election};
+use consort_proto::{Command, ElectionId, NodeId, election, message};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// What a handle asks of the task, with where the answer goes.
 #[derive(Debug)]
@@ -28,7 +33,7 @@ pub(crate) enum Order {
     Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
-    Leave(oneshot::Sender<()>),
+    Leave(oneshot::Sender<Farewell>),
     ForceLeave(NodeId, oneshot::Sender<Result<(), ForceLeaveError>>),
     Watch(
         Arc<str>,
@@ -51,6 +56,14 @@ pub(crate) enum Order {
     Elections(oneshot::Sender<Vec<ElectionStatus>>),
     Topology(oneshot::Sender<Option<TopologyStatus>>),
     Lock(LockOrder),
+    /// About messages, with where updates of a query go.
+    Message(
+        message::Order,
+        Option<Updates>,
+        oneshot::Sender<Result<u32, SendError>>,
+    ),
+    /// Who reads the queries of others.
+    TakeQueries(mpsc::Sender<Asked>, oneshot::Sender<()>),
 }
 
 /// Success, or the seeds that kept silent.
@@ -112,7 +125,8 @@ impl Driver {
                 self.command(command).await;
             }
             Order::Leave(reply) => {
-                let _ = reply.send(());
+                let leaving = self.leaving.get_or_insert_with(Leaving::start);
+                leaving.tell(reply);
                 self.command(Command::Leave).await;
                 if let Some(by) = self.node.mutex().stopped_by() {
                     let left = by.since(self.clock.now()).as_secs_f64();
@@ -163,6 +177,13 @@ impl Driver {
                 let _ = reply.send(self.radio.as_ref().map(status));
             }
             Order::Lock(order) => self.obey_lock(order).await,
+            Order::Message(order, updates, reply) => {
+                let _ = reply.send(self.send_message(order, updates).await);
+            }
+            Order::TakeQueries(reader, reply) => {
+                self.take_queries(reader);
+                let _ = reply.send(());
+            }
         }
     }
 

@@ -32,6 +32,7 @@ impl Driver {
             let named = |id| elections::named(&self.boards, id);
             let event = match event {
                 consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
+                consort_proto::Event::Message(event) => self.take_message(event, self.clock),
                 event => Event::from_core(event, &self.node, self.clock, named),
             };
             let Some(event) = event else {
@@ -49,7 +50,7 @@ impl Driver {
         }
         while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
             self.out_bytes.clear();
-            self.out.encode(&mut self.out_bytes);
+            self.node.encode(&self.out, &mut self.out_bytes);
             match to {
                 Destination::Addr(to) => {
                     if self.may_go(to) {
@@ -61,6 +62,9 @@ impl Driver {
             }
         }
         self.answer_waiting();
+        if let Some(leaving) = &mut self.leaving {
+            leaving.note(&self.node);
+        }
     }
 
     /// Says something to whoever hears it.

@@ -73,7 +73,7 @@ impl Election {
             .await?
     }
 
-    /// Stands in the election no more; a leader resigns. Watching goes on.
+    /// Stops standing in the election; a leader resigns. Watching goes on.
     pub async fn withdraw(&self) -> Result<(), Stopped> {
         let name = Arc::clone(&self.name);
         self.node.ask(|reply| Order::Withdraw(name, reply)).await

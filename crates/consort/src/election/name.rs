@@ -1,6 +1,7 @@
 //! Names of elections.
 
 use consort_proto::ElectionId;
+use consort_proto::text::is_clean;
 use core::fmt;
 use std::sync::Arc;
 
@@ -29,13 +30,15 @@ impl fmt::Display for ElectionName {
 
 /// Why a text cannot name an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an election's name has 1 to {NAME_MAX} bytes and no control characters")]
+#[error(
+    "an election's name has 1 to {NAME_MAX} bytes and no control characters, nor ones that hide or reorder text"
+)]
 pub struct ElectionNameError;
 
 /// Checks the name of an election.
 pub(crate) fn check(name: &str) -> Result<(), ElectionNameError> {
     let fits = (1..=NAME_MAX).contains(&name.len());
-    match fits && !name.chars().any(char::is_control) {
+    match fits && is_clean(name) {
         true => Ok(()),
         false => Err(ElectionNameError),
     }

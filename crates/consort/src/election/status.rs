@@ -11,9 +11,9 @@ use core::time::Duration;
 /// Who leads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leader {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
-    /// In which life: a restarted leader leads no more.
+    /// In which life: a restarted leader no longer leads.
     pub life: Life,
     /// Its announced name; empty while its record is not known.
     pub name: String,
@@ -85,7 +85,7 @@ impl Churn {
 /// A candidate as the asked node lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// Its announced name.
     pub name: String,
@@ -120,7 +120,7 @@ pub struct Comparison {
 /// How an election stands at a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElectionStatus {
-    /// Which.
+    /// Name of the election.
     pub election: ElectionName,
     /// Who leads; `None` while nobody does, as far as this node knows.
     pub leader: Option<Leader>,

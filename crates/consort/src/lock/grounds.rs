@@ -20,7 +20,7 @@ pub struct Grounds {
     pub counted: u32,
     /// The bound that the request was made with.
     pub bound: Bound,
-    /// How long a node has to be gone until it is not counted any more.
+    /// How long a node has to be gone until it is no longer counted.
     pub memory: Duration,
 }
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Why a lock is held no more.
+/// Why a lock is no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
@@ -197,7 +197,7 @@ impl LockGuard {
         self.loss().is_none()
     }
 
-    /// Why the lock is held no more, if it is not.
+    /// Why the lock is no longer held, if it is not.
     pub fn loss(&self) -> Option<Loss> {
         if let Some(loss) = self.over.get() {
             return Some(*loss);
@@ -212,7 +212,7 @@ impl LockGuard {
         Some(*self.over.get_or_init(|| loss))
     }
 
-    /// Waits until the lock is held no more: it could not be renewed, an operator broke it, the node stops;
+    /// Waits until the lock is no longer held: it could not be renewed, an operator broke it, the node stops;
     /// or until its time is over by this process's own clock, whatever the node does meanwhile. It does not
     /// come back. The guard still has to be released or dropped, once the work has stopped.
     pub async fn lost(&self) -> Loss {

@@ -1,6 +1,7 @@
 //! Names of locks.
 
 use consort_proto::mutex::LockId;
+use consort_proto::text::is_clean;
 use core::fmt;
 use std::sync::Arc;
 
@@ -57,13 +58,15 @@ impl fmt::Display for LockName {
 
 /// Why a text cannot name a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a lock's name has 1 to {NAME_MAX} bytes and no control characters")]
+#[error(
+    "a lock's name has 1 to {NAME_MAX} bytes and no control characters, nor ones that hide or reorder text"
+)]
 pub struct LockNameError;
 
 /// Checks the name of a lock.
 pub(crate) fn check(name: &str) -> Result<(), LockNameError> {
     let fits = (1..=NAME_MAX).contains(&name.len());
-    match fits && !name.chars().any(char::is_control) {
+    match fits && is_clean(name) {
         true => Ok(()),
         false => Err(LockNameError),
     }
@@ -83,7 +86,14 @@ mod tests {
         for good in ["a", "nightly", "Größe 7", "a#1", &"x".repeat(64)] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
-        for bad in ["", "a\nb", &slot("a", 1), &"x".repeat(65)] {
+        for bad in [
+            "",
+            "a\nb",
+            "a\u{202e}b",
+            "a\u{200b}",
+            &slot("a", 1),
+            &"x".repeat(65),
+        ] {
             assert_eq!(check(bad), Err(LockNameError), "{bad:?}");
         }
         let shown = |full: Option<&str>| LockName::of_full(LockId(0xc0ffee), full).to_string();

@@ -15,7 +15,7 @@ const SEEN_MAX: usize = 16_384;
 /// A node that holds a lock or waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// In which life.
     pub life: Life,
@@ -109,7 +109,7 @@ impl Readiness {
             (true, _) => None,
             (false, 0) => Some(format!(
                 "this node has not read the group's clock yet: more than half of the {members} members have to tell it \
-                 theirs"
+                 theirs; the bound of one request does not change that, the agents' setting does"
             )),
             (false, left) => Some(format!(
                 "this node has just started and has not read the group's clock yet: that takes the answers of members \

@@ -42,7 +42,7 @@ pub(crate) fn scope(scope: &election::Scope, known: usize, clock: Clock) -> Scop
 /// A node that hears this one, or that this one hears, or that did so of late.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// Its announced name; empty while its record is not known.
     pub name: String,
@@ -65,7 +65,7 @@ pub struct Neighbour {
 /// A node of the component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentMember {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// Its announced name; empty while its record is not known.
     pub name: String,

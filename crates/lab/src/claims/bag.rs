@@ -1,4 +1,4 @@
-//! Medley's examples and theorems about whom to probe, played by a real node or computed exactly.
+//! Medley's examples and theorems about probe targets, played by a real node or computed exactly.
 
 use crate::check::TOLERANCE;
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -123,7 +123,7 @@ pub(super) const THM3: Claim = Claim {
 
 const DISTANCES: [f32; 3] = [1.0, 2.0, 4.0];
 
-/// Notes whom host 0 pings.
+/// Records the probe targets of host 0.
 struct Probes(Vec<usize>);
 
 impl Oracle for Probes {
@@ -137,7 +137,7 @@ impl Oracle for Probes {
     }
 }
 
-/// Whom a node with members at [`DISTANCES`] probes, one each period; members count from 0.
+/// The targets that a node with members at [`DISTANCES`] probes, one per period; members count from 0.
 fn probes(policy: TargetPolicy, m: f32, periods: usize) -> Vec<usize> {
     let hosts = DISTANCES.len() + 1;
     let mut membership = Config::paper(tu(20.0), tu(80.0));
@@ -176,7 +176,7 @@ fn probes(policy: TargetPolicy, m: f32, periods: usize) -> Vec<usize> {
     seen.iter().map(|host| host - 1).collect()
 }
 
-/// With the exponent that a node makes of the one it is told.
+/// Takes the function that maps the configured exponent to the one a node uses.
 fn fig2(exponent: fn(f32) -> f32) -> Outcome {
     let mut out = Outcome::new("member", "share of the probes");
     const PERIODS: usize = 20_000;
@@ -259,7 +259,7 @@ fn tab1(ratio: fn(f64, f64) -> f64) -> Outcome {
     out
 }
 
-/// With the ratio at infinity over that at 3 by R/d.
+/// Takes the ratio at infinity over that at 3, by R/d.
 fn thm1(over: fn(f64) -> f64) -> Outcome {
     let mut out = Outcome::new("R/d", "ratio at infinity over ratio at 3");
     let points = [1.5, 2.0, 2.7].map(|x| (x, Estimate::exact(over(x))));
@@ -281,18 +281,18 @@ fn shares(distances: &[f64], m: f64) -> Vec<f64> {
     weights.iter().map(|w| w / sum).collect()
 }
 
-/// Chance that a node that gets these shares of others' probes gets none in a period.
+/// Probability that a node that receives these shares of others' probes receives none in a period.
 fn missed(incoming: &[f64]) -> f64 {
     incoming.iter().map(|p| 1.0 - p).product()
 }
 
-/// Shares of the others' probes that a node of a ring gets: what it gives to them.
+/// Shares of the others' probes that a node of a ring receives, which equal those it gives.
 fn ring(n: usize, m: f64) -> Vec<f64> {
     let distances: Vec<f64> = (1..n).map(|k| k.min(n - k) as f64).collect();
     shares(&distances, m)
 }
 
-/// Shares of the others' probes that the end of a row gets: probing is not symmetric.
+/// Shares of the others' probes that the end of a row receives: probing is not symmetric.
 fn end_of_row(n: usize, m: f64) -> Vec<f64> {
     let given = |from: usize| {
         let others = (0..n).filter(|&to| to != from);
@@ -333,7 +333,7 @@ fn thm2(received: fn(usize, f64) -> Vec<f64>) -> Outcome {
         out.checks
             .push(Check::at_most(what, text, Estimate::exact(ours), published));
     }
-    // E4: without symmetry a node far from all others gets hardly any probes.
+    // E4: without symmetry a node far from all others receives hardly any probes.
     let worst = (0..=5).map(|m| {
         let worst: Vec<f64> = (0..LAYOUTS)
             .map(|seed| worst_wait(seed, f64::from(m)))
@@ -345,10 +345,10 @@ fn thm2(received: fn(usize, f64) -> Vec<f64>) -> Outcome {
     out
 }
 
-/// How many random layouts stand beside the rings.
+/// Number of random layouts that are compared with the rings.
 const LAYOUTS: u64 = 40;
 
-/// Mean periods until the node that is probed most rarely is probed, on a random layout of setup A.
+/// Mean number of periods until the node that is probed most rarely is probed, on a random layout of setup A.
 fn worst_wait(seed: u64, m: f64) -> f64 {
     let layout = Layout::draw(&Topology::Random, 25, 50.0, 20.0, seed);
     let mut routes = Routes::new(layout.expect("such layouts are connected soon"));
@@ -365,8 +365,8 @@ fn worst_wait(seed: u64, m: f64) -> f64 {
     waits.fold(0.0, f64::max)
 }
 
-/// Probes in super-rounds of a bag: who is in which pass is given by the counts, its order by `order`, which is
-/// told the number of the super-round and of the pass.
+/// Probes in super-rounds of a bag: the counts determine the members of each pass, `order` their order, given the
+/// numbers of the super-round and of the pass.
 fn play(
     counts: &[u64],
     rounds: usize,
@@ -390,8 +390,8 @@ fn longest_gap(seen: &[usize], member: usize) -> usize {
     at.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
 }
 
-/// The adversary: the last member, which has one ball, is the first of a super-round, and the last of the first
-/// pass of the next.
+/// The adversary: the last member, which has one ball, comes first in a super-round, and last in the first pass of
+/// the next.
 fn adverse_gap(counts: &[u64]) -> usize {
     let far = counts.len() - 1;
     let seen = play(counts, 2, |round, pass, members| {
@@ -412,7 +412,7 @@ fn thm3(policy: TargetPolicy) -> Outcome {
         "gap",
         points.map(|(i, gap)| (i as f64, Estimate::exact(*gap as f64))),
     );
-    // The node's orders, played from the bag, must give the node's probes.
+    // The node's orders, replayed from the bag, must give the node's probes.
     let mut heard = seen.iter();
     let played = play(&[4, 2, 1], ROUNDS, |_, _, members| {
         let rank = |m: &usize, next: &[usize]| next.iter().position(|n| n == m);

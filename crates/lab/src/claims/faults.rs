@@ -1,4 +1,4 @@
-//! Medley under many crashes at once, and under loss.
+//! Medley under many simultaneous crashes, and under loss.
 
 use super::medley::{SETUP_A, random};
 use super::{Statistic, each};
@@ -98,7 +98,7 @@ fn lossy(m: f64, loss: f64) -> Cell {
     })
 }
 
-/// The paper's form: whoever reaches a suspect clears it.
+/// The paper's form: any node that reaches a suspect clears it.
 fn witnessed(m: f64, loss: f64) -> Cell {
     let cell = Cell::a().m(m).loss(loss).crashes(0).spans(1_500.0, 3_000.0);
     cell.adjust("whole-list/anybody-clears", |c| {
@@ -108,7 +108,7 @@ fn witnessed(m: f64, loss: f64) -> Cell {
     })
 }
 
-/// The same on a grid, where nobody is far from the others.
+/// The same on a grid, where no node is far from the others.
 fn gridded(m: f64, loss: f64) -> Cell {
     witnessed(m, loss).topology("grid", Topology::Grid)
 }
@@ -116,7 +116,7 @@ fn gridded(m: f64, loss: f64) -> Cell {
 /// A name, and a cell for an exponent and a loss.
 type Form = (&'static str, fn(f64, f64) -> Cell);
 
-/// Both forms, the paper's first, for the numbers side by side.
+/// Both forms, the paper's first, for comparison.
 const FORMS: [Form; 2] = [("anybody clears", witnessed), ("the owner clears", lossy)];
 
 fn tab2_cells() -> Vec<Cell> {

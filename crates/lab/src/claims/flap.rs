@@ -1,4 +1,4 @@
-//! Half-dead nodes: they run, but hear or speak badly. Healthy nodes must not pay for it.
+//! Impaired nodes: they run, but lose much of what they send or receive. Healthy nodes must not suffer from them.
 
 use super::medley_f::b;
 use super::{Statistic, each};

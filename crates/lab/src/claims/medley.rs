@@ -7,12 +7,12 @@ use crate::sample::View;
 use crate::stat::GROUPS;
 use consort_sim::topology::Topology;
 
-/// What these figures have in common.
+/// Common configuration of these figures.
 pub(super) const SETUP_A: &str = "Setup A: 25 nodes in 50 m, range 20 m, 40 layouts, one crash after 4000 tu, \
     4000 tu to notice; period 20 tu, suspicion 80 tu, independent draws, no loss";
 
-/// How many layouts the runs of a cell share.
-/// A multiple of the groups of the jackknife, so that leaving out a group leaves out whole layouts.
+/// How many layouts the runs of a cell share. A multiple of the groups of the jackknife, so that leaving out a
+/// group leaves out whole layouts.
 const LAYOUTS: usize = 2 * GROUPS;
 
 /// The claims of this source.
@@ -233,7 +233,7 @@ fn fig8(data: &Data<'_>) -> Outcome {
     for pair in SHOWN.windows(2) {
         let least = data.estimate(&[&random(pair[0]), &random(pair[1])], |v| {
             let share = |v: &View<'_>, x| v.share_up_to(|s| &s.by_metres, x);
-            // Of the last in a thousand there are too few to compare: there the gap is noise.
+            // The last one in a thousand are too few to compare: the difference there is noise.
             let body = (0..=150).take_while(|x| share(&v[0], *x) < 0.999);
             let gaps = body.map(|x| share(&v[1], x) - share(&v[0], x));
             gaps.fold(f64::NAN, f64::min)

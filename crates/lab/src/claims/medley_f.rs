@@ -8,7 +8,7 @@ use crate::stat::Estimate;
 use consort_sim::membership::Feedback;
 use consort_sim::topology::Topology;
 
-/// What these figures have in common.
+/// Common configuration of these figures.
 const SETUP_B: &str = "Setup B: 49 nodes at random in 15 m, range 4 m, a layout per run, one crash \
     after 4000 tu, 4000 tu to notice; period 20 tu, suspicion 160 tu, independent draws, no loss";
 
@@ -129,7 +129,7 @@ fn domain(m: f64, mode: Feedback) -> Cell {
     cluster.cluster_crash().m(m).feedback(mode)
 }
 
-/// Exponents that a check looks at get more runs than those that only complete a curve.
+/// Exponents that a check uses get more runs than those that only complete a curve.
 fn sweep_cells(budget: Budget) -> Vec<Cell> {
     let checked = [3.0, 4.0].map(|m| MODES.map(|mode| b(m, mode)));
     let shown = [1.0, 2.0, 5.0].map(|m| MODES.map(|mode| b(m, mode)));
@@ -141,7 +141,7 @@ fn sweep_cells(budget: Budget) -> Vec<Cell> {
     cells
 }
 
-/// By how many percent `ours` differs from `theirs`; less is negative, as the paper has it.
+/// By how many percent `ours` differs from `theirs`; negative if it is less, as in the paper.
 fn change(ours: f64, theirs: f64) -> f64 {
     100.0 * (ours / theirs - 1.0)
 }

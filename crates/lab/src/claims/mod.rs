@@ -19,10 +19,10 @@ pub mod testbed;
 use crate::cell::Cell;
 use crate::sample::View;
 
-/// A number that runs give.
+/// A number computed from runs.
 type Statistic = fn(&View<'_>) -> f64;
 
-/// The cells, each with so many runs.
+/// The cells, each with this many runs.
 fn each(cells: impl IntoIterator<Item = Cell>, runs: usize) -> Vec<Cell> {
     cells.into_iter().map(|cell| cell.runs(runs)).collect()
 }

@@ -1,4 +1,4 @@
-//! The product's own additions, against the papers' protocol in the same world.
+//! The product's additions, compared with the papers' protocol in the same configuration.
 
 use super::medley_f::b;
 use super::{Statistic, each};
@@ -128,7 +128,7 @@ fn tail(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// The papers' protocol at m = 3, in a world that gives positions.
+/// The papers' protocol at m = 3, with given positions.
 fn parts(name: &str, adjust: fn(&mut Config)) -> Cell {
     Cell::b().m(3.0).product().adjust(name, adjust)
 }
@@ -144,8 +144,8 @@ pub(super) fn even_pace(c: &mut Config) {
     c.probe_floor = ProbeFloor::Auto;
 }
 
-/// A name, a cell, and when a cluster crashes and the run ends. What is not noticed counts as noticed at
-/// the end: too early an end flatters long waits.
+/// A name, a cell, and the times at which a cluster crashes and the run ends. An undetected crash counts as
+/// detected at the end, so too early an end would favour long waits.
 type Part = (&'static str, fn() -> Cell, (f64, f64));
 
 const LONG: (f64, f64) = (4_000.0, 24_000.0);

@@ -1,4 +1,4 @@
-//! Repeated pings and reminders: what a lossy network costs with and without them.
+//! Repeated pings and reminders: the cost of a lossy network with and without them.
 
 use super::medley_f::b;
 use super::{Statistic, each};

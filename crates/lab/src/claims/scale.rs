@@ -1,4 +1,4 @@
-//! Medley-F beyond the default world: larger groups, and nodes that moved.
+//! Medley-F beyond the default configuration: larger groups, and nodes that moved.
 
 use super::medley_f::b;
 use super::{Statistic, each};
@@ -268,7 +268,7 @@ mod tests {
     use crate::claim::Verdict;
     use crate::sample::Sample;
 
-    /// Datagrams, transmissions and bytes transmitted at a size, as the rule of `product.scale` wants them.
+    /// Datagrams, transmissions and bytes transmitted at a size, as the rule of `product.scale` requires.
     fn expected(detector: &str, n: usize) -> [f64; 3] {
         let n = n as f64;
         match detector {
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// The verdict when `value` of a detector at a size is `factor` times what it should be.
+    /// The verdict if `value` of a detector at a size is `factor` times the expected one.
     fn verdict(detector: &str, n: usize, value: usize, factor: f64) -> Verdict {
         let measured = SIZES.into_iter().flat_map(|size| {
             DETECTORS.map(|d| {

@@ -1,4 +1,4 @@
-//! Pursuit, witnesses and stretched suspicion: fewer wrong verdicts, and what they cost.
+//! Pursuit, witnesses and longer suspicion: fewer wrong verdicts, and their cost.
 
 use super::each;
 use super::product::{LOSSES, even_pace, paper};
@@ -100,7 +100,7 @@ fn stretch(c: &mut Config) {
     c.suspicion_confirmations = 3;
 }
 
-/// A group under a set of settings: with loss nobody crashes, without it one node does.
+/// A group with a set of settings: with loss no node crashes, without it one does.
 fn accused((name, settings): Setting, loss: Option<f64>) -> Cell {
     let cell = Cell::a().m(3.0).product().adjust(name, settings);
     let cell = cell.layouts(LAYOUTS);

@@ -1,4 +1,4 @@
-//! How long leaders last in a whole group, by how candidates are judged.
+//! How long leaders last in a whole group, by the criteria for candidates.
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
@@ -82,8 +82,7 @@ fn disturbed(nodes: usize, budget: Budget) -> Cell {
     Cell::numbers("tenure", &args, tenures).runs(budget.pick(quick, 40))
 }
 
-/// Arguments: nodes, how many of them lose datagrams, hours between planned restarts, hours between
-/// partitions.
+/// Arguments: nodes, number of nodes that lose datagrams, hours between planned restarts, hours between partitions.
 fn tenures(args: &[f64], seed: u64) -> Values {
     let hours = |n: f64| Duration::from_secs_f64(n * 3600.0);
     let params = Params {

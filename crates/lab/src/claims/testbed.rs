@@ -1,7 +1,7 @@
 //! The papers' deployments on Raspberry Pis, emulated: seven nodes in a row, sixteen in a lab.
 //!
-//! The true positions of the seven are not in the text. A row with links a to f of 3, 2, 2, 3, 2, 3
-//! metres has what the text describes: hot links in the middle, cold ones outside, isolated nodes.
+//! The true positions of the seven nodes are not in the text. A row with links a to f of 3, 2, 2, 3, 2, 3 metres
+//! has the described properties: hot links in the middle, cold ones outside, isolated nodes.
 
 use super::medley::largest_over_smallest;
 use super::{Statistic, each};
@@ -111,11 +111,11 @@ const POLICIES: [(&str, TargetPolicy); 3] = [
 
 /// Lengths of links a to f, in metres.
 const LINKS: [f64; 6] = [3.0, 2.0, 2.0, 3.0, 2.0, 3.0];
-/// Which of them are b and d.
+/// Indices of the links b and d.
 const B: usize = 1;
 const D: usize = 3;
 const NODES: usize = 7;
-/// Length of a span of recorded flows: a period.
+/// Length of an interval of recorded flows: a period.
 const SPAN: f64 = 20.0;
 const CRASH: f64 = 1_200.0;
 
@@ -233,7 +233,7 @@ fn fig12(data: &Data<'_>) -> Outcome {
         let what = format!("link {name}, change in %");
         out.checks.push(Check::near(what, published, less));
     }
-    // The most in ten periods after the crash, and the mean of ten periods before it.
+    // The maximum in ten periods after the crash, and the mean of ten periods before it.
     let peak = |v: &View<'_>| {
         let peak = |s: &Sample| {
             let after = &on_link(s, D)[before..];
@@ -275,7 +275,7 @@ fn windows(view: &View<'_>) -> (f64, f64) {
     (level, deviation)
 }
 
-/// Share of the variance of the bytes on link b that has the period of the end nodes' super-rounds, of which a run has
+/// Share of the variance of the bytes on link b with the period of the end nodes' super-rounds, of which a run has
 /// ten, or a half, a third or a quarter of it.
 fn super_rounds(view: &View<'_>) -> f64 {
     const ROUNDS: usize = 10;

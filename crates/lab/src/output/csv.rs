@@ -1,4 +1,4 @@
-//! Numbers with their spread, one line each.
+//! Numbers with their spread, one per line.
 
 use crate::claim::Outcome;
 

@@ -1,4 +1,4 @@
-//! One page that needs nothing else.
+//! The report as one self-contained page.
 
 use crate::claim::{Basis, Claim, Judged, Passed, Verdict};
 use crate::plan::Order;

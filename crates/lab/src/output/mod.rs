@@ -1,4 +1,4 @@
-//! What is written: numbers, plots and one page to read.
+//! Output of results: numbers, plots and one page to read.
 
 mod csv;
 mod html;
@@ -22,7 +22,7 @@ struct Results<'a> {
     claims: &'a [Judged],
 }
 
-/// What of the results goes on record.
+/// The part of the results that is recorded.
 #[derive(Deserialize)]
 struct Summary {
     summary: Vec<Line>,
@@ -62,7 +62,7 @@ pub fn write_all(
     write(&dir.join("report.html"), page.as_bytes())
 }
 
-/// What runs that were written to `dir` say about their claims.
+/// Reads the verdicts of the runs that were written to `dir`.
 pub fn read_summary(dir: &Path) -> Result<Vec<Line>, LabError> {
     let path = dir.join(RESULTS);
     let bytes = std::fs::read(&path).map_err(|e| file_error(&path, &e))?;
@@ -72,7 +72,7 @@ pub fn read_summary(dir: &Path) -> Result<Vec<Line>, LabError> {
 
 /// Name of the file with the results.
 const RESULTS: &str = "results.json";
-/// Name of the file that a share of the work leaves behind.
+/// Name of the file that contains a share of the work.
 const PARTIAL: &str = "partial.json";
 
 /// Writes a share.
@@ -89,7 +89,7 @@ pub fn read_partial(dir: &Path) -> Result<Partial, LabError> {
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
-    // All keys are text, and numbers that are none become null.
+    // All keys are text, and NaN becomes null.
     serde_json::to_vec(value).expect("plain data can be written as JSON")
 }
 

@@ -14,7 +14,7 @@ const COLORS: [RGBColor; 8] = [
     RGBColor(0x55, 0x55, 0x55),
 ];
 
-/// The plot as SVG; `None` when there is nothing to draw.
+/// The plot as SVG; `None` if there is nothing to draw.
 pub(super) fn svg(claim: &Claim, outcome: &Outcome) -> Option<String> {
     let values = || {
         let all = outcome.series.iter().flat_map(|s| &s.points);
@@ -42,7 +42,7 @@ pub(super) fn svg(claim: &Claim, outcome: &Outcome) -> Option<String> {
         &mut text,
         (left - pad, right + pad, low, high),
     );
-    // Drawing to memory fails only by a mistake in the numbers; then there is no plot.
+    // Drawing to memory fails only because of invalid numbers; then there is no plot.
     drawn.ok().map(|()| text)
 }
 
@@ -93,7 +93,7 @@ fn draw(
         if points.len() <= 30 {
             chart.draw_series(points.iter().map(|p| Circle::new(*p, 3, color.filled())))?;
         }
-        // The interval that holds the true value with 95 % confidence.
+        // The interval that contains the true value with 95 % confidence.
         let spread = series.points.iter().filter(|(_, e)| {
             let half = e.half_width();
             half.is_finite() && half > 0.0

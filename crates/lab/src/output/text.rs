@@ -38,7 +38,7 @@ pub fn list_json(claims: &[&Claim]) -> String {
     serde_json::to_string_pretty(&listed).expect("plain data can be written as JSON")
 }
 
-/// The registry for people.
+/// The registry as a table.
 pub fn list_table(claims: &[&Claim]) -> String {
     let mut out = format!("{:<18} {:<12} {}\n", "id", "recorded", "what");
     for claim in claims {
@@ -49,7 +49,7 @@ pub fn list_table(claims: &[&Claim]) -> String {
     out
 }
 
-/// How many claims have each verdict, in words.
+/// The number of claims with each verdict, as text.
 pub fn counts(verdicts: impl Iterator<Item = Verdict> + Clone) -> String {
     let count = |verdict: Verdict| verdicts.clone().filter(|v| *v == verdict).count();
     let all = Verdict::ALL.iter().map(|v| (count(*v), v.name()));
@@ -60,7 +60,7 @@ pub fn counts(verdicts: impl Iterator<Item = Verdict> + Clone) -> String {
     format!("{} claims: {}", verdicts.clone().count(), some.join(", "))
 }
 
-/// Published beside measured, for people.
+/// Published and measured values as a table.
 pub fn results_table(claims: &[&Claim], judged: &[Judged]) -> String {
     let mut out = String::new();
     for (claim, result) in claims.iter().zip(judged) {
@@ -119,7 +119,7 @@ pub fn results_table(claims: &[&Claim], judged: &[Judged]) -> String {
     out
 }
 
-/// Text broken into lines of `width`, the later ones moved in.
+/// Text wrapped to lines of `width`, with the later ones indented.
 fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let (mut out, mut at) = (String::new(), indent);
     for word in text.split_whitespace() {
@@ -146,7 +146,8 @@ fn row(claim: &Claim, ours: &str, verdict: &str) -> String {
     format!("| `{}` | {} |\n", claim.id, row.join(" | "))
 }
 
-/// The record as a Markdown table: the numbers of the first seed, the verdict, and what each seed said where they differ.
+/// The record as a Markdown table: the numbers of the first seed, the verdict, and that of each seed if they
+/// differ.
 pub fn list_markdown(claims: &[&Claim]) -> String {
     let mut out = String::from(HEAD);
     for claim in claims {
@@ -163,7 +164,7 @@ pub fn list_markdown(claims: &[&Claim]) -> String {
     out
 }
 
-/// Published beside measured as a Markdown table, then the causes of differences.
+/// Published and measured values as a Markdown table, then the causes of differences.
 pub fn markdown(claims: &[&Claim], judged: &[Judged]) -> String {
     let mut out = String::from(HEAD);
     for (claim, result) in claims.iter().zip(judged) {

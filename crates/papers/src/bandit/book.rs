@@ -1,8 +1,8 @@
-//! What a node believes about the others: one kind of evidence of many, and a score of it.
+//! What a node believes about the others: one of several kinds of evidence, and a score derived from it.
 //!
-//! The paper's estimate is a running mean of what was observed, 1 for a failure and 0 for a sign of life, with
-//! the prior as observation number 0. It is kept as counts, so that `F n = F0 + sum of x` holds exactly (P1),
-//! beside whatever else the estimator keeps: rules of pinging and of exploring go by these counts.
+//! The paper's estimate is a running mean of observations, 1 for a failure and 0 for a sign of life, with the prior
+//! as observation number 0. It is kept as counts, so that `F n = F_0 + sum of x` holds exactly (P1), in addition to
+//! the state of the estimator: rules of pinging and exploring use these counts.
 
 use super::draw;
 use super::timed::{Digest, Timed};
@@ -11,38 +11,38 @@ use alloc::vec::Vec;
 use consort_proto::{Instant, Life, Rng};
 use core::time::Duration;
 
-/// What is learnt of a node's failures. Lower scores are better.
+/// How a node's failures are estimated. Lower scores are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Estimator {
     /// The paper's running mean of observations.
     Mean,
-    /// Mean of the last so many observations, at most 64; the running mean until there are as many (B-19).
+    /// Mean of the last observations, at most 64; the running mean until there are as many (B-19).
     Buffer(u8),
-    /// Share of the time that the node was down, with this half-life.
+    /// Share of the time for which the node was down, with this half-life.
     Availability(Option<Duration>),
     /// Counts of observations that halve in this time: discounted Beta, and D-UCB with [`Choice::Ucb`].
     ///
     /// [`Choice::Ucb`]: super::Choice::Ucb
     Faded(Duration),
-    /// Counts of observations of this last span: SW-UCB with [`Choice::Ucb`](super::Choice::Ucb).
+    /// Counts of the observations in the last time span: SW-UCB with [`Choice::Ucb`](super::Choice::Ucb).
     Window(Duration),
-    /// Failures per observed time up, with this half-life (Gamma).
+    /// Failures per observed uptime, with this half-life (Gamma).
     Hazard(Option<Duration>),
-    /// Told from outside: what learning could give at best.
+    /// Given from outside: the best that learning could achieve.
     Truth,
-    /// Nothing: all are equal.
+    /// Nothing: all nodes are equal.
     Nothing,
 }
 
-/// Observations of a window that are kept at most; older ones go first.
+/// Most observations kept in a window; older ones are dropped first.
 const WINDOW_MAX: usize = 4096;
 
-/// A score in 2^-32, so that messages that carry scores compare and hash.
+/// A score in units of 2^-32, so that messages that carry scores can be compared and hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(pub i64);
 
 impl Score {
-    /// The score nearest to `x`; the worst for what is no number.
+    /// The score nearest to `x`; the worst score if `x` is not a number.
     pub fn of(x: f64) -> Score {
         if x.is_nan() {
             return Score(i64::MAX);
@@ -52,21 +52,21 @@ impl Score {
     }
 }
 
-/// What else than counts an estimator keeps of a node.
+/// State of an estimator other than counts, for one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Memory {
     None,
-    /// The last observations, the latest lowest, and how many there are.
+    /// The last observations, the latest in the lowest bit, and their number.
     Bits(u64, u8),
-    /// Faded counts of failures and of signs of life, as bits of floats, and as of when.
+    /// Discounted counts of failures and of signs of life, as bits of floats, and the time they refer to.
     Faded([u64; 2], Instant),
     Window(VecDeque<(Instant, bool)>),
     Timed(Timed),
-    /// As bits of a float.
+    /// The true value, as bits of a float.
     Truth(u64),
 }
 
-/// What is known of one node.
+/// What is known about one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The prior, in 2^-32.
@@ -81,7 +81,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The prior (F0).
+    /// The prior, F_0 in the paper.
     pub fn prior(&self) -> f64 {
         f64::from(self.prior) / 4_294_967_296.0
     }
@@ -107,7 +107,7 @@ impl Record {
     }
 }
 
-/// What one node knows of all.
+/// What one node knows about all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Book {
     estimator: Estimator,
@@ -117,8 +117,8 @@ pub struct Book {
 }
 
 impl Book {
-    /// A book that has only priors, as many as there are nodes. They are kept between 0 and 1: one in forty
-    /// of the paper's draws is negative.
+    /// A book that contains only priors, one per node. They are clamped to 0 to 1: one in forty of the paper's
+    /// draws is negative.
     pub fn new(estimator: Estimator, priors: impl IntoIterator<Item = f64>) -> Book {
         let memory = match estimator {
             Estimator::Mean | Estimator::Nothing => Memory::None,
@@ -142,7 +142,7 @@ impl Book {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -152,7 +152,7 @@ impl Book {
         self.records.is_empty()
     }
 
-    /// What is known of a node, which there is.
+    /// What is known about an existing node.
     pub fn record(&self, node: usize) -> &Record {
         &self.records[node]
     }
@@ -162,7 +162,7 @@ impl Book {
         self.total
     }
 
-    /// A node was heard in a life, or is taken to be down.
+    /// A node was heard in a life, or is considered down.
     pub fn observe(&mut self, node: usize, now: Instant, life: Option<Life>) {
         let failed = life.is_none();
         let record = &mut self.records[node];
@@ -207,14 +207,14 @@ impl Book {
         self.records[node].penalty = 0;
     }
 
-    /// What [`Estimator::Truth`] believes of a node from now on.
+    /// Sets the value that [`Estimator::Truth`] uses for a node.
     pub fn tell(&mut self, node: usize, truth: f64) {
         if let Memory::Truth(bits) = &mut self.records[node].memory {
             *bits = truth.to_bits();
         }
     }
 
-    /// Failures and signs of life that count for a node, the prior as one observation: a Beta posterior.
+    /// Failures and signs of life that count for a node, with the prior as one observation: a Beta posterior.
     fn counts(&self, node: usize, now: Instant) -> (f64, f64) {
         let r = &self.records[node];
         let (failures, alive) = match (&r.memory, self.estimator) {
@@ -243,7 +243,7 @@ impl Book {
         (r.prior() + failures, 1.0 - r.prior() + alive)
     }
 
-    /// What is expected of a node, without penalty.
+    /// The expected failure of a node, without penalty.
     pub fn estimate(&self, node: usize, now: Instant) -> f64 {
         let r = &self.records[node];
         match (&r.memory, self.estimator) {
@@ -267,7 +267,7 @@ impl Book {
         self.estimate(node, now) + f64::from(self.records[node].penalty) / 1000.0
     }
 
-    /// A draw from what is believed of a node: as uncertain as the evidence. The penalty is on top.
+    /// A draw from the belief about a node, as uncertain as the evidence. The penalty is added.
     pub fn sample(&self, node: usize, now: Instant, rng: &mut Rng) -> f64 {
         let r = &self.records[node];
         let drawn = match (&r.memory, self.estimator) {
@@ -286,8 +286,9 @@ impl Book {
         drawn + f64::from(r.penalty) / 1000.0
     }
 
-    /// How many observations count: of a node, and of all. Buffers do not count theirs (B-19). Where old ones are
-    /// forgotten the prior is one that is not: otherwise who was not seen for long would always be tried next.
+    /// Number of observations that count: of a node, and of all. Buffers do not count theirs (B-19). Where old
+    /// observations are forgotten the prior is not: otherwise a node that was not seen for long would always be
+    /// tried next.
     pub fn observations(&self, node: usize, now: Instant) -> (f64, f64) {
         let counts = |n: usize| {
             let (failures, alive) = self.counts(n, now);
@@ -301,7 +302,7 @@ impl Book {
         }
     }
 
-    /// What to tell others of a node; `None` where there is nothing that can be merged.
+    /// The evidence about a node to share; `None` if there is none that can be merged.
     pub fn digest(&self, node: usize, now: Instant) -> Option<Digest> {
         match (&self.records[node].memory, self.estimator) {
             (Memory::Timed(t), Estimator::Hazard(half_life)) => Some(t.digest(now, half_life)),
@@ -309,7 +310,7 @@ impl Book {
         }
     }
 
-    /// Takes over what another node knows of a third.
+    /// Merges what another node knows about a third.
     pub fn import(&mut self, node: usize, now: Instant, theirs: Digest) {
         if let (Memory::Timed(t), Estimator::Hazard(half_life)) =
             (&mut self.records[node].memory, self.estimator)
@@ -337,7 +338,7 @@ mod tests {
         book.observe(0, at(secs), life);
     }
 
-    /// P1, in rational arithmetic: after every step F n = F0 + sum of x, as the paper's two recurrences have it.
+    /// P1, in rational arithmetic: after every step F n = F_0 + sum of x, as the paper's two recurrences have it.
     #[test]
     fn the_running_mean_is_the_papers_recurrence() {
         let mut rng = Rng::seed(5, 1);

@@ -1,4 +1,4 @@
-//! Whom a node would have lead.
+//! The choice of candidates by a node.
 
 use super::book::Book;
 use alloc::vec::Vec;
@@ -9,20 +9,20 @@ use consort_proto::{Instant, Rng};
 pub enum Choice {
     /// The best, but at random with probability ε, which shrinks with every choice.
     EpsilonGreedy {
-        /// ε at first, in thousandths.
+        /// Initial ε, in thousandths.
         epsilon: u16,
-        /// What is left of it after a choice, in thousandths.
+        /// Factor by which it shrinks with a choice, in thousandths.
         decay: u16,
     },
     /// The best by `F - c sqrt(ln t / m)`; c in thousandths.
     Ucb(u32),
     /// The best.
     Greedy,
-    /// The best by a draw from what is believed of each.
+    /// The best by a draw from the belief about each node.
     Thompson,
 }
 
-/// Chooses, and remembers ε.
+/// Chooses candidates, and keeps ε.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chooser {
     choice: Choice,
@@ -31,7 +31,7 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// One that has not chosen yet.
+    /// A chooser before its first choice.
     pub fn new(choice: Choice) -> Chooser {
         let epsilon = match choice {
             Choice::EpsilonGreedy { epsilon, .. } => (u64::from(epsilon) << 32) / 1000,
@@ -40,7 +40,7 @@ impl Chooser {
         Chooser { choice, epsilon }
     }
 
-    /// ε by now.
+    /// The current ε.
     pub fn epsilon(&self) -> f64 {
         self.epsilon as f64 / 4_294_967_296.0
     }
@@ -80,7 +80,7 @@ impl Chooser {
     }
 }
 
-/// One more than `count` nodes at random, without the leader if it is among them.
+/// One more than `count` random nodes, without the leader if it is among them.
 fn at_random(nodes: usize, count: usize, leader: usize, rng: &mut Rng) -> Vec<usize> {
     let mut all: Vec<usize> = (0..nodes).collect();
     rng.shuffle(&mut all);
@@ -90,7 +90,7 @@ fn at_random(nodes: usize, count: usize, leader: usize, rng: &mut Rng) -> Vec<us
     all
 }
 
-/// `c sqrt(ln t / m)`: nothing before there are two observations, without bound for a node that was never seen.
+/// `c sqrt(ln t / m)`: zero before there are two observations, unbounded for a node that was never observed.
 pub(super) fn bonus(seen: f64, total: f64, c: f64) -> f64 {
     if c == 0.0 || total <= 1.0 {
         0.0
@@ -150,12 +150,12 @@ mod tests {
         for _ in 0..40 {
             chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
         }
-        // The rest is greedy: the leader is as good as any (the tally leaves it out).
+        // The other choices are greedy: the leader is as good as any (the tally excludes it).
         let chosen = chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
         assert_eq!(chosen, [0, 1]);
     }
 
-    /// B-18: the bonus is for nodes that are seldom heard, whatever they are worth.
+    /// B-18: the bonus favours nodes that are seldom heard, whatever their quality.
     #[test]
     fn the_bound_prefers_who_was_never_seen_then_who_was_seen_least() {
         let (mut book, mut rng) = (book(&[0.0, 0.9, 0.9]), Rng::seed(9, 1));

@@ -1,21 +1,21 @@
-//! Random numbers with other shapes than uniform.
+//! Random numbers of distributions other than the uniform one.
 
 use consort_proto::Rng;
 
-/// A number around 0 with standard deviation 1.
+/// A draw from the standard normal distribution.
 pub fn normal(rng: &mut Rng) -> f64 {
     // Box and Muller. `1 - unit` is never 0.
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.unit()));
     radius * libm::cos(2.0 * core::f64::consts::PI * rng.unit())
 }
 
-/// A positive number around `shape`: the time until as many things happened that come one per unit of time.
+/// A draw from the Gamma distribution with mean `shape`: the time until that many events of a unit-rate process.
 pub fn gamma(rng: &mut Rng, shape: f64) -> f64 {
     if shape < 1.0 {
         let boost = libm::pow(1.0 - rng.unit(), 1.0 / shape.max(1e-9));
         return gamma(rng, shape + 1.0) * boost;
     }
-    // Marsaglia and Tsang: more than 95 of 100 draws are kept.
+    // Marsaglia and Tsang: more than 95 of 100 draws are accepted.
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / libm::sqrt(9.0 * d);
     loop {
@@ -32,7 +32,7 @@ pub fn gamma(rng: &mut Rng, shape: f64) -> f64 {
     }
 }
 
-/// A number between 0 and 1 around `a / (a + b)`, the closer the larger `a + b`.
+/// A draw from the Beta distribution: between 0 and 1 around `a / (a + b)`, closer for larger `a + b`.
 pub fn beta(rng: &mut Rng, a: f64, b: f64) -> f64 {
     let (x, y) = (gamma(rng, a), gamma(rng, b));
     if x + y > 0.0 { x / (x + y) } else { 0.5 }

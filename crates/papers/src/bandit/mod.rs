@@ -1,10 +1,11 @@
-//! Elections that learn who fails: "Learning Node Characteristics for Reliable Leader Election" (BLE), what it
-//! is compared with, and the same idea made safe. For the simulator only: users get [another
+//! Elections that learn which nodes fail: "Learning Node Characteristics for Reliable Leader Election" (BLE), its
+//! comparisons, and a safe form of the same idea. For the simulator only: users get [another
 //! election](consort_proto::election), which learns from [membership](consort_proto::reliability).
 //!
-//! A policy is an [`Estimator`] (what is learnt), a [`Choice`] (whom a node would have lead) and a [`Tally`]
-//! (how that is counted); the published protocol is one point of that space. [`paper`] has the protocol and its
-//! client, mistakes included, with its two baselines; [`terms`] repairs the agreement and nothing else.
+//! A policy consists of an [`Estimator`] (what is learnt), a [`Choice`] (which candidates a node prefers) and a
+//! [`Tally`] (how votes are counted); the published protocol is one point of that space. [`paper`] implements the
+//! protocol and its client, mistakes included, with its two baselines; [`terms`] repairs the agreement and nothing
+//! else.
 
 mod book;
 mod choice;

@@ -1,4 +1,4 @@
-//! Who wins a round, by the ballots that one node holds.
+//! The winner of a round, by the ballots that one node holds.
 
 use super::book::{Book, Score};
 use super::timed::Digest;
@@ -6,46 +6,46 @@ use alloc::vec;
 use alloc::vec::Vec;
 use consort_proto::Instant;
 
-/// What a ballot says, and how ballots are counted.
+/// The content of a ballot, and how ballots are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tally {
-    /// The paper's: a list of candidates; who is on most lists wins.
+    /// The paper's: a list of candidates; the node on most lists wins.
     Approval {
-        /// How many candidates a list has (k); as many as may fail (f), if 0.
+        /// Number of candidates on a list (k); the number of nodes that may fail (f) if 0.
         candidates: u8,
-        /// Who wins among those on equally many.
+        /// The winner among nodes on equally many lists.
         tie: Tie,
     },
-    /// R: scores of everybody else; the lowest median among those who sent a ballot wins.
+    /// R: scores of all other nodes; the lowest median among the nodes that sent a ballot wins.
     Responders,
-    /// RS: evidence; once it is merged, the lowest score among those who sent a ballot wins.
+    /// RS: evidence; after merging it, the lowest score among the nodes that sent a ballot wins.
     Shared,
 }
 
-/// Who wins among equals.
+/// The winner among equals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tie {
-    /// The smallest id, as the text has it.
+    /// The smallest id, as in the text.
     Lowest,
-    /// The largest, as the program has it (B-5).
+    /// The largest id, as in the program (B-5).
     Highest,
 }
 
 /// Evidence by node.
 pub type Evidence = Vec<Option<Digest>>;
 
-/// What a node tells all others when they elect.
+/// What a node sends to all others in an election.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ballot {
     /// Candidates. An empty list is an abstention.
     List(Vec<u16>),
-    /// A score for every node, but none of itself (B-8).
+    /// A score for every node except itself (B-8).
     Scores(Vec<Option<Score>>),
     /// Evidence about every node but itself.
     Evidence(Evidence),
 }
 
-/// Most approvals. Ids that no node has are ignored.
+/// The node with most approvals. Unknown ids are ignored.
 pub fn approved<'a>(
     nodes: usize,
     ballots: impl Iterator<Item = &'a Ballot>,
@@ -70,7 +70,8 @@ pub fn approved<'a>(
     }
 }
 
-/// The lowest median of scores among those who sent one; equals by the smallest id. Who nobody scores is last.
+/// The lowest median of scores among the nodes that sent a ballot; of equals the smallest id. A node without scores
+/// ranks last.
 pub fn responder(ballots: &[(usize, &Ballot)]) -> Option<usize> {
     let median = |node: usize| {
         let scores = ballots.iter().filter_map(|(_, ballot)| match ballot {
@@ -99,8 +100,9 @@ pub fn merge(book: &mut Book, now: Instant, evidence: &[Option<Digest>]) {
     }
 }
 
-/// The lowest rate among those who sent a ballot, by the best record that the ballots have of each; equals by the
-/// smallest id. Who holds the same ballots has the same winner: what a node saw since it sent its own is left out.
+/// The lowest rate among the nodes that sent a ballot, by the best record that the ballots contain for each; of
+/// equals the smallest id. Nodes with the same ballots find the same winner: observations since the node's own
+/// ballot are ignored.
 pub fn shared(ballots: &[(usize, &Ballot)]) -> Option<usize> {
     let rate = |node: usize| {
         let records = ballots.iter().filter_map(|(_, ballot)| match ballot {
@@ -124,7 +126,7 @@ mod tests {
         Ballot::List(ids.to_vec())
     }
 
-    /// B-5: of candidates that all agree on, the id decides.
+    /// B-5: among candidates on which all agree, the id decides.
     #[test]
     fn ties_go_to_the_lowest_id_in_the_text_and_to_the_highest_in_the_program() {
         let ballots = [list(&[3, 1]), list(&[1, 3]), list(&[3, 1])];

@@ -1,50 +1,50 @@
-//! Evidence by time: how long a node was seen up and down, and how often it went down.
+//! Evidence by time: how long a node was observed up and down, and how often it went down.
 //!
-//! What is seen at two times in a row holds in between; where they differ, half of the time belongs to each.
-//! A node that was heard in two lives failed between them, whether or not somebody looked. One life fails
-//! once, however often that is noticed.
+//! Two equal successive observations hold in between; if they differ, half of the time belongs to each. A node that
+//! was heard in two lives failed between them, whether or not that was observed. A life fails once, however often
+//! the failure is noticed.
 
 use consort_proto::{Instant, Life, micros};
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-/// Forgetting is done in steps of a half-life: often enough, and rarely enough to cost nothing.
+/// Discounting is done in steps of a fraction of the half-life: often enough, at negligible cost.
 const STEPS: u64 = 64;
 
-/// Prior of a rate: as if one failure had been seen in so many seconds.
+/// Prior of a rate: as if one failure had been observed in this many seconds.
 const PRIOR_FAILURES: f64 = 1.0;
 const PRIOR_SECONDS: f64 = 100.0;
 
-/// What one node tells others about a third: its record, and when it last saw or missed it.
+/// What one node tells others about a third: its record, and the latest observation.
 ///
-/// Of two records the greater is kept: who knows of the later failure knows more, then who has watched for longer.
-/// The latest sight is everybody's.
+/// Of two records the greater is kept: the one with the later failure, then the one with the longer observation.
+/// The latest observation is merged separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest {
-    /// The latest life whose failure is in here.
+    /// The latest life whose failure is included.
     pub counted: Life,
-    /// Time it was seen up, in milliseconds, as of now.
+    /// Observed uptime in milliseconds, discounted to now.
     pub up_ms: u64,
-    /// Failures in 2^-16, as of now.
+    /// Failures in units of 2^-16, discounted to now.
     pub failures: u64,
-    /// How many milliseconds ago it was last seen, in which life, or missed.
+    /// The latest observation: milliseconds ago, in which life, and whether it was missed.
     pub seen: Option<(u64, Life, bool)>,
 }
 
 impl Digest {
-    /// What decides between two.
+    /// The key by which two are compared.
     pub fn key(&self) -> (Life, u64, u64) {
         (self.counted, self.up_ms, self.failures)
     }
 
-    /// Failures a second of time up, as expected by this.
+    /// Expected failures per second of uptime.
     pub fn rate(&self) -> f64 {
         let failures = PRIOR_FAILURES + self.failures as f64 / 65_536.0;
         failures / (PRIOR_SECONDS + self.up_ms as f64 / 1e3)
     }
 }
 
-/// Evidence about one node. Sums are as of `at` and fade from there.
+/// Evidence about one node. Sums refer to `at` and decay from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Timed {
     last: Option<(Instant, Life, bool)>,
@@ -66,7 +66,7 @@ impl Hash for Timed {
 }
 
 impl Timed {
-    /// What is left at `now` of sums as of `at`; whole steps alone.
+    /// What remains at `now` of sums that refer to `at`; whole steps only.
     fn left(&self, now: Instant, half_life: Option<Duration>) -> (f64, Instant) {
         let Some(half_life) = half_life else {
             return (1.0, now);
@@ -87,7 +87,7 @@ impl Timed {
         self.at = at;
     }
 
-    /// The node was found to be down, or it was heard in a life.
+    /// The node was found to be down, or was heard in a life.
     pub(super) fn observe(
         &mut self,
         now: Instant,
@@ -103,7 +103,7 @@ impl Timed {
         match (before, life) {
             (Some((_, true)), Some(life)) if life == known => self.up += gap,
             (Some((_, true)), _) => {
-                // It went down, noticed now or by its new life.
+                // It went down; this is noticed now or by its new life.
                 self.up += gap / 2.0;
                 self.down += gap / 2.0;
                 self.failed(known);
@@ -120,14 +120,14 @@ impl Timed {
     }
 
     fn failed(&mut self, life: Life) {
-        // The first failure may be of a life that nobody knows.
+        // The first failure may be that of an unknown life.
         if life > self.counted || self.failures == 0.0 {
             self.failures += 1.0;
             self.counted = self.counted.max(life);
         }
     }
 
-    /// Posterior of the rate of failures a second: failures, and seconds.
+    /// Posterior of the failure rate per second: failures, and seconds.
     pub(super) fn rate(&self, now: Instant, half_life: Option<Duration>) -> (f64, f64) {
         let (left, _) = self.left(now.max(self.at), half_life);
         (
@@ -136,7 +136,7 @@ impl Timed {
         )
     }
 
-    /// Share of the time that it was down; the prior counts for as long as a failure takes to notice.
+    /// Share of the time for which it was down; the prior counts for as long as a failure takes to be noticed.
     pub(super) fn unavailability(
         &self,
         now: Instant,
@@ -149,7 +149,7 @@ impl Timed {
         (prior * PRIOR_WEIGHT + down) / (PRIOR_WEIGHT + up + down)
     }
 
-    /// What to tell others.
+    /// The digest to share.
     pub(super) fn digest(&self, now: Instant, half_life: Option<Duration>) -> Digest {
         let (left, _) = self.left(now.max(self.at), half_life);
         Digest {
@@ -163,7 +163,7 @@ impl Timed {
         }
     }
 
-    /// Takes over what another node knows, where it knows more, and what it saw later.
+    /// Merges what another node knows, if it knows more, and its later observation.
     pub(super) fn import(&mut self, now: Instant, half_life: Option<Duration>, theirs: Digest) {
         let seen = theirs.seen.map(|(ago, life, up)| {
             let at = now - Duration::from_millis(ago);
@@ -191,7 +191,7 @@ mod tests {
         Instant::from_micros(secs * 1_000_000)
     }
 
-    /// 10 s up, a failure noticed after 4 s, 6 s later up again in another life.
+    /// 10 s up, a failure noticed after 4 s, and 6 s later up again in another life.
     fn history(half_life: Option<Duration>) -> Timed {
         let mut t = Timed::default();
         t.observe(at(0), half_life, Some(Life(1)));
@@ -216,7 +216,7 @@ mod tests {
         let mut t = history(None);
         t.observe(at(30), None, Some(Life(3)));
         assert_eq!((t.up, t.down, t.failures), (19.0, 11.0, 2.0));
-        // The rumour that life 2 failed comes late: it is counted.
+        // The rumour that life 2 failed arrives late and is counted.
         t.observe(at(30), None, None);
         t.observe(at(30), None, Some(Life(3)));
         t.observe(at(30), None, None);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(db.seen, Some((0, Life(2), false)));
     }
 
-    /// Who knows more hears of a later sight: it is as if it had seen that itself.
+    /// A node with the greater record merges a later observation as if it were its own.
     #[test]
     fn a_later_sight_of_somebody_who_knows_less_counts() {
         let mut long = history(None);
@@ -261,7 +261,7 @@ mod tests {
         long.import(at(30), None, short.digest(at(30), None));
         assert_eq!((long.up, long.failures), (23.0, 1.0));
         assert_eq!(long.last, Some((at(29), Life(2), true)));
-        // An earlier one does not.
+        // An earlier observation has no effect.
         long.import(at(30), None, history(None).digest(at(30), None));
         assert_eq!(long.last, Some((at(29), Life(2), true)));
     }

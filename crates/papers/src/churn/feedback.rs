@@ -1,20 +1,20 @@
-//! Estimates from what initiators saw (Alg. 7).
+//! Estimates from the observations of initiators (Alg. 7).
 
 use super::bounded;
 
-/// How the Feedback formula treats its end.
+/// How the Feedback formula treats its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As printed: when every initiator saw several candidates, all N nodes are taken as missing, and the
-    /// estimate runs away (ER-23).
+    /// As printed: when every initiator saw several candidates, all N nodes are taken as missing, and the estimate
+    /// diverges (ER-23).
     Literal,
-    /// One initiator less than half a one saw a single candidate, at least. Nothing above
-    /// `N (1 - (2I)^(-1/(c+1)))` can be reported: too low for large groups (ER-24).
+    /// At least half an initiator is counted as having seen a single candidate. Nothing above `N (1 -
+    /// (2I)^(-1/(c+1)))` can be reported, which is too low for large groups (ER-24).
     Clamped,
 }
 
-/// What `initiators` of a round say about c: `several` of them saw more than one candidate among the
-/// `c + 1` answers, c being the estimate so far. Nothing when there was none.
+/// The estimate of c from the `initiators` of a round: `several` of them saw more than one candidate among the `c +
+/// 1` answers, where c is the previous estimate. `None` without initiators.
 pub fn feedback(nodes: u32, c: f64, initiators: u32, several: u32, mode: Mode) -> Option<f64> {
     if initiators == 0 {
         return None;
@@ -33,8 +33,8 @@ pub fn feedback(nodes: u32, c: f64, initiators: u32, several: u32, mode: Mode) -
     })
 }
 
-/// The same from counts: of `answers` in all elections of a round, `lacking` did not have the leader.
-/// No saturation, no threshold.
+/// The same from counts: of `answers` in all elections of a round, `lacking` did not have the leader. It has no
+/// saturation and no threshold.
 pub fn count_feedback(nodes: u32, answers: u32, lacking: u32) -> Option<f64> {
     (answers > 0).then(|| {
         let share = f64::from(lacking.min(answers)) / f64::from(answers);

@@ -1,4 +1,4 @@
-//! How many answers it takes not to elect one of the unhealthiest (Theorem 4, Table 5.2).
+//! How many answers are needed to avoid electing one of the unhealthiest nodes (Theorem 4, Table 5.2).
 
 /// The least number of answers among which a given unhealthy node is named with probability above
 /// `1 - 1/N`, when one answer fails to name it with probability `p`: strictly above `log_{1/p} N`.
@@ -18,7 +18,7 @@ fn above_log(x: f64, p: f64) -> u32 {
     if p >= 1.0 {
         return u32::MAX;
     }
-    // A little up, so that an exact power is not taken for its own predecessor.
+    // Slightly larger, so that an exact power is not mistaken for its predecessor.
     let log = libm::log(x) / -libm::log(p);
     libm::floor(log + 1e-9) as u32 + 1
 }

@@ -1,9 +1,7 @@
-//! The thesis's churn estimators (chapter 7) and what they are compared with: how many lists lack a
-//! node (c), from a sample of lists or from what elections saw. For its figures; users get another
-//! estimate.
+//! The thesis's churn estimators (chapter 7) and those they are compared with: how many lists lack a node (c), from
+//! a sample of lists or from the observations of elections. They reproduce its figures; users get another estimate.
 //!
-//! Every estimate but those called literal is between 0 and N - 1, and none is NaN, whatever comes in
-//! (E1).
+//! Every estimate except those called literal is between 0 and N - 1, and none is NaN, for any input (E1).
 
 mod feedback;
 mod health;
@@ -17,7 +15,7 @@ pub use sample::{
 };
 pub use size::{quantile, sample_size, sample_size_literal, within_population};
 
-/// The moving average that Sample-Window and Feedback keep: `alpha` of the new, the rest of the old.
+/// The moving average that Sample-Window and Feedback keep: `alpha` times the new value plus the rest of the old.
 pub fn moving_average(alpha: f64, new: f64, old: f64) -> f64 {
     alpha * new + (1.0 - alpha) * old
 }
@@ -25,6 +23,6 @@ pub fn moving_average(alpha: f64, new: f64, old: f64) -> f64 {
 /// An estimate for `nodes` nodes: never negative, never more than all others, never NaN.
 fn bounded(estimate: f64, nodes: u32) -> f64 {
     let most = f64::from(nodes.saturating_sub(1));
-    // `max` takes the number of the two when the other is none.
+    // `max` returns the number if the other operand is NaN.
     estimate.max(0.0).min(most)
 }

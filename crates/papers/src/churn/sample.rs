@@ -7,9 +7,9 @@ use consort_proto::NodeId;
 /// The list of one node, in order of id.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampled<'a> {
-    /// Whose.
+    /// The owner of the list.
     pub from: NodeId,
-    /// Whom it lists.
+    /// The nodes it lists.
     pub list: &'a [NodeId],
 }
 
@@ -22,7 +22,7 @@ impl Sampled<'_> {
 /// How many of the sampled lists lack a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Which node.
+    /// The node.
     pub id: NodeId,
     /// Lists that lack it (m).
     pub missing: u32,
@@ -30,9 +30,8 @@ pub struct Missing {
     pub of: u32,
 }
 
-/// For every node that any list has, and every node that answered: how many lists lack it. A node's own
-/// list says nothing about it. `known` is the sampler's own list: also a node that is in no sampled list
-/// counts (ER-19).
+/// For every node in any list, and every node that answered: how many lists lack it. A node's own list says nothing
+/// about it. `known` is the sampler's own list, so that a node in no sampled list counts as well (ER-19).
 pub fn missing(samples: &[Sampled<'_>], known: &[NodeId]) -> Vec<Missing> {
     let lists = samples.iter().flat_map(|s| s.list);
     let mut universe: Vec<NodeId> = lists.chain(known).copied().collect();
@@ -49,12 +48,12 @@ pub fn missing(samples: &[Sampled<'_>], known: &[NodeId]) -> Vec<Missing> {
     universe.into_iter().map(count).collect()
 }
 
-/// Z-score sampling as it is meant: the largest share of received lists that lack a node, of all other
-/// nodes, rounded up.
+/// Z-score sampling as intended: the largest share of received lists that lack a node, times all other nodes,
+/// rounded up.
 pub fn z_score(nodes: u32, counts: &[Missing]) -> f64 {
     let share = |m: &Missing| f64::from(m.missing) / f64::from(m.of.max(1));
     let most = counts.iter().map(share).fold(0.0, f64::max);
-    // The product of a share and its inverse may be a little above the whole number that it is.
+    // The product of a share and its inverse may be slightly above the integer that it represents.
     let exact = f64::from(nodes.saturating_sub(1)) * most;
     bounded(libm::ceil(exact - 1e-9), nodes)
 }
@@ -72,8 +71,8 @@ pub fn z_score_literal(nodes: u32, asked: u32, samples: &[Sampled<'_>]) -> f64 {
     f64::from(k) * f64::from(nodes) / f64::from(asked.max(1))
 }
 
-/// The largest count, drawn towards the mean by as much as chance explains the spread of the counts: a
-/// maximum of several estimates is too large otherwise (ER-22).
+/// The largest count, shrunk towards the mean by as much as chance explains the spread of the counts: otherwise the
+/// maximum of several estimates is too large (ER-22).
 pub fn shrunken_maximum(nodes: u32, counts: &[Missing]) -> f64 {
     let n = counts.len() as f64;
     let share = |m: &Missing| f64::from(m.missing) / f64::from(m.of.max(1));
@@ -92,8 +91,8 @@ pub fn shrunken_maximum(nodes: u32, counts: &[Missing]) -> f64 {
     bounded(f64::from(nodes) * (mean + weight * (most - mean)), nodes)
 }
 
-/// One node's estimate from strata, such as zones: (nodes in it, lists sampled, of these lacking it).
-/// A stratum without a list says as much as the others on average.
+/// One node's estimate from strata, such as zones: (nodes in it, lists sampled, of these lacking it). A stratum
+/// without lists is assumed to be like the others on average.
 pub fn stratified(nodes: u32, strata: &[(u32, u32, u32)]) -> f64 {
     let (mut sum, mut covered) = (0.0, 0_u32);
     for &(size, sampled, lacking) in strata.iter().filter(|s| s.1 > 0) {
@@ -151,7 +150,7 @@ mod tests {
         assert_eq!(z_score(128, &missing(&samples, &all)), 0.0);
     }
 
-    /// E1: no estimate leaves its range, with one list, two nodes, or nothing at all.
+    /// E1: no estimate leaves its range, with one list, two nodes, or no input at all.
     #[test]
     fn estimates_stay_in_range_at_the_corners() {
         let one = ids([0]);
@@ -177,8 +176,8 @@ mod tests {
         }
     }
 
-    /// E2 and ER-22: the count of one node is unbiased, the maximum of five is not, and shrinking takes
-    /// most of that away.
+    /// E2 and ER-22: the count of one node is unbiased, the maximum of five is not, and shrinking removes most of
+    /// the bias.
     #[test]
     fn counts_are_unbiased_and_maxima_are_not() {
         let (nodes, c, sample) = (128_u32, 13_usize, 50);
@@ -210,7 +209,7 @@ mod tests {
     fn strata_are_weighted_by_their_size() {
         // 90 nodes with 1 of 9 lists lacking it, 10 nodes with 5 of 5.
         assert!((stratified(100, &[(90, 9, 1), (10, 5, 5)]) - 20.0).abs() < 1e-9);
-        // A stratum without a list is taken as the rest.
+        // A stratum without lists counts like the rest.
         assert!((stratified(100, &[(90, 9, 1), (10, 0, 0)]) - 100.0 / 9.0).abs() < 1e-9);
     }
 }

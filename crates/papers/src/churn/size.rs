@@ -1,7 +1,7 @@
 //! How many lists to sample (Table 7.1).
 
-/// Lists needed to know a share `p` of all nodes to within `margin` of N at a confidence, by the printed
-/// formula: it takes the probability `x + (1 - x) / 2` for the quantile (ER-20), and rounds to nearest.
+/// Lists needed to estimate a share `p` of all nodes to within `margin` of N at a confidence, by the printed
+/// formula: it uses the probability `x + (1 - x) / 2` as the quantile (ER-20), and rounds to nearest.
 pub fn sample_size_literal(p: f64, margin: f64, confidence: f64) -> u32 {
     let z = confidence + (1.0 - confidence) / 2.0;
     libm::round(needed(p, margin, z)) as u32
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(sizes, [203, 214, 32, 34, 8, 9]);
     }
 
-    /// ER-20: what the table should have said.
+    /// ER-20: the correct values of the table.
     #[test]
     fn the_true_quantile_asks_for_three_to_four_times_as_many() {
         let sizes = CELLS.map(|(margin, x)| sample_size(0.1, margin, x));

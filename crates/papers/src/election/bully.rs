@@ -1,5 +1,5 @@
-//! The bully election over the local list, as a baseline: QUERY asks better nodes whether they live,
-//! RESPONSE says so, and who hears of none within the timeout leads.
+//! The bully election over the local list, as a baseline: QUERY asks better nodes whether they are alive, RESPONSE
+//! says so, and a node that hears from none within the timeout leads.
 
 use super::{ElectionCx, Event, Msg, PaperElection, Restart, Round, Stamp, Timer, View};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ impl PaperElection {
         cx.set_timer(Timer::Answer, cx.now + self.config.timeout);
     }
 
-    /// A worse node asks: this one lives, and takes over unless it leads already.
+    /// A worse node asks: this one is alive, and takes over unless it already leads.
     pub(super) fn bully_query(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: NodeId) {
         cx.send(To::Node(from), view.answer(cx.me, None));
         if self.round.is_none() && self.leader() != Some(cx.me) {
@@ -32,13 +32,13 @@ impl PaperElection {
         }
     }
 
-    /// A better node lives: wait for whoever wins.
+    /// A better node is alive: wait for the winner.
     pub(super) fn bully_alive(&mut self, cx: &mut ElectionCx<'_>) {
         let Some(round) = &mut self.round else { return };
         if !round.decided {
             round.decided = true;
             cx.cancel_timer(Timer::Answer);
-            // Those asked wait for answers themselves before one of them leads.
+            // The nodes asked wait for answers themselves before one of them leads.
             cx.set_timer(Timer::Confirm, cx.now + 3 * self.config.timeout);
         }
     }
@@ -60,7 +60,7 @@ impl PaperElection {
         self.round = None;
         cx.cancel_timer(Timer::Answer);
         cx.cancel_timer(Timer::Confirm);
-        // All speak for the same run: the lowest hash wins.
+        // All announce the same run: the lowest hash wins.
         self.lead(cx, Stamp::default());
     }
 }

@@ -11,14 +11,14 @@ pub enum Variant {
     Base,
     /// Notifies whenever an answer lowers the minimum.
     Optimistic,
-    /// Waits for all answers, then picks the lowest hash that nobody reported as unhealthy.
+    /// Waits for all answers, then picks the lowest hash that was not reported as unhealthy.
     Preferred,
     /// Both: notifies whenever the lowest healthy hash changes.
     Hybrid,
 }
 
 impl Variant {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Variant; 4] = [
         Variant::Base,
         Variant::Optimistic,
@@ -26,7 +26,7 @@ impl Variant {
         Variant::Hybrid,
     ];
 
-    /// Whether a leader is notified before all answers are in.
+    /// Whether a leader is notified before all answers have arrived.
     pub const fn streams(self) -> bool {
         matches!(self, Variant::Optimistic | Variant::Hybrid)
     }
@@ -37,19 +37,19 @@ impl Variant {
     }
 }
 
-/// Which election: one of the four, or a baseline.
+/// The election: one of the four, or a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// `c + f + 1` nodes are asked, `c + 1` answers decide.
     Tolerant(Variant),
-    /// Everybody is asked and everybody has to answer: an upper bound on cost.
+    /// All nodes are asked and all have to answer: an upper bound of the cost.
     AskAll,
-    /// Better nodes of the own list are asked whether they live; who hears none leads.
+    /// Better nodes of the own list are asked whether they are alive; a node that hears from none leads.
     Bully,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Method; 6] = [
         Method::Tolerant(Variant::Base),
         Method::Tolerant(Variant::Optimistic),
@@ -102,22 +102,22 @@ impl FromStr for Method {
     }
 }
 
-/// Which LEADER a node believes when it hears several (ER-4).
+/// Which LEADER a node follows when it receives several (ER-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adopt {
     /// That of the later run; within a run the lowest hash, or with health the later notification.
     #[default]
     Stamped,
-    /// The last one heard, as the pseudocode says: the order of arrival decides.
+    /// The last one received, as in the pseudocode: the order of arrival decides.
     LastWins,
-    /// The lowest hash ever heard, as the text of the Optimistic election says: a dead leader stays.
+    /// The lowest hash ever received, as in the text of the Optimistic election: a dead leader stays.
     LowestHash,
 }
 
 /// Settings of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which election.
+    /// The election.
     pub method: Method,
     /// How many lists may lack a node (c).
     pub missing_max: u16,
@@ -127,15 +127,15 @@ pub struct Config {
     pub candidates: u16,
     /// How many unhealthy nodes it carries (y).
     pub worst: u16,
-    /// How long to wait for an answer, and for the leader's word.
+    /// How long to wait for an answer, and for the leader's announcement.
     pub timeout: Duration,
     /// Which LEADER counts.
     pub adopt: Adopt,
 }
 
 impl Config {
-    /// The thesis's values: five candidates, five unhealthy nodes, a timeout of 500 time units of
-    /// length `unit`. It does not say what f is; 0 fits its completion times.
+    /// The thesis's values: five candidates, five unhealthy nodes, a timeout of 500 time units of length `unit`. It
+    /// does not state f; 0 fits its completion times.
     pub fn paper(method: Method, missing_max: u16, unit: Duration) -> Config {
         Config {
             method,
@@ -148,7 +148,7 @@ impl Config {
         }
     }
 
-    /// How many answers decide; all listed nodes' in [`Method::AskAll`].
+    /// Number of answers that decide; those of all listed nodes in [`Method::AskAll`].
     pub(super) fn needed(&self, listed: usize) -> usize {
         match self.method {
             Method::AskAll => listed,
@@ -157,8 +157,8 @@ impl Config {
     }
 }
 
-/// The smallest f with which `answers` of `answers + f` come in at the first try with probability 0.9,
-/// when each stays away with probability `silence`: Base with this f tells optimism from hedging.
+/// The smallest f with which `answers` of `answers + f` arrive at the first attempt with probability 0.9, when each
+/// is missing with probability `silence`. Base with this f separates the effect of optimism from that of hedging.
 pub fn hedge(answers: u16, silence: f64) -> u16 {
     let silence = if silence.is_nan() {
         0.0
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!("paxos".parse::<Method>(), Err(ParseMethodError));
     }
 
-    /// The values that the design gives for a tenth and a fifth of silence.
+    /// The expected values for a tenth and a fifth of silence.
     #[test]
     fn hedges_are_the_tabulated_ones() {
         assert_eq!((hedge(5, 0.1), hedge(10, 0.1)), (2, 3));

@@ -1,22 +1,21 @@
-//! The churn-tolerant elections of the thesis (chapter 5), as published: for its figures, and to show
-//! its mistakes. Users get [another election](consort_proto::election).
+//! The churn-tolerant elections of the thesis (chapter 5), as published. They reproduce its figures and show its
+//! mistakes; users get [another election](consort_proto::election).
 //!
-//! An initiator asks `c + f + 1` nodes of its list for their best one, takes the best of `c + 1` answers
-//! and notifies it; that node tells everybody. [`Variant`] has the two switches: decide with every
-//! answer, and leave out nodes that are reported as unhealthy.
+//! An initiator asks `c + f + 1` nodes of its list for their best node, takes the best of `c + 1` answers and
+//! notifies it; that node tells all others. [`Variant`] has the two switches: decide with every answer, and leave
+//! out nodes that are reported as unhealthy.
 //!
-//! What is kept although it is wrong, each with a test:
-//! - A dead node that one asked node still lists is the minimum, again and again (ER-1).
+//! Mistakes that are kept, each with a test:
+//! - A dead node that one queried node still lists is the minimum, again and again (ER-1).
 //! - `c` is taken at one instant, while answers are given at different ones (ER-2).
-//! - Answers name no election and no attempt: late ones count (ER-5).
-//! - Who hears of a lower initiator gives up and sets no watchdog (ER-6).
-//! - Fewer than `c + 1` nodes that live: no end (ER-9).
+//! - Answers name neither election nor attempt: late ones count (ER-5).
+//! - A node that hears of a lower initiator gives up and sets no watchdog (ER-6).
+//! - With fewer than `c + 1` live nodes the election never ends (ER-9).
 //!
-//! What is changed: the wait for answers is a loop and asks fresh nodes in every round (ER-12); a query
-//! to oneself costs nothing (ER-10); a node lists itself (ER-14); N is the size of the own list (ER-13);
-//! LEADER and NOTIFYLEADER carry a [`Stamp`], so that nodes agree on the last word (ER-4) — the literal
-//! rules are a switch. The reliable multicast that the thesis assumes is the driver's: see
-//! [`Event::Multicast`].
+//! Changes: the wait for answers is a loop and asks fresh nodes in every round (ER-12); a query to oneself costs
+//! nothing (ER-10); a node lists itself (ER-14); N is the size of the node's own list (ER-13); LEADER and
+//! NOTIFYLEADER carry a [`Stamp`], so that nodes agree on the last one (ER-4); the literal rules are a switch. The
+//! driver provides the reliable multicast that the thesis assumes: see [`Event::Multicast`].
 
 mod bully;
 mod config;
@@ -37,42 +36,42 @@ type ElectionCx<'a> = Cx<'a, PaperElection>;
 /// Orders to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Elect a leader; without effect while this node does.
+    /// Elect a leader; no effect while this node runs an election.
     Start,
 }
 
 /// Deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// No new answer came.
+    /// No new answer arrived.
     Answer,
-    /// The leader does not say that it leads.
+    /// The chosen leader did not announce itself.
     Confirm,
 }
 
-/// What a node reports.
+/// Events that a node reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Bring this to every node, also to those that this one does not list, and again until it is there.
+    /// Deliver this to every node, including those that this one does not list, and repeat it until it arrives.
     Multicast(Msg),
-    /// The node follows another leader now.
+    /// The node follows a different leader.
     Leader(NodeId),
     /// This initiator notified a node.
     Notified(NodeId),
-    /// This initiator begins again.
+    /// This initiator starts again.
     Restarted(Restart),
-    /// This initiator heard the leader that it chose: its run is over.
+    /// This initiator heard from the leader it chose: its run is over.
     Confirmed(NodeId),
     /// This initiator heard of a lower one and stops.
     GaveUp,
 }
 
-/// Why an initiator begins again.
+/// Why an initiator starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// Every candidate was reported as unhealthy.
     NobodyHealthy,
-    /// The chosen node did not say that it leads.
+    /// The chosen node did not announce itself.
     Silence,
 }
 
@@ -81,11 +80,11 @@ pub enum Restart {
 pub struct PaperElection {
     config: Config,
     leader: Option<(Stamp, NodeId)>,
-    /// The election that this node runs.
+    /// The election that this node runs, if any.
     round: Option<Round>,
-    /// Number of its last one.
+    /// Number of its last run.
     runs: u32,
-    /// Notifications sent in it.
+    /// Notifications sent in that run.
     rev: u16,
 }
 
@@ -94,22 +93,22 @@ pub struct PaperElection {
 struct Round {
     candidates: u16,
     worst: u16,
-    /// Who answered.
+    /// Nodes that answered.
     received: Vec<NodeId>,
-    /// Union of the candidates that were answered, in order.
+    /// Union of the candidates in the answers, in order.
     found: Vec<NodeId>,
     /// Union of the unhealthy nodes.
     excluded: Vec<NodeId>,
-    /// Who was notified last.
+    /// The node that was notified last.
     chosen: Option<NodeId>,
-    /// It said that it leads.
+    /// Whether it announced itself.
     heard: bool,
-    /// Enough answers are in.
+    /// Whether enough answers have arrived.
     decided: bool,
 }
 
 impl Round {
-    /// The lowest candidate that nobody reported.
+    /// The lowest candidate that was not reported as unhealthy.
     fn best(&self) -> Option<NodeId> {
         let healthy = |id: &&NodeId| !self.excluded.contains(id);
         self.found.iter().find(healthy).copied()
@@ -128,7 +127,7 @@ impl PaperElection {
         }
     }
 
-    /// Whom this node follows.
+    /// The leader that this node follows.
     pub fn leader(&self) -> Option<NodeId> {
         self.leader.map(|(_, id)| id)
     }
@@ -148,7 +147,7 @@ impl PaperElection {
             .then_some(Ask { candidates, worst })
     }
 
-    /// Begins an attempt, and the next one should the own answer alone leave nobody.
+    /// Starts an attempt, and the next one if the node's own answer leaves no candidate.
     fn begin(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, mut x: u16, mut y: u16) {
         cx.cancel_timer(Timer::Confirm);
         loop {
@@ -175,7 +174,7 @@ impl PaperElection {
         (x.saturating_add(1).min(most), y.saturating_sub(1))
     }
 
-    /// Asks as many nodes that have not answered as are wanted; true if this node is one of them.
+    /// Asks as many nodes that have not answered as needed; true if this node is one of them.
     fn query(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>) -> bool {
         let Some(round) = &self.round else {
             return false;
@@ -194,7 +193,7 @@ impl PaperElection {
         fresh.contains(&me)
     }
 
-    /// Takes an answer; true if it leaves nobody to elect, and another attempt is due.
+    /// Handles an answer; true if it leaves no candidate and another attempt is due.
     fn take(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -220,7 +219,7 @@ impl PaperElection {
         self.weigh(cx, view)
     }
 
-    /// Notifies, if the answers so far tell whom; true if they leave nobody to elect.
+    /// Notifies a candidate if the answers so far determine one; true if they leave none.
     fn weigh(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>) -> bool {
         let needed = self.config.needed(view.0.len());
         let Some(round) = &self.round else {
@@ -233,7 +232,7 @@ impl PaperElection {
         let Some(best) = round.best() else {
             return true;
         };
-        // Without health the minimum can only fall; with health it may move either way.
+        // Without health the minimum can only fall; with health it may move in either direction.
         if round.chosen != Some(best) {
             self.notify(cx, best);
         }
@@ -243,7 +242,7 @@ impl PaperElection {
         false
     }
 
-    /// This node's own answer, when it asked itself.
+    /// This node's own answer, if it asked itself.
     fn answer_itself(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>) -> bool {
         let ask = self.round.as_ref().and_then(|round| self.ask(round));
         match view.answer(cx.me, ask) {
@@ -269,7 +268,7 @@ impl PaperElection {
         }
     }
 
-    /// Enough answers are in: what is left is to hear the leader.
+    /// Enough answers have arrived: the leader's announcement is still missing.
     fn decide(&mut self, cx: &mut ElectionCx<'_>) {
         cx.cancel_timer(Timer::Answer);
         let Some(round) = &mut self.round else { return };
@@ -288,7 +287,7 @@ impl PaperElection {
         self.hear(cx, cx.me, stamp);
     }
 
-    /// A node says that it leads.
+    /// A node announces that it leads.
     fn hear(&mut self, cx: &mut ElectionCx<'_>, from: NodeId, stamp: Stamp) {
         if self.believes(from, stamp) {
             let news = self.leader() != Some(from);
@@ -390,7 +389,7 @@ impl Protocol for PaperElection {
                 let itself = self.query(cx, view);
                 let empty = match self.config.method {
                     _ if itself => self.answer_itself(cx, view),
-                    // Those who are no longer listed need not answer.
+                    // Nodes that are no longer listed need not answer.
                     Method::AskAll => self.weigh(cx, view),
                     _ => false,
                 };

@@ -1,4 +1,4 @@
-//! What nodes say, with the thesis's fields.
+//! Messages between nodes, with the thesis's fields.
 
 use alloc::vec::Vec;
 use consort_proto::NodeId;
@@ -27,18 +27,18 @@ pub struct Ask {
 /// A message. Sender and receiver are in the header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Msg {
-    /// Whom do you consider best? Without health nothing more is said.
+    /// Asks for the best node; without health there are no further fields.
     Query(Option<Ask>),
-    /// The lowest hashes of the own list, and its unhealthiest nodes. Without health the only one.
+    /// The lowest hashes of the node's own list, and its unhealthiest nodes; without health only one.
     Response {
-        /// Lowest hashes, the unhealthiest left out.
+        /// Lowest hashes, without the unhealthiest.
         candidates: Vec<NodeId>,
         /// Unhealthiest nodes.
         worst: Vec<NodeId>,
     },
-    /// You lead (NOTIFYLEADER).
+    /// The receiver is the leader (NOTIFYLEADER).
     Notify(Stamp),
-    /// I lead.
+    /// The sender leads.
     Leader(Stamp),
 }
 

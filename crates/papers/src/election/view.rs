@@ -1,4 +1,4 @@
-//! What a node lists, and what it answers by that list.
+//! The list of a node, and its answers by that list.
 
 use super::msg::{Ask, Msg};
 use alloc::vec;
@@ -8,24 +8,24 @@ use consort_proto::NodeId;
 /// A listed node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Who. Ids are in order of hash.
+    /// The node. Ids are in order of hash.
     pub id: NodeId,
     /// How often it was suspected.
     pub unhealth: u32,
 }
 
-/// The nodes that a node lists, itself among them (ER-14), in order of id.
+/// The nodes that a node lists, including itself (ER-14), in order of id.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a>(pub &'a [Listed]);
 
 impl View<'_> {
-    /// The lowest hash listed: what everybody would take for the leader without messages.
+    /// The lowest hash listed: the leader that this list alone suggests.
     pub fn lowest(&self) -> Option<NodeId> {
         self.0.first().map(|m| m.id)
     }
 
-    /// The `count` unhealthiest other nodes, worst first. Nodes never suspected fill the list too (ER-13).
-    /// Of equals the higher id is taken, which the thesis leaves open: taking the lower would exclude the
+    /// The `count` unhealthiest other nodes, worst first. Nodes that were never suspected fill the list too
+    /// (ER-13). Of equals the higher id is taken, which the thesis leaves open: taking the lower would exclude the
     /// best healthy nodes wherever few are suspected.
     pub fn worst(&self, me: NodeId, count: usize) -> Vec<NodeId> {
         let mut others: Vec<&Listed> = self.0.iter().filter(|m| m.id != me).collect();
@@ -33,7 +33,7 @@ impl View<'_> {
         others.iter().take(count).map(|m| m.id).collect()
     }
 
-    /// What node `me` answers to a query.
+    /// The answer of node `me` to a query.
     pub fn answer(&self, me: NodeId, ask: Option<Ask>) -> Msg {
         let Some(ask) = ask else {
             let best = self.lowest().unwrap_or(me);

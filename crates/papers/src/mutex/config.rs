@@ -4,19 +4,19 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// Which protocol.
+/// The protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Ricart and Agrawala: everybody listed has to agree; nothing is remembered of others' requests.
+    /// Ricart and Agrawala: every listed node has to agree; requests of others are not remembered.
     RicartAgrawala,
     /// Camera as published: answers name the requests that were answered before.
     CameraPaper,
-    /// Camera with its local mistakes repaired; it still believes the failure detector.
+    /// Camera with its local mistakes repaired; it still trusts the failure detector.
     CameraRepaired,
 }
 
 impl Mode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Mode; 3] = [
         Mode::RicartAgrawala,
         Mode::CameraPaper,
@@ -55,7 +55,7 @@ impl FromStr for Mode {
     }
 }
 
-/// What a requester does whose list may be no majority.
+/// What a requester does if its list may not be a majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlowPath {
     /// A spanning tree of the membership graph, built level by level, with the requester as its root.
@@ -70,7 +70,7 @@ pub enum SlowPath {
 /// When an unanswered request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Retry {
-    /// After the first sending; each further wait is half as long again.
+    /// Delay after the first transmission; each further delay is 1.5 times the previous one.
     pub first: Duration,
     /// The longest wait.
     pub cap: Duration,
@@ -79,16 +79,16 @@ pub struct Retry {
 /// Settings of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Which protocol.
+    /// The protocol.
     pub mode: Mode,
     /// What to do with a small list.
     pub slow_path: SlowPath,
-    /// Whether leaving is announced. Ricart and Agrawala have no use for it, but the thesis's runs of
-    /// them paid for it (D1).
+    /// Whether an exit is announced. Ricart and Agrawala do not need it, but the thesis's runs of them included it
+    /// (D1).
     pub release: bool,
-    /// Whether those that once waited are answered again at every exit, as in the thesis's program (D2).
+    /// Whether nodes that once waited are answered again at every exit, as in the thesis's program (D2).
     pub deferred_stay: bool,
-    /// Whether the requester sends again what is not answered; `None` where the transport does.
+    /// Whether the requester repeats unanswered requests; `None` if the transport retransmits.
     pub retry: Option<Retry>,
 }
 

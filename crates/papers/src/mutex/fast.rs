@@ -1,4 +1,4 @@
-//! Asking, agreeing, entering and leaving: the fast path, and what both paths share.
+//! Requesting, agreeing, entering and exiting: the fast path, and what both paths share.
 
 use super::msg::{Msg, Request, digest, short};
 use super::{Deferred, Event, Mode, MutexCx, PaperMutex, State, Timer, View};
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use consort_proto::{NodeId, To};
 
 impl PaperMutex {
-    /// Everybody listed except this node.
+    /// All listed nodes except this one.
     pub(super) fn members(&self, me: NodeId, view: View<'_>) -> BTreeSet<NodeId> {
         let mut members: BTreeSet<NodeId> = view.list.iter().copied().collect();
         members.extend(&self.learned);
@@ -19,7 +19,7 @@ impl PaperMutex {
         view.lists(id) || self.learned.contains(&id)
     }
 
-    /// Whether `others` and this node may be no majority.
+    /// Whether `others` and this node may not be a majority.
     fn is_small(others: usize, view: View<'_>) -> bool {
         2 * (others + 1) <= view.n_upper as usize
     }
@@ -55,7 +55,7 @@ impl PaperMutex {
         self.check(cx, view);
     }
 
-    /// Whom a new request goes to (rule 2).
+    /// The nodes that a new request is sent to (rule 2).
     fn targets(&self, me: NodeId, view: View<'_>) -> BTreeSet<NodeId> {
         let mut targets = self.members(me, view);
         if self.config.is_repaired() {
@@ -64,7 +64,7 @@ impl PaperMutex {
         targets
     }
 
-    /// Sends the request to these nodes, whose agreement is then needed.
+    /// Sends the request to these nodes, whose agreement is then required.
     pub(super) fn ask(&mut self, cx: &mut MutexCx<'_>, targets: BTreeSet<NodeId>) {
         self.asked.extend(&targets);
         let Some(request) = self.request_msg() else {
@@ -97,7 +97,7 @@ impl PaperMutex {
         }
     }
 
-    /// Enters if nothing is missing.
+    /// Enters if no agreement is missing.
     pub(super) fn check(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
         if self.state != State::Wait || !self.pending.is_empty() {
             return;
@@ -156,7 +156,7 @@ impl PaperMutex {
         self.answer_deferred(cx, view);
     }
 
-    /// Answers those who wait. As published the order is that of a set, here of ids (B3).
+    /// Answers waiting requests. As published the order is that of a set, here of ids (B3).
     fn answer_deferred(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
         let mut waiting: Vec<Deferred> = match self.config.deferred_stay {
             true => self.deferred.values().copied().collect(),
@@ -177,7 +177,7 @@ impl PaperMutex {
         }
     }
 
-    /// Remembers an agreement; what it has to name.
+    /// Records an agreement and returns the requests that it has to name.
     fn agree(&mut self, req: Request) -> Vec<Request> {
         if self.config.mode == Mode::RicartAgrawala {
             return Vec::new();
@@ -188,8 +188,8 @@ impl PaperMutex {
         named
     }
 
-    /// Takes in a request that came directly or by a tree: what an agreement names, or nothing if it is
-    /// deferred or ignored.
+    /// Handles a request that came directly or through a tree. Returns the requests that an agreement names, or
+    /// `None` if the request is deferred or ignored.
     pub(super) fn consider(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -337,7 +337,7 @@ impl PaperMutex {
         }
     }
 
-    /// Looks again after a change of the list or of the bound (rule 8).
+    /// Checks again after a change of the list or of the bound (rule 8).
     pub(super) fn look_again(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
         if self.config.is_repaired() && self.state == State::Wait {
             let members = self.members(cx.me, view);

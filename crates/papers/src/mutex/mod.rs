@@ -1,27 +1,27 @@
-//! The locks of the thesis on churn-tolerant mutual exclusion (Camera), and of Ricart and Agrawala, whom
-//! it follows: for its figures, and to show its mistakes. Users get [another lock](consort_proto::mutex).
+//! The locks of the thesis on churn-tolerant mutual exclusion (Camera), and of Ricart and Agrawala, on which it
+//! builds. They reproduce its figures and show its mistakes; users get [another lock](consort_proto::mutex).
 //!
-//! A requester numbers its request, sends it to everybody it lists and enters when all have agreed. Who
-//! is inside, or waits with a smaller request, agrees later. That is [`Mode::RicartAgrawala`]; it needs
-//! equal lists. In [`Mode::CameraPaper`] an agreement names the requests agreed to before, so that two
-//! requesters that do not list each other meet through a common friend; and a requester whose list may be
-//! no majority asks along a spanning tree of the lists (`tree`).
+//! A requester numbers its request, sends it to all nodes it lists and enters when all have agreed. A node that is
+//! inside, or waits with a smaller request, agrees later. This is [`Mode::RicartAgrawala`]; it needs equal lists.
+//! In [`Mode::CameraPaper`] an agreement names the requests agreed to before, so that two requesters that do not
+//! list each other meet through a common friend; and a requester whose list may not be a majority asks along a
+//! spanning tree of the lists (`tree`).
 //!
-//! What is kept although it is wrong, each with a schedule in the tests: "unknown" means not listed now,
-//! not "not asked" (A1); a suspect need not agree (A2); a friend that crashes or restarts forgets (A3, A5);
-//! a list of the living alone is a majority of itself (A4); the own cache is not looked at (A6); an
-//! agreement to an earlier request counts (A7); caches are ignored on the slow path (A8).
+//! Mistakes that are kept, each with a schedule in the tests: "unknown" means not listed now instead of not asked
+//! (A1); a suspect need not agree (A2); a friend that crashes or restarts forgets (A3, A5); a list of only the live
+//! nodes is a majority of itself (A4); a node ignores its own cache (A6); an agreement to an earlier request counts
+//! (A7); caches are ignored on the slow path (A8).
 //!
-//! [`Mode::CameraRepaired`] changes nine things: (1) unknown is who was not asked; (2) the origins of the
-//! own cache are asked too; (3) agreements and releases belong to one request, old requests are ignored;
-//! (4) caches count on every path; (5) those who wait are answered in order of priority; (6) a repeated
-//! request gets the same answer again; (7) nodes named by others are hints to membership, not members;
-//! (8) more than half of the upper bound on N has to have agreed, looked at again at every change; (9) the
-//! requester repeats what is not answered. It is still unsafe under A2, A5 and a bound that shrinks, and
-//! waits for good for the origin of a cached request that died unnoticed (B6).
+//! [`Mode::CameraRepaired`] changes nine rules: (1) unknown nodes are those that were not asked; (2) the origins in
+//! the node's own cache are asked too; (3) agreements and releases belong to one request, old requests are ignored;
+//! (4) caches count on every path; (5) waiting requests are answered in order of priority; (6) a repeated request
+//! gets the same answer again; (7) nodes named by others are hints to membership, not members; (8) more than half
+//! of the upper bound on N has to have agreed, checked again at every change; (9) the requester repeats unanswered
+//! requests. It is still unsafe under A2, A5 and a bound that shrinks, and waits for ever for the origin of a
+//! cached request that died unnoticed (B6).
 //!
-//! Numbers come from one counter per node, also for the first request of Ricart and Agrawala (B4). Lost
-//! messages are the transport's matter where [`Config::retry`] is `None` (B8).
+//! Numbers come from one counter per node, also for the first request of Ricart and Agrawala (B4). If
+//! [`Config::retry`] is `None`, the transport retransmits lost messages (B8).
 
 mod config;
 mod fast;
@@ -40,7 +40,7 @@ use tree::Branch;
 
 type MutexCx<'a> = Cx<'a, PaperMutex>;
 
-/// What a lock may read.
+/// What a lock may read of the layer below.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The members that this node lists, in order; itself included or not.
@@ -55,16 +55,16 @@ impl View<'_> {
     }
 }
 
-/// Orders to a node, and what membership reports.
+/// Orders to a node, and reports of membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// Request; without effect unless the lock is idle. Requests of one node are queued above.
+    /// Request the lock; no effect unless the lock is idle. Requests of one node are queued above.
     Enter,
-    /// Leave; without effect unless the lock is held.
+    /// Exit; no effect unless the lock is held.
     Exit,
     /// The list gained a node.
     MemberAdded(NodeId),
-    /// The failure detector took a node from the list, rightly or not.
+    /// The failure detector removed a node from the list, rightly or not.
     MemberRemoved(NodeId),
     /// The bound on the number of nodes changed.
     SizeChanged,
@@ -77,7 +77,7 @@ pub enum Timer {
     Retry,
 }
 
-/// What a node reports.
+/// Events that a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// The node is inside.
@@ -90,7 +90,7 @@ pub enum Event {
     Hint(NodeId),
 }
 
-/// Where a node stands.
+/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// No request (NONE).
@@ -101,7 +101,7 @@ pub enum State {
     Held,
 }
 
-/// A request that is answered at the exit, and by which ways it came.
+/// A request that is answered at the exit, and the ways by which it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Deferred {
     req: Request,
@@ -120,27 +120,27 @@ pub struct PaperMutex {
     mine: Option<Request>,
     /// Whether it takes the slow path.
     slow: bool,
-    /// Who still has to agree.
+    /// Nodes that still have to agree.
     pending: BTreeSet<NodeId>,
-    /// Whom the request was sent to directly.
+    /// Nodes that the request was sent to directly.
     asked: BTreeSet<NodeId>,
-    /// Who agreed.
+    /// Nodes that agreed.
     agreed: BTreeSet<NodeId>,
     deferred: BTreeMap<NodeId, Deferred>,
-    /// By origin: the last request agreed to that may not be over (RECENTLY_OKED).
+    /// By origin: the last request agreed to that may not have finished (RECENTLY_OKED).
     cache: BTreeMap<NodeId, Request>,
     /// Nodes that the protocol itself put on the list; as published only.
     learned: BTreeSet<NodeId>,
-    /// By origin: its last request known to be over. Repaired mode only.
+    /// By origin: its last request known to have finished. Repaired mode only.
     done: BTreeMap<NodeId, (Life, u32)>,
     /// By root: this node's part of the tree of its last request.
     branches: BTreeMap<NodeId, Branch>,
-    /// The wait after the next repetition.
+    /// The delay after the next repetition.
     wait: Duration,
 }
 
 impl PaperMutex {
-    /// An idle lock that remembers nothing.
+    /// An idle lock without memory.
     pub fn new(config: Config, life: Life) -> PaperMutex {
         PaperMutex {
             config,
@@ -162,7 +162,7 @@ impl PaperMutex {
         }
     }
 
-    /// Where this node stands.
+    /// The state of this node.
     pub fn state(&self) -> State {
         self.state
     }
@@ -172,7 +172,7 @@ impl PaperMutex {
         self.mine
     }
 
-    /// I10: nobody is waited for who was not asked.
+    /// I10: only nodes that were asked are waited for.
     pub fn pending_were_asked(&self) -> bool {
         self.pending.is_subset(&self.asked)
     }

@@ -1,4 +1,4 @@
-//! What nodes say.
+//! Messages between nodes.
 
 use alloc::vec::Vec;
 use consort_proto::wire::{HEADER_LEN, frame_len};
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 /// A request. Order is priority: by number, then by node.
 ///
-/// The thesis has number and node alone; life and count tell two requests of a node apart (A7). Whether
-/// it travels by the fast or the slow path is known by its owner.
+/// The thesis has number and node alone; life and count distinguish two requests of a node (A7). The owner knows
+/// whether the request takes the fast or the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Request {
     /// Above every number that its owner had seen.
     pub seq: u64,
-    /// Whose it is.
+    /// The owner.
     pub id: NodeId,
     /// The owner's life.
     pub life: Life,
@@ -28,88 +28,88 @@ impl Request {
     }
 }
 
-/// What a phase of a tree brought.
+/// Result of a phase of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum News {
     /// No new node.
     None,
-    /// Some.
+    /// Some new nodes.
     Nodes,
-    /// A node failed before the tree was built: begin again.
+    /// A node failed before the tree was built: start again.
     Abort,
 }
 
-/// Which tree a message is about.
+/// Identifies a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tree {
-    /// For which request.
+    /// The request it was built for.
     pub req: Request,
-    /// The how-manieth tree of it, from 0.
+    /// Number of the tree among those of the request, from 0.
     pub epoch: u16,
 }
 
 /// A message. Sender and receiver are in the header.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Msg {
-    /// May I?
+    /// Asks for agreement.
     Request {
-        /// My request.
+        /// The request.
         req: Request,
-        /// Whom it was sent to, where the answer is to name more members, each by a short hash.
+        /// Short hashes of the nodes it was sent to, if the answer is to name more members.
         asked: Option<Vec<u32>>,
     },
-    /// You may.
+    /// Agrees to a request.
     Ok {
-        /// Which request; as published nobody looks at it (A7).
+        /// The request; as published it is ignored (A7).
         req: Request,
-        /// The requests that the sender answered before and that may not be over.
+        /// The requests that the sender answered before and that may not have finished.
         cache: Vec<Request>,
         /// Members that the sender lists and the requester has not asked.
         more: Vec<NodeId>,
     },
-    /// It is over.
+    /// The request has finished.
     Release(Request),
-    /// Phase `phase` begins.
+    /// A phase begins.
     Start {
-        /// Which tree.
+        /// The tree.
         tree: Tree,
-        /// Which phase.
+        /// The phase.
         phase: u16,
     },
-    /// Be my child, and answer the request.
+    /// Asks the receiver to become a child, and to answer the request.
     Join {
-        /// Which tree.
+        /// The tree.
         tree: Tree,
         /// The level that the child would have.
         level: u16,
     },
-    /// I am your child.
+    /// The sender is the receiver's child.
     Ack(Tree),
-    /// I have a parent already.
+    /// The sender already has a parent.
     Nack(Tree),
-    /// What a phase brought below the sender.
+    /// The result of a phase below the sender.
     Echo {
-        /// Which tree.
+        /// The tree.
         tree: Tree,
-        /// Which phase.
+        /// The phase.
         phase: u16,
-        /// What it brought.
+        /// The result.
         news: News,
-        /// Parent and child, a few levels deep.
+        /// Pairs of parent and child, a few levels deep.
         edges: Vec<(NodeId, NodeId)>,
     },
-    /// Everybody below the sender agrees.
+    /// All nodes below the sender agree.
     TreeOk {
-        /// Which tree.
+        /// The tree.
         tree: Tree,
         /// Requests that they answered before.
         cache: Vec<Request>,
-        /// Who agrees.
+        /// Nodes that agree.
         agreed: Vec<NodeId>,
-        /// Who was taken out of the tree and has to be asked directly; empty as published (A2).
+        /// Nodes that were removed from the tree and have to be asked directly; empty as published (A2).
         ask: Vec<NodeId>,
     },
-    /// Your parent failed: be my child.
+    /// The receiver's parent failed: the sender becomes its parent.
     Adopt(Tree),
 }
 
@@ -120,8 +120,8 @@ impl Msg {
     }
 }
 
-/// What stands for nodes in [`Msg::Request`], in order. Two nodes with one number hide each other, with
-/// a chance of one in four billion.
+/// The hashes that represent nodes in [`Msg::Request`], in order. Two nodes with the same hash hide each other,
+/// with a probability of one in four billion.
 pub(super) fn digest<'a>(ids: impl IntoIterator<Item = &'a NodeId>) -> Vec<u32> {
     let mut hashes: Vec<u32> = ids.into_iter().map(|&id| short(id)).collect();
     hashes.sort_unstable();

@@ -1,14 +1,14 @@
 //! The slow path: a spanning tree of the membership graph, rooted at the requester.
 //!
-//! A tree grows level by level. In each phase the leaves ask those they list to join, and an echo tells
-//! the root whether anybody did; when nobody did the tree is built. A node agrees towards its parent when
-//! it agrees itself and all its children have. Below a node nothing changes after an echo without news,
-//! so it need not hear that the whole tree is built.
+//! A tree grows level by level. In each phase the leaves ask the nodes they list to join, and an echo tells the
+//! root whether any did; when none did, the tree is complete. A node agrees towards its parent when it agrees
+//! itself and all its children have. After an echo without news nothing changes below a node, so it need not be
+//! told that the whole tree is complete.
 //!
-//! A node knows its tree a few levels deep. When a child fails before it agreed, its parent adopts the
-//! child's children; while the tree is being built the root begins again instead. As published the failed
-//! node's own agreement is then not needed, right or wrong about the failure (A2); in repaired mode the
-//! root asks it directly. A node keeps one branch for each root, until its release or its next request.
+//! A node knows its tree a few levels deep. When a child fails before it agreed, its parent adopts the child's
+//! children; while the tree is being built the root starts again instead. As published the failed node's own
+//! agreement is then not needed, whether or not it really failed (A2); in repaired mode the root asks it directly.
+//! A node keeps one branch per root, until its release or its next request.
 
 use super::msg::{Msg, News, Request, Tree};
 use super::{MutexCx, PaperMutex, State, View};
@@ -23,28 +23,28 @@ pub(super) struct Branch {
     /// `None` at the root.
     parent: Option<NodeId>,
     pub(super) children: BTreeSet<NodeId>,
-    /// Who has not said whether it joins.
+    /// Nodes that have not answered whether they join.
     joining: BTreeSet<NodeId>,
-    /// With whom this node exchanged messages about this tree.
+    /// Nodes with which this node exchanged messages about this tree.
     met: BTreeSet<NodeId>,
     phase: u16,
     /// Children whose echo of this phase is missing.
     echoing: BTreeSet<NodeId>,
-    /// Whether this phase brought a new node.
+    /// Whether this phase found a new node.
     news: bool,
-    /// Nobody will join below this node.
+    /// Whether no further node will join below this one.
     finished: bool,
     /// Parents and children below this node.
     pub(super) edges: BTreeSet<(NodeId, NodeId)>,
     own_ok: bool,
     child_ok: BTreeSet<NodeId>,
-    /// Requests that somebody here answered before.
+    /// Requests that nodes of this part answered before.
     pub(super) cache: BTreeMap<NodeId, Request>,
-    /// Who agrees, this node left out at the root.
+    /// Nodes that agree; without this node at the root.
     pub(super) agreed: BTreeSet<NodeId>,
-    /// Who has to be asked directly.
+    /// Nodes that have to be asked directly.
     pub(super) ask: BTreeSet<NodeId>,
-    /// Whether the parent knows that all agree.
+    /// Whether the parent was told that all agree.
     sent: bool,
 }
 
@@ -70,7 +70,7 @@ impl Branch {
         }
     }
 
-    /// Whether everybody of this part agrees.
+    /// Whether all nodes of this part agree.
     pub(super) fn is_complete(&self) -> bool {
         self.finished && self.own_ok && self.children.is_subset(&self.child_ok)
     }
@@ -99,7 +99,7 @@ impl Branch {
 }
 
 impl PaperMutex {
-    /// The requester begins a tree.
+    /// The requester starts a tree.
     pub(super) fn plant(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
         let Some(req) = self.mine else { return };
         let last = self.branches.get(&cx.me).filter(|b| b.tree.req == req);
@@ -109,14 +109,14 @@ impl PaperMutex {
         self.explore(cx, view, cx.me);
     }
 
-    /// The requester begins again if its tree is built.
+    /// The requester starts again if its tree is built.
     pub(super) fn replant(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
         if self.branches.get(&cx.me).is_some_and(|b| b.finished) {
             self.plant(cx, view);
         }
     }
 
-    /// A leaf asks those it lists to join.
+    /// A leaf asks the nodes it lists to join.
     fn explore(&mut self, cx: &mut MutexCx<'_>, view: View<'_>, root: NodeId) {
         let members = self.members(cx.me, view);
         let Some(branch) = self.branches.get_mut(&root) else {
@@ -130,7 +130,7 @@ impl PaperMutex {
         self.end_phase(cx, view, root);
     }
 
-    /// Tells what a phase brought, once all have said so.
+    /// Reports the result of a phase once all children have.
     fn end_phase(&mut self, cx: &mut MutexCx<'_>, view: View<'_>, root: NodeId) {
         let levels = self.config.levels();
         let Some(branch) = self.branches.get_mut(&root) else {
@@ -158,7 +158,7 @@ impl PaperMutex {
         self.pass_on(cx, view, root);
     }
 
-    /// Begins the next phase below this node.
+    /// Starts the next phase below this node.
     fn start(&mut self, cx: &mut MutexCx<'_>, root: NodeId) {
         let Some(branch) = self.branches.get_mut(&root) else {
             return;
@@ -173,7 +173,7 @@ impl PaperMutex {
         }
     }
 
-    /// Tells the parent that all below agree, once they do; the root looks whether it may enter.
+    /// Tells the parent that all nodes below agree, once they do; the root checks whether it may enter.
     fn pass_on(&mut self, cx: &mut MutexCx<'_>, view: View<'_>, root: NodeId) {
         if root == cx.me {
             self.check(cx, view);
@@ -198,7 +198,7 @@ impl PaperMutex {
         cx.send(To::Node(parent), all);
     }
 
-    /// This node agrees to a request that came by a tree.
+    /// This node agrees to a request that came through a tree.
     pub(super) fn agree_in_tree(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -314,7 +314,7 @@ impl PaperMutex {
             }
         }
         if root == cx.me {
-            // A tree of a request that is over.
+            // A tree of a finished request.
             return;
         }
         let mut branch = Branch::new(tree, Some(from));
@@ -326,7 +326,7 @@ impl PaperMutex {
         }
     }
 
-    /// A tree that is being built lost a node: the root begins again.
+    /// A tree under construction lost a node: the root starts again.
     fn abort(&mut self, cx: &mut MutexCx<'_>, view: View<'_>, root: NodeId) {
         let Some(branch) = self.branches.get_mut(&root) else {
             return;
@@ -346,7 +346,7 @@ impl PaperMutex {
         }
     }
 
-    /// The failure detector reports `id`: its children get this node as their parent.
+    /// The failure detector reports `id`: this node adopts its children.
     pub(super) fn prune(&mut self, cx: &mut MutexCx<'_>, view: View<'_>, id: NodeId) {
         let roots: Vec<NodeId> = self.branches.keys().copied().collect();
         for root in roots {

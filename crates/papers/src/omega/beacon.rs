@@ -1,11 +1,11 @@
-//! Noticing neighbours: a beacon every so often, and a deadline for the next one of each neighbour.
+//! Detection of neighbours: periodic beacons, and a deadline for the next beacon of each neighbour.
 
 use super::{Event, Msg, OmegaCx, PaperOmega, Timer};
 use consort_proto::{NodeId, Rng, To, micros};
 use core::time::Duration;
 
 impl PaperOmega {
-    /// Nodes that start together beat at phases of their own.
+    /// Nodes that start together send beacons at different phases.
     pub(super) fn start_beacons(&mut self, cx: &mut OmegaCx<'_>) {
         if let Some(detector) = self.config.detector {
             let first = phase(cx.rng, detector.period);
@@ -45,12 +45,12 @@ impl PaperOmega {
     }
 }
 
-/// Somewhere in a period.
+/// A random time within a period.
 pub(super) fn phase(rng: &mut Rng, period: Duration) -> Duration {
     Duration::from_micros(rng.below64(micros(period)))
 }
 
-/// A period, or up to a share of it less.
+/// A period, shortened by up to a share of it.
 pub(super) fn jittered(rng: &mut Rng, period: Duration, per_mille: u16) -> Duration {
     let most = micros(period) / 1000 * u64::from(per_mille.min(1000));
     period - Duration::from_micros(rng.below64(most + 1))

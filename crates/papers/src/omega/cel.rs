@@ -1,4 +1,4 @@
-//! CEL (algorithm 2): one kind of message, the whole map, passed on while it brings news.
+//! CEL (algorithm 2): one kind of message, the whole map, forwarded while it contains news.
 
 use super::{Config, Event, Map, Msg, OmegaCx, View};
 use alloc::collections::BTreeSet;
@@ -36,8 +36,8 @@ impl Cel {
         cx.send(To::Neighbors, Msg::Known(self.known.clone()));
     }
 
-    /// Lines 8-17. The text of section 5.2.6 says that the clock of the other must not be touched; lines 13
-    /// and 16 do (E3).
+    /// Lines 8-17. Section 5.2.6 says that the clock of the other node must not be changed; lines 13 and 16 change
+    /// it (E3).
     pub(super) fn connect(&mut self, cx: &mut OmegaCx<'_>, config: &Config, id: NodeId) {
         let own = self.own();
         own.neigh.insert(id);
@@ -51,7 +51,7 @@ impl Cel {
         self.broadcast(cx);
     }
 
-    /// Lines 18-23. The other is known since it was connected.
+    /// Lines 18-23. The other node is known since it was connected.
     pub(super) fn disconnect(&mut self, cx: &mut OmegaCx<'_>, config: &Config, id: NodeId) {
         let own = self.own();
         own.neigh.remove(&id);
@@ -66,8 +66,8 @@ impl Cel {
         self.broadcast(cx);
     }
 
-    /// Lines 24-34. The call of `UpdateNeighbors` (35-41) does what the loop around it does anyway, and
-    /// reads views that may not be there: left out. The own view is a view like any other (E1, E2, E7).
+    /// Lines 24-34. The call of `UpdateNeighbors` (35-41) repeats what the loop around it does, and reads views
+    /// that may not exist: left out. The node's own view is treated like any other (E1, E2, E7).
     pub(super) fn on_known(&mut self, cx: &mut OmegaCx<'_>, config: &Config, theirs: &Map) {
         let mut news = false;
         for (id, view) in theirs {
@@ -95,7 +95,7 @@ impl Cel {
         }
     }
 
-    /// Lines 42-47. Not the rule that it cites, which compares with the sender (E8).
+    /// Lines 42-47. This is not the rule that the thesis cites, which compares with the sender (E8).
     fn pass_on(&mut self, cx: &mut OmegaCx<'_>, config: &Config) {
         let neigh_of = |id: &NodeId| self.known.get(id).map(|view| &view.neigh);
         let own = neigh_of(&self.me);

@@ -1,4 +1,4 @@
-//! Which algorithm, and its settings.
+//! The algorithm and its settings.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,20 +9,21 @@ use core::time::Duration;
 pub enum Mode {
     /// Topology Aware: the smallest sum of hop distances leads (chapter 4).
     TaCloseness,
-    /// Topology Aware: most neighbours lead.
+    /// Topology Aware: the node with the most neighbours leads.
     TaDegree,
     /// Centrality-based Eventual Leader: the smallest sum of hop distances leads (chapter 5).
     Cel,
-    /// Flooding Degree: most neighbours lead; a node changes its mind about itself on its own tick only.
+    /// Flooding Degree: the node with the most neighbours leads; a node reconsiders its own rank only on its own
+    /// tick.
     FdTick,
-    /// The same, at once.
+    /// The same, but at once.
     FdEvent,
     /// Gómez-Calzado et al. 2013, as the thesis describes it: the oldest node of the largest component leads.
     Gc,
 }
 
 impl Mode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Mode; 6] = [
         Mode::TaCloseness,
         Mode::TaDegree,
@@ -32,7 +33,7 @@ impl Mode {
         Mode::Gc,
     ];
 
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::TaCloseness => "ta-closeness",
@@ -67,12 +68,12 @@ impl FromStr for Mode {
     }
 }
 
-/// How neighbours are noticed: the probes of chapter 4, the beacons of chapter 5.
+/// How neighbours are detected: the probes of chapter 4, the beacons of chapter 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Detector {
     /// Between two beacons (τ).
     pub period: Duration,
-    /// A neighbour that was silent for so long is gone.
+    /// A neighbour that was silent for this long is gone.
     pub timeout: Duration,
 }
 
@@ -83,8 +84,8 @@ impl Detector {
         timeout: Duration::from_millis(450),
     };
 
-    /// Beacons of chapter 5: every 102.4 ms. After how many missing ones a neighbour is gone is not
-    /// stated (E15), so it is given, in tenths of the period.
+    /// Beacons of chapter 5: every 102.4 ms. The number of missed beacons after which a neighbour is gone is not
+    /// stated (E15), so it is a parameter, in tenths of the period.
     pub const fn beacon(timeout_tenths: u32) -> Detector {
         let period = Duration::from_micros(102_400);
         Detector {
@@ -94,36 +95,36 @@ impl Detector {
     }
 }
 
-/// Settings. Every algorithm reads its own.
+/// Settings. Each algorithm reads only its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Which algorithm.
+    /// The algorithm.
     pub mode: Mode,
-    /// How neighbours are noticed; `None` where [`Input`](super::Input) tells of them, and with
-    /// [`Mode::Gc`], whose messages are its beacons.
+    /// How neighbours are detected; `None` where [`Input`](super::Input) reports them, and with [`Mode::Gc`], whose
+    /// messages are its beacons.
     pub detector: Option<Detector>,
     /// Every periodic message leaves up to this share of its period early.
     pub jitter_per_mille: u16,
     /// TA: how long updates are collected (Δ).
     pub update_period: Duration,
-    /// TA: every probe is a new connection, as a sentence of section 4.3.2 has it; conjectured to be what
-    /// was measured in chapter 5.
+    /// TA: every probe is a new connection, as a sentence of section 4.3.2 says; probably what was measured in
+    /// chapter 5.
     pub per_probe: bool,
-    /// CEL: how likely news of others is passed on (ρ).
+    /// CEL: probability of forwarding news of others (ρ).
     pub rho_per_mille: u16,
-    /// CEL: stay silent if a neighbour with the same neighbours and a smaller id may speak (lines 43-46).
+    /// CEL: stay silent if a neighbour with the same neighbours and a smaller id may forward (lines 43-46).
     pub prune: bool,
     /// CEL: also change the view of the node at the other end (lines 11-16, 21-22).
     pub neighbour_aware: bool,
-    /// FD: between two floods of a leader (α).
+    /// FD: interval between two floods of a leader (α).
     pub flood_period: Duration,
-    /// FD: a leader that was silent for so long is gone (β = 1).
+    /// FD: a leader that was silent for this long is gone (β = 1).
     pub flood_timeout: Duration,
-    /// Gómez-Calzado: between two messages of a leader, or of a node alone.
+    /// Gómez-Calzado: interval between two messages of a leader, or of a node alone.
     pub beat_period: Duration,
-    /// Gómez-Calzado: what silence is tolerated at first.
+    /// Gómez-Calzado: initial timeout.
     pub silence_first: Duration,
-    /// Gómez-Calzado: how much more after each time that it was too long (E29).
+    /// Gómez-Calzado: increase of the timeout after each expiry (E29).
     pub silence_step: Duration,
 }
 
@@ -137,8 +138,8 @@ impl Config {
         }
     }
 
-    /// The settings of chapter 5 at a transmission range; a neighbour is gone after `timeout_tenths` tenths
-    /// of a beacon period. CEL-1, unless ρ is set.
+    /// The settings of chapter 5 at a transmission range; a neighbour is gone after `timeout_tenths` tenths of a
+    /// beacon period. CEL-1, unless ρ is set.
     pub fn chapter5(mode: Mode, range_m: f64, timeout_tenths: u32) -> Config {
         Config {
             detector: Some(Detector::beacon(timeout_tenths)).filter(|_| mode != Mode::Gc),
@@ -146,7 +147,7 @@ impl Config {
         }
     }
 
-    /// Without a detector: neighbours are told of by inputs.
+    /// Without a detector: inputs report neighbours.
     pub const fn bare(mode: Mode) -> Config {
         Config {
             mode,
@@ -166,11 +167,11 @@ impl Config {
     }
 }
 
-/// How long TA collects updates (Δ): 70·log10(range) − 60 milliseconds, and at least one: the formula is
-/// not positive below 7.2 m.
+/// How long TA collects updates (Δ): 70·log10(range) − 60 milliseconds, and at least one: the formula is not
+/// positive below 7.2 m.
 pub fn update_period(range_m: f64) -> Duration {
     let ms = 70.0 * libm::log10(range_m) - 60.0;
-    // A range that is no number gives the least.
+    // A range that is not a number gives the minimum.
     Duration::from_micros((ms.max(1.0) * 1000.0) as u64)
 }
 

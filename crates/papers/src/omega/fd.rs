@@ -1,5 +1,5 @@
-//! Flooding Degree, the thesis's variant of Vasudevan et al. that always has a leader (section 4.3.1): who
-//! has the most neighbours floods that it leads; who misses the floods leads itself.
+//! Flooding Degree, the thesis's variant of Vasudevan et al. that always has a leader (section 4.3.1): the node
+//! with the most neighbours floods that it leads; a node that misses the floods leads itself.
 
 use super::beacon::phase;
 use super::{Config, Mode, Msg, OmegaCx, Timer, next_seq};
@@ -15,9 +15,9 @@ pub(super) struct Fd {
     me: NodeId,
     leader: Rank,
     last_heard: Instant,
-    /// Of the own floods.
+    /// Sequence number of its own floods.
     seq: u32,
-    /// By leader: the last flood that came by.
+    /// By leader: the last flood that was forwarded.
     seen: BTreeMap<NodeId, u32>,
 }
 
@@ -55,7 +55,7 @@ impl Fd {
         }
     }
 
-    /// Leads, and says so.
+    /// Becomes the leader and announces it.
     fn lead(&mut self, cx: &mut OmegaCx<'_>, config: &Config, rank: Rank) {
         self.leader = rank;
         self.seq = next_seq(cx.now, self.seq);
@@ -68,7 +68,7 @@ impl Fd {
         }
     }
 
-    /// On its own tick, or at once.
+    /// Reconsiders its rank, on its own tick or at once.
     pub(super) fn degree_changed(
         &mut self,
         cx: &mut OmegaCx<'_>,
@@ -81,7 +81,7 @@ impl Fd {
         }
     }
 
-    /// Nothing was heard of the leader for too long.
+    /// Nothing was received from the leader for too long.
     pub(super) fn on_silence(
         &mut self,
         cx: &mut OmegaCx<'_>,
@@ -93,8 +93,8 @@ impl Fd {
         }
     }
 
-    /// Every flood is passed on once, but not to its sender alone. A flood of the current leader counts
-    /// even if its rank is lower than before.
+    /// Every flood is forwarded once, but not back to its sender alone. A flood of the current leader counts even
+    /// if its rank is lower than before.
     pub(super) fn on_flood(
         &mut self,
         cx: &mut OmegaCx<'_>,

@@ -1,7 +1,7 @@
-//! The leader election of Gómez-Calzado et al. (2013) as sections 3.2.2 and 5.3.1 of the thesis describe it;
-//! its listing was not at hand. A node alone asks to join, a leader says how large its component is, and the
-//! leader of the larger one wins. A leader counts those who joined: who came with a component of its own is
-//! not among them.
+//! The leader election of Gómez-Calzado et al. (2013) as sections 3.2.2 and 5.3.1 of the thesis describe it; its
+//! listing was not available. A node alone asks to join, a leader announces the size of its component, and the
+//! leader of the larger one wins. A leader counts the nodes that joined; nodes that came with their own component
+//! are not among them.
 
 use super::beacon::{jittered, phase};
 use super::{Config, Msg, OmegaCx, Timer, next_seq};
@@ -16,15 +16,15 @@ pub(super) struct Gc {
     start_ms: u32,
     component: BTreeSet<NodeId>,
     leader: NodeId,
-    /// The size that the leader gave last.
+    /// The last size that the leader announced.
     leader_size: u32,
-    /// What silence of a leader is tolerated.
+    /// Timeout of the leader.
     leader_timeout: Duration,
-    /// The same for neighbours.
+    /// Timeouts of neighbours.
     timeouts: BTreeMap<NodeId, Duration>,
-    /// Of the own messages.
+    /// Sequence number of its own messages.
     seq: u32,
-    /// By node: the last join, the last message as a leader.
+    /// By node: the last join, and the last message as a leader.
     joins: BTreeMap<NodeId, u32>,
     beats: BTreeMap<NodeId, u32>,
 }
@@ -99,7 +99,7 @@ impl Gc {
     ) {
         let missed = links.insert(from) && self.timeouts.contains_key(&from);
         if missed {
-            // It was taken out in error, or has been away: it is a member as before.
+            // It was removed by mistake or has been away: it is a member again.
             self.component.insert(from);
         }
         let timeout = self.timeouts.entry(from).or_insert(config.silence_first);
@@ -141,7 +141,7 @@ impl Gc {
         cx.set_timer(Timer::Leader, cx.now + self.leader_timeout);
     }
 
-    /// What was tolerated was too little, or the leader is gone: which of them cannot be told (E29).
+    /// The timeout was too short, or the leader is gone: the two cannot be distinguished (E29).
     pub(super) fn on_leader_silence(&mut self, config: &Config) {
         if !self.leads() {
             self.leader_timeout += config.silence_step;
@@ -157,7 +157,7 @@ impl Gc {
         }
     }
 
-    /// What silence of a leader is tolerated.
+    /// The timeout of the leader.
     #[cfg(test)]
     pub(super) fn leader_timeout(&self) -> Duration {
         self.leader_timeout

@@ -1,4 +1,4 @@
-//! What a node knows of its network, and who is in the middle of it.
+//! What a node knows of its network, and the node in the middle of it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -14,14 +14,14 @@ pub struct View {
     pub neigh: BTreeSet<NodeId>,
 }
 
-/// What is known, by node.
+/// The views that a node holds, by node.
 pub type Map = BTreeMap<NodeId, View>;
 
-/// Who can be reached from `me` along neighbours of neighbours. Each view counts on its own, so that two
-/// nodes with equal maps may be in different components (E9). Who has no view leads nowhere.
+/// The nodes that can be reached from `me` along neighbours of neighbours. Each view counts separately, so two
+/// nodes with equal maps may be in different components (E9). A node without a view leads nowhere.
 ///
-/// Line 18 of TA; lines 49-51 of CEL, which go only as far as they should when the set grows while it is
-/// gone through.
+/// Line 18 of TA; lines 49-51 of CEL, which are correct only if the loop also visits elements that are added while
+/// it runs.
 pub fn component(map: &Map, me: NodeId) -> BTreeSet<NodeId> {
     let mut found = BTreeSet::from([me]);
     let mut open = vec![me];
@@ -32,11 +32,11 @@ pub fn component(map: &Map, me: NodeId) -> BTreeSet<NodeId> {
     found
 }
 
-/// The member of `me`'s component with the smallest sum of hop distances to all others; of several the one
-/// with the highest id (line 19 of TA, line 52 of CEL).
+/// The member of `me`'s component with the smallest sum of hop distances to all others; of several the one with the
+/// highest id (line 19 of TA, line 52 of CEL).
 ///
-/// Whole numbers are compared, not their inverses (E18b), and hops are edges. Along views that differ
-/// about a link not every member reaches all others; only those that do can lead, as `me` does.
+/// Integers are compared, not their inverses (E18b), and hops are edges. If views disagree about a link, not every
+/// member reaches all others; only those that do can lead, as `me` does.
 pub fn most_central(map: &Map, me: NodeId) -> NodeId {
     let members: Vec<NodeId> = component(map, me).into_iter().collect();
     let words = members.len().div_ceil(64);
@@ -76,7 +76,7 @@ pub fn most_connected(map: &Map, me: NodeId) -> NodeId {
     members.max_by_key(|id| (degree(id), *id)).unwrap_or(me)
 }
 
-/// Searches by breadth over sets of nodes as bits.
+/// Breadth-first search over sets of nodes as bits.
 struct Search<'a> {
     rows: &'a [u64],
     words: usize,
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(component(&map, NodeId(2)).len(), 1);
     }
 
-    /// Against distances by repeated squaring, on directed graphs of up to 150 nodes.
+    /// Compared with distances by repeated squaring, on directed graphs of up to 150 nodes.
     #[test]
     fn searches_agree_with_a_plain_one() {
         let mut rng = Rng::seed(3, 1);

@@ -1,23 +1,22 @@
-//! The leaders of the thesis on eventual leader election in dynamic networks (Topology Aware, CEL), and
-//! of those it compares with (Flooding Degree, Gómez-Calzado): for its figures, and to show its mistakes.
+//! The algorithms of the thesis on eventual leader election in dynamic networks (Topology Aware, CEL), and those it
+//! compares with (Flooding Degree, Gómez-Calzado). They reproduce its figures and show its mistakes.
 //!
-//! In TA and CEL every node keeps a view of every node it has heard of, a logical clock and a set of
-//! neighbours, and spreads it; the most central node of the component that these views span leads. Neither
-//! converges, even where nothing is lost. What is kept although it is wrong, each with a schedule in the
-//! tests:
+//! In TA and CEL every node keeps a view of every node it has heard of, a logical clock and a set of neighbours,
+//! and spreads it; the most central node of the component that these views span leads. Neither converges, even
+//! without loss. Mistakes that are kept, each with a schedule in the tests:
 //!
-//! - CEL unites views of equal clocks, which brings links back that were removed (E1, E4), raises the clocks
-//!   of others, which lets them overwrite a node's own view (E2), repairs no loss (E5), may keep silent by a
-//!   coin (E6) or because a twin is expected to speak (E8), and never forgets (E10).
-//! - TA drops whole views that arrive as updates if it has an older one (E19) and changes with a gap (E20),
-//!   and does not pass on what had to wait (E21).
-//! - In both a node that starts again is overwritten by its former self (E7, E22), and two nodes with equal
-//!   knowledge may see different components (E9).
-//! - The silence that Gómez-Calzado tolerates begins below the period of its messages and grows without
-//!   bound (E29); the larger component wins, whoever the oracle would have (E28).
+//! - CEL unites views of equal clocks, which brings back removed links (E1, E4); raises the clocks of others, so
+//!   that they overwrite a node's own view (E2); repairs no loss (E5); may stay silent because of a coin (E6) or
+//!   because a twin is expected to forward (E8); and never forgets (E10).
+//! - TA drops whole views that arrive as updates if it has an older one (E19) and changes with a gap (E20), and
+//!   does not forward changes that had to wait (E21).
+//! - In both a restarted node is overwritten by its former self (E7, E22), and two nodes with equal knowledge may
+//!   see different components (E9).
+//! - The timeout of Gómez-Calzado's algorithm starts below the period of its messages and grows without bound
+//!   (E29); the larger component wins, whatever the oracle says (E28).
 //!
-//! Numbers in comments are lines of algorithms 1 and 2 of the thesis. A node that restarts is a new
-//! [`PaperOmega`]. Nothing here is bounded but by what arrives: for the simulator only.
+//! Numbers in comments are lines of algorithms 1 and 2 of the thesis. A node that restarts is a new [`PaperOmega`].
+//! Nothing here is bounded except by what arrives: for the simulator only.
 
 mod beacon;
 mod cel;
@@ -43,14 +42,14 @@ use ta::Ta;
 
 type OmegaCx<'a> = Cx<'a, PaperOmega>;
 
-/// Orders to a node, and what a detector outside reports.
+/// Orders to a node, and reports of an external detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Input {
-    /// Starts the clocks.
+    /// Start the timers.
     Start,
-    /// A neighbour came; without effect if it is there.
+    /// A neighbour appeared; no effect if it is known.
     LinkUp(NodeId),
-    /// A neighbour is gone; without effect if it is not there.
+    /// A neighbour is gone; no effect if it is not known.
     LinkDown(NodeId),
 }
 
@@ -67,26 +66,26 @@ pub enum Timer {
     Leader,
 }
 
-/// What a node reports: its neighbours, and where its rules do something that they should not.
+/// Events: changes of neighbours, and places where the rules take a wrong step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
-    /// The own detector noticed a neighbour.
+    /// The node's own detector noticed a neighbour.
     LinkUp(NodeId),
-    /// The own detector misses a neighbour.
+    /// The node's own detector misses a neighbour.
     LinkDown(NodeId),
     /// CEL: neighbours were added to a view of the same clock (E1, E4).
     United(NodeId),
     /// TA, CEL: a message replaced what the node knew of itself (E2, E7, E22).
     Overwritten,
-    /// CEL: news were not passed on because of a twin (E8).
+    /// CEL: news was not forwarded because of a twin (E8).
     Pruned,
-    /// CEL: news were not passed on because of the coin (E6).
+    /// CEL: news was not forwarded because of the coin (E6).
     Withheld,
     /// TA: a whole view newer than the one known was dropped (E19).
     DroppedWhole(NodeId),
     /// TA: a change to a view newer than the one known was dropped (E20).
     DroppedGap(NodeId),
-    /// TA: a change that had waited was taken over, and not passed on (E21).
+    /// TA: a change that had waited was applied, but not forwarded (E21).
     NotPassedOn(NodeId),
 }
 
@@ -98,7 +97,7 @@ enum State {
     Gc(Gc),
 }
 
-/// The leader as one node sees it.
+/// The leader election of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PaperOmega {
     config: Config,
@@ -106,12 +105,12 @@ pub struct PaperOmega {
     /// The neighbours that the detector hears.
     links: BTreeSet<NodeId>,
     state: State,
-    /// The leader, if nothing has changed since it was asked for.
+    /// The leader, if nothing has changed since it was computed.
     elected: Option<NodeId>,
 }
 
 impl PaperOmega {
-    /// A node that knows nobody.
+    /// A node that knows only itself.
     pub fn new(config: Config, me: NodeId) -> PaperOmega {
         PaperOmega {
             config,
@@ -127,12 +126,12 @@ impl PaperOmega {
         }
     }
 
-    /// Which algorithm this is.
+    /// The algorithm.
     pub fn mode(&self) -> Mode {
         self.config.mode
     }
 
-    /// Who leads, as far as this node can tell.
+    /// The leader, according to this node's knowledge.
     pub fn leader(&self) -> NodeId {
         if let Some(leader) = self.elected {
             return leader;
@@ -148,14 +147,14 @@ impl PaperOmega {
         }
     }
 
-    /// The same, remembered until something changes.
+    /// The same, cached until something changes.
     pub fn elect(&mut self) -> NodeId {
         let leader = self.leader();
         self.elected = Some(leader);
         leader
     }
 
-    /// The views that TA and CEL keep; of nodes long gone too (E10).
+    /// The views that TA and CEL keep, including those of nodes that are long gone (E10).
     pub fn known(&self) -> Option<&Map> {
         match &self.state {
             State::Ta(ta) => Some(ta.known()),
@@ -169,14 +168,14 @@ impl PaperOmega {
         &self.links
     }
 
-    /// The neighbours that the node takes for its own. In TA and CEL not always those that it hears.
+    /// The neighbours in the node's own view. In TA and CEL they are not always those that it hears.
     pub fn neighbours(&self) -> impl Iterator<Item = NodeId> + '_ {
         let view = self.known().and_then(|known| known.get(&self.me));
         let neigh = view.map_or(&self.links, |view| &view.neigh);
         neigh.iter().copied().filter(|n| *n != self.me)
     }
 
-    /// The nodes that the node takes for its component.
+    /// The nodes that the node considers its component.
     pub fn component(&self) -> BTreeSet<NodeId> {
         match &self.state {
             State::Ta(ta) => component(ta.known(), self.me),
@@ -186,7 +185,7 @@ impl PaperOmega {
         }
     }
 
-    /// TA: how many updates wait for others that come before them.
+    /// TA: number of updates that wait for earlier ones.
     pub fn pending(&self) -> usize {
         match &self.state {
             State::Ta(ta) => ta.pending(),
@@ -261,7 +260,7 @@ impl Protocol for PaperOmega {
                 fd.on_flood(cx, &self.config, &self.links, from.id, (value, id), seq);
             }
             (State::Gc(gc), msg) => gc.on_msg(cx, &self.config, &mut self.links, from.id, msg),
-            // Of another algorithm.
+            // A message of another algorithm.
             _ => {}
         }
     }
@@ -284,7 +283,7 @@ impl Protocol for PaperOmega {
     }
 }
 
-/// A number above `last` that a restarted node does not give again: what it forgot is behind its clock.
+/// A number above `last` that a restarted node does not use again: the numbers it forgot are behind its clock.
 fn next_seq(now: Instant, last: u32) -> u32 {
     let ms = u32::try_from(now.as_micros() / 1000).unwrap_or(u32::MAX);
     last.saturating_add(1).max(ms)

@@ -13,11 +13,11 @@ use core::time::Duration;
 pub(super) struct Ta {
     me: NodeId,
     known: Arc<Map>,
-    /// What is to be sent.
+    /// Updates to be sent.
     updates: Vec<Update>,
-    /// What cannot be taken over yet, without repetitions.
+    /// Updates that cannot be applied yet, without duplicates.
     pending: Vec<Update>,
-    /// When the task that sends began.
+    /// When the sending task began.
     start: Instant,
 }
 
@@ -100,7 +100,7 @@ impl Ta {
         self.queue(cx, config, update);
     }
 
-    /// Lines 28-38. The own view is a view like any other (E22).
+    /// Lines 28-38. The node's own view is treated like any other (E22).
     pub(super) fn on_known(&mut self, cx: &mut OmegaCx<'_>, config: &Config, theirs: &Map) {
         for (id, view) in theirs {
             let update = match self.known.get(id) {
@@ -148,8 +148,8 @@ impl Ta {
         self.try_pending(cx);
     }
 
-    /// Lines 54-65: once through the list, and what is taken over is not passed on (E21). Lines 60 and 64
-    /// read the clock of a node that may be unknown; such an update stays.
+    /// Lines 54-65: one pass through the list, and applied updates are not forwarded (E21). Lines 60 and 64 read
+    /// the clock of a node that may be unknown; such an update stays.
     fn try_pending(&mut self, cx: &mut OmegaCx<'_>) {
         for update in core::mem::take(&mut self.pending) {
             let clk = self.known.get(&update.src).map(|view| view.clk);
@@ -185,7 +185,7 @@ impl Ta {
     }
 }
 
-/// An update that would have brought news.
+/// The event for a dropped update that contained news.
 fn dropped(update: &Update) -> Event {
     match update.old_clk {
         0 => Event::DroppedWhole(update.src),

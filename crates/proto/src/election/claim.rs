@@ -65,7 +65,7 @@ pub struct Claim {
     pub key: Key,
     /// Who leads.
     pub leader: NodeId,
-    /// In which life: a restarted leader leads no more.
+    /// In which life: a restarted leader no longer leads.
     pub leader_life: Life,
     /// How inconsistent lists were: the knowledge outlives its leader.
     pub churn: Beta,

@@ -20,7 +20,7 @@ const HEDGE_MAX: usize = 16;
 /// One candidate that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tracked {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// In which life.
     pub life: Life,

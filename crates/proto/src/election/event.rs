@@ -25,7 +25,7 @@ pub enum Event {
         /// Goes with all that is done as the leader.
         token: Token,
     },
-    /// This node leads no more, after it had become the leader.
+    /// This node no longer leads, after it had become the leader.
     SteppedDown {
         /// In which election.
         election: ElectionId,

@@ -158,7 +158,7 @@ impl Race {
         }
     }
 
-    /// Begins a new line: nobody else can act by an older one any more.
+    /// Begins a new line: nobody else can act by an older one from now on.
     fn found(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.tenure.closing = None;
         let forgiven = core::mem::take(&mut self.tenure.forgiven);

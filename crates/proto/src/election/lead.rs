@@ -39,7 +39,7 @@ struct Sample {
 }
 
 impl Race {
-    /// A new claim is held: this node may have become the leader, or be it no more.
+    /// A new claim is held: this node may have become the leader, or no longer be it.
     pub(super) fn note_leadership(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -85,7 +85,7 @@ impl Race {
         cx.cancel_timer(self.timer(TimerKind::Sample));
     }
 
-    /// A leader in another life leads no more; one that lost sight of its group gives up.
+    /// A leader in another life no longer leads; one that lost sight of its group gives up.
     pub(super) fn review_lead(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if !self.is_named(env) {
             if self.lead.acting.is_some() {

@@ -92,7 +92,7 @@ pub struct Election {
     memory: Life,
     /// The wall clock at the start, in seconds.
     wall: Option<u64>,
-    /// This node was told to leave: it stands in nothing any more.
+    /// This node was told to leave: it no longer stands in anything.
     leaving: bool,
     stats: Stats,
 }
@@ -128,13 +128,13 @@ impl Election {
         self.wall = wall;
     }
 
-    /// Whether this node was told to leave: it stands in nothing any more.
+    /// Whether this node was told to leave: it no longer stands in anything.
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
     /// Whether no work of this node can run on: every lease was released or has ended.
-    pub(crate) fn is_released(&self) -> bool {
+    pub fn is_released(&self) -> bool {
         self.races.iter().all(|r| !r.tenure.is_busy())
     }
 
@@ -205,6 +205,7 @@ impl Election {
             storage: self.storage,
             wall: wall_at(self.wall, self.started, now),
             settled: now >= settles_at(self.started, view.membership),
+            seeks: now < seeks_until(self.started, view.membership),
             view,
         }
     }
@@ -256,6 +257,7 @@ impl Election {
             storage: *storage,
             wall: wall_at(*wall, *started, cx.now),
             settled: cx.now >= settles_at(*started, view.membership),
+            seeks: cx.now < seeks_until(*started, view.membership),
             view,
         };
         let race = &mut races[at];
@@ -463,6 +465,16 @@ impl Protocol for Election {
 fn settles_at(started: Instant, membership: &Membership) -> Instant {
     let periods = membership.config().probe_period * 10;
     started + periods.max(membership.suspicion_min() * 3)
+}
+
+/// Until when a node that started then holds no first election, because it looks for the group that it was told to
+/// join: that group may have a leader.
+fn seeks_until(started: Instant, membership: &Membership) -> Instant {
+    let joining = membership.join_state() == JoinState::Joining;
+    if !joining || membership.table().live() > 0 {
+        return Instant::ZERO;
+    }
+    started + settles_at(started, membership).since(started) * 3
 }
 
 /// The wall clock: read at the start, and run on with this node's clock.

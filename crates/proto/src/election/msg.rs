@@ -67,7 +67,7 @@ pub enum Msg {
         /// Why.
         why: Refusal,
     },
-    /// The sender leads no more.
+    /// The sender no longer leads.
     Resign {
         /// In which election.
         election: ElectionId,

@@ -13,7 +13,7 @@ pub enum Order {
     Open(ElectionId, Policy),
     /// Stand in it.
     Campaign(ElectionId, Candidacy),
-    /// Stand in it no more; a leader resigns.
+    /// Stop standing in it; a leader resigns.
     Withdraw(ElectionId),
     /// Stop leading; stand again when somebody else leads. With a successor named, it is told to lead.
     Resign(ElectionId, Option<NodeId>),

@@ -493,6 +493,11 @@ impl Race {
             self.arm(cx, env, env.period());
             return;
         }
+        if self.claim.is_none() && env.seeks {
+            // The group that it was told to join may have a leader.
+            self.arm(cx, env, env.period());
+            return;
+        }
         if !self.may_claim(env) {
             // The watchers are asked first: nobody claims while they promise the lease to another.
             self.look_at_watchers(cx, env);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A candidate as some member lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// In which life.
     pub life: Life,

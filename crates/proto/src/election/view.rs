@@ -39,6 +39,8 @@ pub(super) struct Env<'a> {
     pub(super) wall: Option<u64>,
     /// This node has been here for so long that it knows whoever is.
     pub(super) settled: bool,
+    /// This node was told to join a group and has found nobody of it, and has not looked for long.
+    pub(super) seeks: bool,
     pub(super) view: View<'a>,
 }
 
@@ -60,7 +62,7 @@ pub(super) enum Fate {
     Unknown,
     /// Declared down.
     Failed,
-    /// Said goodbye, came back in another life, or stands in the election no more.
+    /// Said goodbye, came back in another life, or no longer stands in the election.
     Gone,
 }
 
@@ -172,16 +174,17 @@ impl<'a> Env<'a> {
         self.view.membership.config().probe_period
     }
 
-    /// Contact this recent is proof of life: nobody is declared down sooner.
+    /// How long a member that is gone may be listed: a claim about it is looked at again after that.
     pub(super) fn fresh(&self) -> Duration {
         self.view.membership.suspicion_min()
     }
 
     /// Whether this node heard from that process directly a moment ago.
     pub(super) fn is_fresh(&self, id: NodeId, life: Life) -> bool {
+        let fresh = self.view.membership.contact_fresh();
         let recent = |m: &Member| {
-            // ★ In the same life: a restarted leader is in contact, and leads no more.
-            m.precedence.life == life && self.now.since(m.last_contact) <= self.fresh()
+            // ★ In the same life: a restarted leader is in contact, and no longer leads.
+            m.precedence.life == life && self.now.since(m.last_contact) <= fresh
         };
         self.view.membership.table().get(id).is_some_and(recent)
     }

@@ -204,7 +204,7 @@ impl Race {
     pub(super) fn is_quorum_lost(&self, env: Env<'_>) -> bool {
         let known = self.tenure.known.as_ref();
         let me = self.tenure.watch.me();
-        // One with another memory is no watcher of this set any more.
+        // One with another memory is no longer a watcher of this set.
         let reborn = |w: &Watcher| {
             if w.node == me.node {
                 return *w != me;

@@ -159,7 +159,7 @@ impl Lease {
         self.peers.iter().any(|p| p.closed)
     }
 
-    /// A node answers with this memory: the watcher that it was with another one is no more.
+    /// A node answers with this memory: the watcher that it was with another memory is gone.
     fn note_memory(&mut self, from: Watcher) {
         let same = |p: &&mut Peer| p.watcher.node == from.node;
         for peer in self.peers.iter_mut().filter(same) {
@@ -167,7 +167,7 @@ impl Lease {
         }
     }
 
-    /// Whether this watcher is known to be no more.
+    /// Whether this watcher is known to be gone.
     pub fn is_gone(&self, watcher: Watcher) -> bool {
         self.peers.iter().any(|p| p.watcher == watcher && p.gone)
     }

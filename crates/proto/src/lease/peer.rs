@@ -35,7 +35,7 @@ pub(super) struct Peer {
     pub(super) again_at: Option<Instant>,
     /// It says that the line of this set is closed.
     pub(super) closed: bool,
-    /// Its node answers with another memory: this watcher is no more.
+    /// Its node answers with another memory: this watcher is gone.
     pub(super) gone: bool,
 }
 

@@ -4,6 +4,7 @@
 #[cfg(any(test, feature = "_papers"))]
 use super::clearing::Clearing;
 use super::distance::DistanceSource;
+use super::fast::Fast;
 use super::feedback::ActiveFeedback;
 use super::select::{HelperPolicy, ProbeFloor, TargetPolicy};
 use crate::hash::hash_bytes;
@@ -61,6 +62,9 @@ pub struct Config {
     pub distance_source: DistanceSource,
     /// How long a suspect may stay silent before it is declared down. Default: kappa 2, beta 6.
     pub suspicion_timeout: SuspicionTimeout,
+    /// Detection on evidence instead of at the end of periods, with a short timeout for members that
+    /// several others could not reach; see [`Fast`]. `None` leaves all to `suspicion_timeout`. Default `None`.
+    pub fast: Option<Fast>,
     /// After this long a suspicion counts half in [`Member::trouble`](super::Member::trouble). Default 64.
     pub trouble_periods: u32,
     /// How many confirmations beyond the first accuser count and are passed on. Default 3.
@@ -110,8 +114,8 @@ pub struct Config {
     /// `tombstone_periods` says. There are at most 64 more of them than twice the live members; those that left go
     /// first, then the oldest. Default 1 day.
     pub departed_keep: Duration,
-    /// How often a node tries one departed member or seed, so that partitions heal; 0 is never.
-    /// Default 16.
+    /// How often a node tries one failed member or seed, so that partitions heal; 0 is never. Those that failed
+    /// less than `tombstone_periods` ago are tried by the group as a whole every other period. Default 16.
     pub heal_periods: u32,
     /// Least time between two comparisons of member lists; 0 is never. Default 8.
     pub sync_periods: u32,
@@ -122,6 +126,9 @@ pub struct Config {
     pub route_convergence: Duration,
     /// Most members that are listed; more are counted and ignored. Default 10 000.
     pub members_max: u32,
+    /// Most nodes that are new to this one, of which one member may tell in a minute without being asked.
+    /// Default 256.
+    pub told_max: u32,
     /// Most probes carried out for others at a time. Default 64.
     pub relays_max: u16,
     /// Most seeds that are remembered. Default 16.
@@ -147,6 +154,7 @@ impl Default for Config {
                 factor: 2,
                 stretch: 6,
             },
+            fast: None,
             trouble_periods: 64,
             suspicion_confirmations: 3,
             #[cfg(any(test, feature = "_papers"))]
@@ -172,6 +180,7 @@ impl Default for Config {
             nap_max: Duration::from_secs(3600),
             route_convergence: Duration::ZERO,
             members_max: 10_000,
+            told_max: 256,
             relays_max: 64,
             seeds_max: 16,
             meta_max: 512,
@@ -182,7 +191,7 @@ impl Default for Config {
 impl Config {
     /// The papers' protocol, for figures: `period` is their 20 time units. Independent draws by share
     /// of given distances, SWIM until `distance_exponent` is set; fixed timeouts; six rumors a message;
-    /// no floor, retries, pursuit, witnesses, sweep, grace, reminders, local health, feedback, healing or
+    /// no floor, retries, fast detection, pursuit, witnesses, sweep, grace, reminders, local health, feedback, healing or
     /// anti-entropy.
     pub fn paper(period: Duration, suspicion: Duration) -> Config {
         Config {
@@ -196,6 +205,7 @@ impl Config {
             distance_exponent: 0.0,
             distance_source: DistanceSource::Given,
             suspicion_timeout: SuspicionTimeout::Fixed(suspicion),
+            fast: None,
             suspicion_confirmations: 0,
             confirm_grace_periods: 0,
             pursuits: 0,

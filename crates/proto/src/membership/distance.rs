@@ -24,7 +24,7 @@ pub enum DistanceSource {
 /// How far a member is, by the routing below.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proximity {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// Hops, metres or any other measure; only ratios matter.
     pub distance: f32,

@@ -29,7 +29,7 @@ pub enum Departure {
 pub enum Event {
     /// A member is there.
     Up {
-        /// Who.
+        /// The node's id.
         id: NodeId,
         /// In which life.
         life: Life,
@@ -38,7 +38,7 @@ pub enum Event {
     },
     /// A member may be gone; it is still a member.
     Suspected {
-        /// Who.
+        /// The node's id.
         id: NodeId,
         /// In which life.
         life: Life,
@@ -47,7 +47,7 @@ pub enum Event {
     },
     /// A member is gone.
     Down {
-        /// Who.
+        /// The node's id.
         id: NodeId,
         /// In which life.
         life: Life,
@@ -58,19 +58,19 @@ pub enum Event {
     },
     /// A failed member is listed that this node never knew to be up, or knew to have left.
     Missing {
-        /// Who.
+        /// The node's id.
         id: NodeId,
         /// In which life.
         life: Life,
     },
     /// A member that was down is listed as failed no longer: it was forgotten or removed, or it had left.
     Forgotten {
-        /// Who.
+        /// The node's id.
         id: NodeId,
     },
     /// A member changed its address, name or tags.
     Updated {
-        /// Who.
+        /// The node's id.
         id: NodeId,
     },
     /// This node was accused and has refuted. After `was_dead` some members had already been told
@@ -92,7 +92,7 @@ pub enum Event {
     IdentityTaken,
     /// A member runs with other protocol options; it works, but not as well as it could.
     OptionsDiffer {
-        /// Who.
+        /// The node's id.
         id: NodeId,
     },
 }

@@ -54,6 +54,10 @@ pub enum Timer {
     Witness(NodeId),
     /// Time to check a silent member near a suspect.
     Sweep(NodeId),
+    /// Ping a member again that may be gone.
+    Chase(NodeId),
+    /// Tell what does not wait for a ping.
+    News,
     /// Try the next seed.
     Join,
     /// Stop waiting for confirmations of the goodbye.
@@ -77,6 +81,10 @@ pub struct Stats {
     pub pursuits: u64,
     /// Times this process did not run for two periods.
     pub pauses: u64,
+    /// Times a timer fired so late that the process cannot have run, for less than two periods.
+    pub late_timers: u64,
+    /// Datagrams sent at once to ask for a check or to tell news.
+    pub news_sent: u64,
     /// Times this node heard nobody for so long that it kept its verdicts to itself.
     pub isolations: u64,
     /// Comparisons of member lists started.
@@ -97,4 +105,8 @@ pub struct Stats {
     pub accusations_unknown: u64,
     /// Claims with a life or an incarnation that nobody can have reached.
     pub numbers_refused: u64,
+    /// Members and departed nodes that one member told of, beyond `told_max` a minute.
+    pub told_refused: u64,
+    /// Goodbyes of others that were told in a life that this node does not know.
+    pub goodbyes_doubted: u64,
 }

@@ -11,14 +11,35 @@ use crate::encoded::frame_len;
 use crate::id::NodeId;
 use crate::time::Instant;
 
+/// What is left of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// In bytes.
+    pub(crate) bytes: usize,
+    /// In frames.
+    pub(crate) frames: usize,
+}
+
+impl Room {
+    /// Takes a frame of `len` bytes, if it fits.
+    fn take(&mut self, len: usize) -> bool {
+        let fits = len <= self.bytes && self.frames > 0;
+        if fits {
+            self.bytes -= len;
+            self.frames -= 1;
+        }
+        fits
+    }
+}
+
 impl Membership {
-    /// Appends rumors for `to` to a datagram that has `room` bytes left.
+    /// Appends rumors for `to` to a datagram that has this room left.
     pub(crate) fn piggyback(
         &mut self,
         me: NodeId,
         now: Instant,
         to: Option<NodeId>,
-        mut room: usize,
+        mut room: Room,
         mut push: impl FnMut(Msg),
     ) {
         let mut told = None;
@@ -27,9 +48,7 @@ impl Membership {
         {
             // The recipient learns what is said of it, so that it can answer for itself.
             let msg = Msg::Accusation(member.accusation());
-            let len = frame_len(&msg);
-            if len <= room {
-                room -= len;
+            if room.take(frame_len(&msg)) {
                 told = to;
                 push(msg);
             }
@@ -47,7 +66,7 @@ impl Membership {
         me: NodeId,
         now: Instant,
         told: Option<NodeId>,
-        room: &mut usize,
+        room: &mut Room,
         push: &mut impl FnMut(Msg),
     ) {
         let limit = self.rumor_limit();
@@ -74,12 +93,10 @@ impl Membership {
                     }),
                 }
             };
-            let len = frame_len(&msg);
-            if len > *room {
+            if !room.take(frame_len(&msg)) {
                 misfits += 1;
                 return if misfits > 4 { Take::Full } else { Take::No };
             }
-            *room -= len;
             push(msg);
             Take::Yes
         });
@@ -125,7 +142,7 @@ impl Membership {
         &mut self,
         now: Instant,
         to: Option<NodeId>,
-        mut room: usize,
+        mut room: Room,
         mut push: impl FnMut(Msg),
     ) {
         let span = self.config.probe_period * (2 * self.rumor_limit());
@@ -150,11 +167,9 @@ impl Membership {
                 Status::Alive => Msg::Record(member.record(now)),
                 _ => Msg::Accusation(member.accusation()),
             };
-            let len = frame_len(&msg);
-            if len > room {
+            if !room.take(frame_len(&msg)) {
                 break;
             }
-            room -= len;
             push(msg);
         }
     }

@@ -31,8 +31,14 @@ pub enum JoinState {
     Left,
 }
 
+/// How often it is drawn whom to try, until it is one that is not known to be here.
+const HEAL_DRAWS: usize = 4;
+
 /// Datagrams that answer one request for records.
 const PAGES: usize = 4;
+
+/// A record takes so many bytes at least.
+const RECORD_MIN: usize = 40;
 
 /// Joining and leaving.
 #[derive(Clone, Debug, Default)]
@@ -98,12 +104,12 @@ impl Membership {
                 .pingable(cx.rng.below(self.table.live() as u32) as usize),
             false => None,
         };
-        let to = match member {
-            Some(member) => To::Node(member.id),
+        let (to, addr) = match member {
+            Some(member) => (To::Node(member.id), member.addr()),
             None => {
                 let seed = joining.seeds[joining.next_seed % joining.seeds.len()];
                 joining.next_seed = (joining.next_seed + 1) % joining.seeds.len();
-                To::Addr(seed)
+                (To::Addr(seed), seed)
             }
         };
         // The first round goes quickly.
@@ -116,6 +122,13 @@ impl Membership {
         cx.send(to, Msg::Join);
         cx.send(to, Msg::Record(self.own_record(cx.me, cx.now)));
         cx.set_timer(Timer::Join, cx.now + wait);
+        self.expect_records(cx.now, addr);
+    }
+
+    /// This node asked the one at `addr` for its list: what one answer can hold is no telling unasked.
+    fn expect_records(&mut self, now: Instant, addr: SocketAddr) {
+        let most = self.frames_max * PAGES / RECORD_MIN;
+        self.told.ask(now, addr, most as u32);
     }
 
     /// A newcomer asks to be let in. Its header and record have made it a member already.
@@ -124,14 +137,9 @@ impl Membership {
         self.send_page(cx, from, None, 1);
     }
 
-    /// A member asks for more records. Others get one page only: an unproven address must not draw
-    /// much more than it sends.
+    /// A member asks for more records.
     pub(super) fn on_pull(&mut self, cx: &mut MembershipCx<'_>, from: Sender, after: NodeId) {
-        let proven = self
-            .table
-            .get(from.id)
-            .is_some_and(|m| m.addr() == from.addr);
-        self.send_page(cx, from, Some(after), if proven { PAGES } else { 1 });
+        self.send_page(cx, from, Some(after), PAGES);
     }
 
     fn send_page(
@@ -187,6 +195,7 @@ impl Membership {
         match next {
             Some(after) => {
                 cx.send(from.reply_to(), Msg::Pull { after });
+                self.expect_records(cx.now, from.addr);
                 let again = cx.now + self.config.probe_period * 2;
                 cx.set_timer(Timer::Join, again);
             }
@@ -224,6 +233,7 @@ impl Membership {
         self.joining.last_sync = Some(cx.now);
         self.stats.syncs += 1;
         let buckets = self.bucket_digests(cx.me);
+        self.expect_records(cx.now, from.addr);
         cx.send(
             from.reply_to(),
             Msg::Digest {
@@ -286,16 +296,48 @@ impl Membership {
         buckets
     }
 
-    /// Now and then a departed member or a seed is tried, so that the two sides of a healed
-    /// partition find each other: the answer makes both refute and compare lists.
+    /// Failed members and seeds are tried, so that the two sides of a healed partition find each other: the answer
+    /// makes both refute and compare lists.
     pub(super) fn heal(&mut self, cx: &mut MembershipCx<'_>) {
         self.joining.ticks = self.joining.ticks.wrapping_add(1);
-        if self.config.heal_periods == 0
-            || !self.joining.ticks.is_multiple_of(self.config.heal_periods)
-        {
+        if self.config.heal_periods == 0 {
+            return;
+        }
+        self.try_recent(cx);
+        if !self.joining.ticks.is_multiple_of(self.config.heal_periods) {
             return;
         }
         self.remind_of_removed(cx);
+        for _ in 0..HEAL_DRAWS {
+            if self.try_lost(cx) {
+                return;
+            }
+        }
+    }
+
+    /// Tries one that failed a short while ago, in some periods: the group as a whole tries each of them every other
+    /// period, and no node more than one in a period.
+    fn try_recent(&mut self, cx: &mut MembershipCx<'_>) {
+        let now = cx.now;
+        let recent = || {
+            let failed = self.table.failed().rev();
+            failed.take_while(|m| !self.is_old(m, now))
+        };
+        let count = recent().count();
+        if count == 0 {
+            return;
+        }
+        let shares = (2 * (self.table.live() + 1)).max(count);
+        let pick = cx.rng.below(shares as u32) as usize;
+        let picked = recent().nth(pick).map(|m| m.id);
+        if let Some(id) = picked {
+            self.pursue(cx, id);
+        }
+    }
+
+    /// Tries one at random of all that failed, of seeds and of addresses of former members. Whether it was of use:
+    /// a seed may be a member that is known.
+    fn try_lost(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         let departed = self.table.failed().count();
         let (seeds, contacts) = (&self.joining.seeds, self.table.contacts());
         let pick = cx
@@ -303,17 +345,21 @@ impl Membership {
             .below((departed + seeds.len() + contacts.len()) as u32) as usize;
         let failed = self.table.failed().nth(pick).map(|m| m.id);
         if let Some(id) = failed {
-            return self.pursue(cx, id);
+            self.pursue(cx, id);
+            return true;
         }
         let known = |addr: SocketAddr| self.live_members().any(|m| m.addr() == addr);
         let addr = pick.checked_sub(departed).and_then(|n| {
             let late = n.checked_sub(seeds.len());
             seeds.get(n).or_else(|| contacts.get(late?)).copied()
         });
-        if let Some(addr) = addr.filter(|&a| !known(a)) {
-            cx.send(To::Addr(addr), Msg::Join);
-            cx.send(To::Addr(addr), Msg::Record(self.own_record(cx.me, cx.now)));
-        }
+        let Some(addr) = addr.filter(|&a| !known(a)) else {
+            return false;
+        };
+        cx.send(To::Addr(addr), Msg::Join);
+        cx.send(To::Addr(addr), Msg::Record(self.own_record(cx.me, cx.now)));
+        self.expect_records(cx.now, addr);
+        true
     }
 
     /// Starts to say goodbye.
@@ -373,6 +419,11 @@ impl Membership {
         }
     }
 
+    /// Of a node that says goodbye: how many members it told, and how many of them have not confirmed it.
+    pub fn goodbyes(&self) -> (usize, usize) {
+        (self.joining.told, self.joining.goodbyes.len())
+    }
+
     pub(super) fn depart(&mut self, cx: &mut MembershipCx<'_>) {
         if self.joining.state == JoinState::Leaving {
             self.joining.state = JoinState::Left;
@@ -404,6 +455,10 @@ impl Membership {
             };
             if self.table.get(id).is_none() {
                 self.table.insert(record, Phase::Up, cx.now);
+                // It was there in this node's last life.
+                if let Some(member) = self.table.touch(id) {
+                    member.set_proven(true);
+                }
                 let how = super::Arrival::Joined;
                 cx.emit(Event::Up { id, life, how });
             }

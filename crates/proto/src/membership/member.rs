@@ -31,7 +31,7 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 #[repr(C, align(32))]
 pub struct Member {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// The best claim heard.
     pub precedence: Precedence,
@@ -60,6 +60,10 @@ const NEIGHBOR: u8 = 1;
 const CURRENT: u8 = 2;
 /// Flag of a member: it has said where it is.
 const LOCATED: u8 = 4;
+/// Flag of a member: it answered from its address in its life.
+const PROVEN: u8 = 8;
+/// Flag of a member: it says that it knows this node's address.
+const HOLDS: u8 = 16;
 
 impl Member {
     pub(super) fn new(record: Record, phase: Phase, now: Instant) -> Member {
@@ -125,6 +129,9 @@ impl Member {
     }
 
     pub(crate) fn set_addr(&mut self, addr: SocketAddr) {
+        if addr != self.addr() {
+            self.set_proven(false);
+        }
         match addr {
             SocketAddr::V4(short) => {
                 (self.ip, self.port) = (*short.ip(), short.port());
@@ -170,6 +177,29 @@ impl Member {
 
     pub(crate) fn set_current(&mut self, on: bool) {
         self.set_flag(CURRENT, on);
+    }
+
+    /// Whether it is known to be at its address, in its life.
+    pub fn is_proven(&self) -> bool {
+        self.flags & PROVEN != 0
+    }
+
+    pub(crate) fn set_proven(&mut self, on: bool) {
+        self.set_flag(PROVEN, on);
+    }
+
+    /// Whether it says that it knows this node's address.
+    pub(crate) fn holds_this(&self) -> bool {
+        self.flags & HOLDS != 0
+    }
+
+    pub(crate) fn set_holds(&mut self, on: bool) {
+        self.set_flag(HOLDS, on);
+    }
+
+    /// It has begun another life: whatever was proven was of the earlier one.
+    pub(crate) fn forget_meeting(&mut self) {
+        self.set_flag(PROVEN | HOLDS, false);
     }
 
     /// The first to accuse it of what it is accused of; itself when nobody does, or it left; who removed it, if an
@@ -276,6 +306,11 @@ impl Member {
         rare.map_or(0.0, |r| r.faded(now, half_life) as f32 / 256.0)
     }
 
+    /// The same in 256ths.
+    pub(crate) fn trouble_256(&self, now: Instant, half_life: Duration) -> u32 {
+        self.rare.as_ref().map_or(0, |r| r.faded(now, half_life))
+    }
+
     /// Counts a suspicion.
     pub(crate) fn note_suspicion(&mut self, now: Instant, half_life: Duration) {
         self.rare_mut().note_suspicion(now, half_life);
@@ -290,6 +325,9 @@ impl Member {
     pub(crate) fn raise(&mut self, to: Precedence) {
         if self.precedence.with(to.status) != to {
             self.set_current(false);
+        }
+        if self.precedence.life != to.life {
+            self.forget_meeting();
         }
         self.precedence = to;
     }

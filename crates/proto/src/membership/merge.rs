@@ -149,7 +149,7 @@ impl Membership {
     }
 
     /// A full record of a member.
-    pub(super) fn on_record(&mut self, cx: &mut MembershipCx<'_>, record: Record) {
+    pub(super) fn on_record(&mut self, cx: &mut MembershipCx<'_>, from: Sender, record: Record) {
         if record
             .meta
             .check(usize::from(self.config.meta_max))
@@ -164,6 +164,9 @@ impl Membership {
         }
         if id == cx.me {
             self.defend(cx, precedence, record.accuser, Some(record.addr));
+            return;
+        }
+        if !self.may_tell(cx, from, id) {
             return;
         }
         let nap = Duration::from_millis(u64::from(record.nap_ms));
@@ -204,8 +207,10 @@ impl Membership {
             }
             Status::Dead => self.merge_dead(cx, record),
             Status::Left => {
-                let (life, incarnation) = (precedence.life, precedence.incarnation);
-                self.merge_left(cx, id, life, incarnation, record.accuser);
+                if self.believes_goodbye(cx, from, id, precedence.life) {
+                    let (life, incarnation) = (precedence.life, precedence.incarnation);
+                    self.merge_left(cx, id, life, incarnation, record.accuser);
+                }
             }
         }
         if tells_nap {
@@ -232,7 +237,12 @@ impl Membership {
     }
 
     /// A suspicion, verdict or goodbye in short form.
-    pub(super) fn on_accusation(&mut self, cx: &mut MembershipCx<'_>, accusation: Accusation) {
+    pub(super) fn on_accusation(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        accusation: Accusation,
+    ) {
         let Accusation {
             id,
             precedence,
@@ -249,13 +259,51 @@ impl Membership {
             // Not sent in short form.
             Status::Alive => {}
             Status::Suspect => self.merge_suspect(cx, id, precedence, accuser),
+            Status::Dead if !self.may_tell(cx, from, id) => {}
             Status::Dead => {
                 self.merge_dead(cx, unaddressed(id, precedence, accuser));
             }
             Status::Left => {
-                self.merge_left(cx, id, precedence.life, precedence.incarnation, accuser);
+                if self.may_tell(cx, from, id)
+                    && self.believes_goodbye(cx, from, id, precedence.life)
+                {
+                    self.merge_left(cx, id, precedence.life, precedence.incarnation, accuser);
+                }
             }
         }
+    }
+
+    /// Whether `from` may tell of `id`: of those that are known, of itself, and of so many others a minute.
+    fn may_tell(&mut self, cx: &MembershipCx<'_>, from: Sender, id: NodeId) -> bool {
+        let may = id == from.id
+            || self.table.get(id).is_some()
+            || self.told.may_tell(cx.now, from.addr, self.config.told_max);
+        self.stats.told_refused += u64::from(!may);
+        may
+    }
+
+    /// Whether the word of `from` is enough that `id` said goodbye in `life`.
+    ///
+    /// Of the life that is known it is: a member that is there after all learns of it and takes a later one. A goodbye
+    /// of a later life than the known one counts once this node itself finds the member silent, and until then has it
+    /// looked for: otherwise one forged message could take a member that is well out of the group, in a life that it
+    /// has never had.
+    fn believes_goodbye(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        from: Sender,
+        id: NodeId,
+        life: Life,
+    ) -> bool {
+        let Some(member) = self.table.get(id) else {
+            return true;
+        };
+        let plain = from.id == id || life <= member.precedence.life || member.phase != Phase::Up;
+        if !plain {
+            self.stats.goodbyes_doubted += 1;
+            self.probe_on_request(cx, id);
+        }
+        plain
     }
 
     fn merge_suspect(
@@ -334,6 +382,7 @@ impl Membership {
                     m.set_accuser(by);
                 });
                 self.note_departure(cx, id, by);
+                self.hurry(cx);
                 if phase != Phase::Down {
                     self.bury_as(cx, id, known.life, Departure::Left, by);
                 } else if known.status != Status::Left {
@@ -462,6 +511,10 @@ impl Membership {
             how: Arrival::Joined,
         });
         self.spread(cx.now, id, id, Urgency::Arrival);
+        // A newcomer that reads pages tells nobody anything new.
+        if self.joining.state != JoinState::Joining {
+            self.hurry(cx);
+        }
     }
 
     /// A higher claim of being alive: ends suspicions, brings members back.
@@ -498,6 +551,7 @@ impl Membership {
             }
             if restarted {
                 m.rtt = super::Rtt::default();
+                m.forget_meeting();
             }
         });
         let life = precedence.life;
@@ -537,6 +591,9 @@ impl Membership {
             Urgency::Refutation
         };
         self.spread(cx.now, id, id, urgency);
+        if restarted || phase != Phase::Up || self.loss.is_high() {
+            self.hurry(cx);
+        }
     }
 
     /// The attributes of a claim that is known already.
@@ -597,6 +654,10 @@ impl Membership {
             });
         }
         self.spread(cx.now, cx.me, cx.me, Urgency::Refutation);
+        if said.status != Status::Alive {
+            self.tell_one(cx, by);
+        }
+        self.hurry(cx);
     }
 
     /// Shows itself, in its present life, to a later life of this node at another address. If a process is there, it
@@ -619,7 +680,7 @@ impl Membership {
             return false;
         }
         self.warned.1 += 1;
-        cx.send(To::Addr(addr), Msg::Ack { seq: 0 });
+        cx.send(To::At(cx.me, addr), Msg::Ack { seq: 0 });
         true
     }
 

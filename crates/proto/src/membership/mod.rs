@@ -11,11 +11,13 @@
 //! for its life (I4); every list is bounded (I14). Left out: ordered or agreed views, and Byzantine
 //! members.
 
+mod chase;
 mod clearing;
 mod config;
 mod distance;
 mod event;
 mod face;
+mod fast;
 mod feedback;
 mod gossip;
 mod isolation;
@@ -23,9 +25,11 @@ mod join;
 mod member;
 mod merge;
 mod msg;
+mod press;
 mod probe;
 mod rare;
 mod record;
+mod relay;
 mod rtt;
 mod rumor;
 mod select;
@@ -34,6 +38,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod tick;
+mod told;
+mod urgent;
 mod vicinity;
 mod view;
 
@@ -44,7 +50,9 @@ pub use config::{Config, ProbeTimeout, SuspicionTimeout};
 pub use distance::{DistanceSource, Proximity};
 pub use event::{Arrival, Departure, Event};
 pub use face::{Input, Stats, Timer};
+pub use fast::Fast;
 pub use feedback::ActiveFeedback;
+pub(crate) use gossip::Room;
 pub use join::JoinState;
 pub use member::{Member, Phase};
 pub use msg::{BUCKETS, Msg};
@@ -63,14 +71,17 @@ use crate::rng::Rng;
 use crate::time::{Instant, micros};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use chase::Chase;
 use core::net::SocketAddr;
 use core::time::Duration;
+use fast::Loss;
 use feedback::Luck;
 use join::Joining;
 use probe::Probes;
 use rumor::RumorBuffer;
 use select::{Selection, Selector};
 use table::OwnKey;
+use urgent::Budget;
 
 type MembershipCx<'a> = Cx<'a, Membership>;
 
@@ -91,6 +102,10 @@ pub struct Membership {
     joining: Joining,
     /// Suspects that this node itself accused.
     pursued: Vec<NodeId>,
+    /// Members that are pinged often.
+    chases: Vec<Chase>,
+    urgent: Budget,
+    loss: Loss,
     /// Local health multiplier: 0 is well.
     health: u8,
     tick_due: Instant,
@@ -108,6 +123,8 @@ pub struct Membership {
     born: Life,
     /// The later life that was last shown this one, and how often.
     warned: (Life, u8),
+    /// New ids that others told of.
+    told: told::Told,
     stats: Stats,
 }
 
@@ -145,6 +162,9 @@ impl Membership {
             probes: Probes::default(),
             joining: Joining::default(),
             pursued: Vec::new(),
+            chases: Vec::new(),
+            urgent: Budget::default(),
+            loss: Loss::default(),
             health: 0,
             tick_due: Instant::MAX,
             luck: Luck::default(),
@@ -156,6 +176,7 @@ impl Membership {
             repairs: [None; 3],
             born: life,
             warned: (life, 0),
+            told: told::Told::default(),
             stats: Stats::default(),
         }
     }
@@ -163,6 +184,27 @@ impl Membership {
     /// Whether every datagram should say that this node is leaving.
     pub(crate) fn is_leaving(&self) -> bool {
         self.own_precedence().status == Status::Left
+    }
+
+    /// Remembers that a member answered from an address in a life. Whether these are the ones that are listed.
+    pub(crate) fn prove(&mut self, id: NodeId, life: Life, addr: SocketAddr) -> bool {
+        let member = self.table.touch(id);
+        let listed = member.filter(|m| m.precedence.life == life && m.addr() == addr);
+        listed.map(|m| m.set_proven(true)).is_some()
+    }
+
+    /// Remembers whether a member knows this node's address.
+    pub(crate) fn note_holds(&mut self, id: NodeId, holds: bool) {
+        if let Some(member) = self.table.touch(id)
+            && member.holds_this() != holds
+        {
+            member.set_holds(holds);
+        }
+    }
+
+    /// Whether a member knows this node's address.
+    pub(crate) fn holds_this(&self, id: NodeId) -> bool {
+        self.table.get(id).is_some_and(Member::holds_this)
     }
 
     /// Members with this node (N).
@@ -237,6 +279,7 @@ impl Membership {
         write!(out, "{:?}{:?}", self.rumors, self.news)?;
         write!(out, "{:?}{:?}", self.probes, self.selector)?;
         write!(out, "{:?}{:?}", self.joining, self.pursued)?;
+        write!(out, "{:?}{:?}{:?}", self.chases, self.urgent, self.loss)?;
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
         let silence = self.isolated_since;
@@ -348,12 +391,11 @@ impl Protocol for Membership {
             Msg::PingReq {
                 seq,
                 target,
-                life,
-                addr,
                 budget_ms,
+                ..
             } => {
                 let budget = Duration::from_millis(u64::from(budget_ms));
-                self.on_ping_req(cx, from, seq, target, addr, life, budget);
+                self.on_ping_req(cx, from, seq, target, budget);
             }
             Msg::IndirectAck {
                 seq,
@@ -363,13 +405,15 @@ impl Protocol for Membership {
             } => {
                 self.on_indirect_ack(cx, seq, target, life, incarnation);
             }
-            Msg::Nack { seq } => self.on_nack(seq),
+            Msg::Nack { seq } => self.on_nack(cx, seq),
             Msg::Join => self.on_join(cx, from),
             Msg::Pull { after } => self.on_pull(cx, from, after),
             Msg::Page { next, options } => self.on_page(cx, from, next, options),
             Msg::Digest { buckets, reply } => self.on_digest(cx, from, buckets, reply),
-            Msg::Record(record) => self.on_record(cx, record),
-            Msg::Accusation(accusation) => self.on_accusation(cx, accusation),
+            Msg::Record(record) => self.on_record(cx, from, record),
+            Msg::Accusation(accusation) => self.on_accusation(cx, from, accusation),
+            Msg::Check(accusation) => self.on_check(cx, from, accusation),
+            Msg::News => {}
             #[cfg(any(test, feature = "_papers"))]
             Msg::Unlucky if self.config.boosts_stay() => self.on_unlucky(cx, from),
             #[cfg(any(test, feature = "_papers"))]
@@ -388,6 +432,8 @@ impl Protocol for Membership {
             Timer::Suspicion(id) => self.on_suspicion_due(cx, id),
             Timer::Witness(id) => self.on_witness_due(cx, id),
             Timer::Sweep(id) => self.on_sweep_due(cx, id),
+            Timer::Chase(id) => self.on_chase_due(cx, id),
+            Timer::News => self.on_news_due(cx),
             Timer::Join => self.try_join(cx),
             Timer::Leave => self.repeat_goodbye(cx),
         }

@@ -34,7 +34,7 @@ pub enum Msg {
         target: NodeId,
         /// The target's life as the asker knows it.
         life: Life,
-        /// Where it listens; the helper need not know it.
+        /// Where it listens, by the asker's list. Helpers ping it where they themselves know it to be.
         addr: SocketAddr,
         /// How long an answer is of use.
         budget_ms: u32,
@@ -81,6 +81,10 @@ pub enum Msg {
     Record(Record),
     /// A suspicion, a verdict or a goodbye.
     Accusation(Accusation),
+    /// An accusation by the sender, who asks the recipient to check it at once.
+    Check(Accusation),
+    /// Says nothing: the rumors beside it do not wait for a ping.
+    News,
     /// The sender is probed too rarely: favour it. Only in the papers' form of the feedback; otherwise
     /// a flag in the header says it. It stays last: without the feature the others have the same numbers.
     #[cfg(any(test, feature = "_papers"))]

@@ -1,9 +1,11 @@
 //! Probing: ping a member, ask helpers when it is silent, accuse it when they are too.
 
 use super::config::ProbeTimeout;
+use super::fast::{ASKED_WITHIN, Fast};
 use super::member::{Member, Phase};
 use super::msg::Msg;
 use super::record::{Precedence, Status};
+use super::relay::Relay;
 use super::rtt::Rtt;
 use super::{Membership, MembershipCx, Timer};
 use crate::id::{Incarnation, Life, NodeId};
@@ -11,8 +13,6 @@ use crate::protocol::{Sender, To};
 use crate::time::{Instant, micros};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
-use core::time::Duration;
 
 /// Probes under way besides the regular one.
 const EXTRA_PROBES: usize = 8;
@@ -20,13 +20,21 @@ const EXTRA_PROBES: usize = 8;
 /// An answer has so long at least, where the period allows it.
 const TIMEOUT_MIN_US: u64 = 20_000;
 
-/// Pings of one probe, at most.
-const PINGS: usize = 3;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Direct,
     Indirect,
+}
+
+/// Why a member is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// It is its turn.
+    Regular,
+    /// Somebody doubts it.
+    Extra,
+    /// The first accuser of a suspect asks this node for its own try, without helpers.
+    Asked,
 }
 
 /// A probe under way. Its failure is an accusation.
@@ -39,14 +47,19 @@ pub(crate) struct Probe {
     precedence: Precedence,
     sent_at: Instant,
     /// Its pings. Each has a number of its own, so that an answer tells how long it took.
-    pings: [(u32, Instant); PINGS],
+    pings: [(u32, Instant); Fast::PINGS_MAX],
     pinged: u8,
     end: Instant,
     stage: Stage,
     /// The one probe of the period: its outcome tells how well this node itself does.
     regular: bool,
+    /// No helpers are asked: another accuser has asked this node.
+    alone: bool,
     asked: u8,
+    asked_at: Instant,
     nacks: u8,
+    /// When its timer is set to fire.
+    due: Instant,
 }
 
 impl Probe {
@@ -55,23 +68,23 @@ impl Probe {
         let mut pings = self.pings[..usize::from(self.pinged)].iter();
         pings.find(|p| p.0 == seq).map(|p| p.1)
     }
-}
 
-/// A probe carried out for another node.
-#[derive(Clone, Copy, Debug)]
-struct Relay {
-    seq: u32,
-    origin: To,
-    origin_id: NodeId,
-    origin_seq: u32,
-    target: NodeId,
+    /// Attempts so far, in halves of a ping: a helper that was asked counts half.
+    fn attempts(&self) -> u32 {
+        2 * u32::from(self.pinged) + u32::from(self.asked)
+    }
+
+    /// When the last ping was sent.
+    fn last_ping(&self) -> Instant {
+        self.pings[usize::from(self.pinged) - 1].1
+    }
 }
 
 /// Probes under way, for this node and for others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probes {
     own: Vec<Probe>,
-    relays: VecDeque<Relay>,
+    pub(super) relays: VecDeque<Relay>,
     last_seq: u32,
 }
 
@@ -99,28 +112,28 @@ impl Membership {
             None => self.selector.target(&self.table, cx.now, cx.rng),
         };
         if let Some(target) = target {
-            self.probe(cx, target, end, true);
+            self.probe(cx, target, end, Purpose::Regular);
         }
     }
 
     /// Checks a suspicion this node heard of.
     pub(super) fn on_witness_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
-        let suspected = self
-            .table
-            .get(id)
-            .is_some_and(|m| m.phase == Phase::Suspected);
-        let busy = self.probes.own.iter().any(|p| p.target == id);
-        if suspected && !busy && self.probes.own.len() <= EXTRA_PROBES {
-            self.probe(cx, id, cx.now + self.period(), false);
-        }
+        let suspected = |m: &&Member| m.phase == Phase::Suspected;
+        let Some(member) = self.table.get(id).filter(suspected) else {
+            return;
+        };
+        let purpose = match member.suspicion() {
+            Some(open) if open.tried => return,
+            Some(open) if open.asked => Purpose::Asked,
+            _ => Purpose::Extra,
+        };
+        self.probe_extra(cx, id, purpose);
     }
 
     /// Checks a member that a layer above doubts.
     pub(super) fn probe_on_request(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
-        let here = self.table.get(id).is_some_and(|m| m.phase != Phase::Down);
-        let busy = self.probes.own.iter().any(|p| p.target == id);
-        if here && !busy && self.probes.own.len() <= EXTRA_PROBES {
-            self.probe(cx, id, cx.now + self.period(), false);
+        if self.table.get(id).is_some_and(|m| m.phase != Phase::Down) {
+            self.probe_extra(cx, id, Purpose::Extra);
         }
     }
 
@@ -128,14 +141,21 @@ impl Membership {
     pub(super) fn on_sweep_due(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
         let quiet = self.config.probe_period * 2;
         let silent = |m: &Member| m.phase == Phase::Up && cx.now.since(m.last_contact) > quiet;
-        let busy = self.probes.own.iter().any(|p| p.target == id);
-        if self.table.get(id).is_some_and(silent) && !busy && self.probes.own.len() <= EXTRA_PROBES
-        {
-            self.probe(cx, id, cx.now + self.period(), false);
+        if self.table.get(id).is_some_and(silent) {
+            self.probe_extra(cx, id, Purpose::Extra);
         }
     }
 
-    fn probe(&mut self, cx: &mut MembershipCx<'_>, target: NodeId, end: Instant, regular: bool) {
+    /// Probes a member besides the regular one, unless it is being probed or too many are.
+    fn probe_extra(&mut self, cx: &mut MembershipCx<'_>, id: NodeId, purpose: Purpose) {
+        let busy = self.probes.own.iter().any(|p| p.target == id);
+        if !busy && self.probes.own.len() <= EXTRA_PROBES {
+            self.probe(cx, id, cx.now + self.period(), purpose);
+        }
+    }
+
+    fn probe(&mut self, cx: &mut MembershipCx<'_>, target: NodeId, end: Instant, why: Purpose) {
+        let regular = why == Purpose::Regular;
         let Some(member) = self.table.get(target) else {
             return;
         };
@@ -145,18 +165,22 @@ impl Membership {
         let (precedence, want_record) = (member.precedence, !member.is_current());
         let timeout = self.direct_timeout_us(member.rtt);
         let seq = self.probes.next_seq();
+        let due = cx.now.after_us(timeout).min(end);
         self.probes.own.push(Probe {
             seq,
             target,
             precedence,
             sent_at: cx.now,
-            pings: [(seq, cx.now); PINGS],
+            pings: [(seq, cx.now); Fast::PINGS_MAX],
             pinged: 1,
             end,
             stage: Stage::Direct,
             regular,
+            alone: why == Purpose::Asked,
             asked: 0,
+            asked_at: cx.now,
             nacks: 0,
+            due,
         });
         self.stats.probes += u64::from(regular);
         cx.send(
@@ -167,7 +191,7 @@ impl Membership {
                 want_record,
             },
         );
-        cx.set_timer(Timer::Probe(seq), cx.now.after_us(timeout).min(end));
+        cx.set_timer(Timer::Probe(seq), due);
     }
 
     /// How long the target has to answer a ping, in microseconds.
@@ -188,6 +212,9 @@ impl Membership {
         let Some(at) = self.probes.own.iter().position(|p| p.seq == seq) else {
             return;
         };
+        if self.is_late(cx, self.probes.own[at].due) {
+            return;
+        }
         let (stage, end) = (self.probes.own[at].stage, self.probes.own[at].end);
         let target = self.table.get(self.probes.own[at].target);
         if target.is_none_or(|m| m.phase == Phase::Down) {
@@ -199,10 +226,13 @@ impl Membership {
             match self.time_for_another_ping(cx.now, at) {
                 Some(until) => {
                     self.ping_again(cx, at);
-                    cx.set_timer(Timer::Probe(seq), until);
+                    self.look_again(cx, at, until);
                 }
                 None => self.ask_helpers(cx, at),
             }
+        } else if end > cx.now && !self.has_evidence(cx.now, at) {
+            self.ping_again(cx, at);
+            self.look_again(cx, at, self.next_quick_ping(cx.now, at));
         } else {
             let probe = self.probes.own.swap_remove(at);
             self.close_unanswered(cx, &probe);
@@ -251,8 +281,12 @@ impl Membership {
         }
         let probe = &mut self.probes.own[at];
         probe.stage = Stage::Indirect;
-        let (seq, target, end) = (probe.seq, probe.target, probe.end);
-        cx.set_timer(Timer::Probe(seq), end);
+        let (seq, target, end, alone) = (probe.seq, probe.target, probe.end, probe.alone);
+        probe.asked_at = cx.now;
+        self.look_again(cx, at, self.next_quick_ping(cx.now, at));
+        if alone {
+            return;
+        }
         let Some((life, addr)) = self
             .table
             .get(target)
@@ -264,7 +298,12 @@ impl Membership {
         let helpers = self.selector.helpers(&self.table, cx.rng, target, k);
         self.probes.own[at].asked = helpers.len() as u8;
         self.stats.probes_indirect += 1;
-        let budget_ms = (micros(end.since(cx.now)) / 1000).min(u64::from(u32::MAX)) as u32;
+        let budget = match self.config.fast {
+            // So that refusals come in time.
+            Some(fast) => fast.early.min(end.since(cx.now)),
+            None => end.since(cx.now),
+        };
+        let budget_ms = (micros(budget) / 1000).min(u64::from(u32::MAX)) as u32;
         for helper in helpers {
             let msg = Msg::PingReq {
                 seq,
@@ -275,6 +314,48 @@ impl Membership {
             };
             cx.send(To::Node(helper), msg);
         }
+    }
+
+    /// Sets the time at which a probe is looked at again.
+    fn look_again(&mut self, cx: &mut MembershipCx<'_>, at: usize, due: Instant) {
+        let probe = &mut self.probes.own[at];
+        probe.due = due;
+        cx.set_timer(Timer::Probe(probe.seq), due);
+    }
+
+    /// When a target that stays silent is pinged once more, or given up on at the end.
+    fn next_quick_ping(&self, now: Instant, at: usize) -> Instant {
+        let probe = &self.probes.own[at];
+        let Some(fast) = self.config.fast else {
+            return probe.end;
+        };
+        let rtt = self.table.get(probe.target).map(|m| m.rtt);
+        let rtt = rtt.unwrap_or_default();
+        let pace = fast.pace_us(rtt).max(self.direct_timeout_us(rtt));
+        now.after_us(pace).min(probe.end)
+    }
+
+    /// Whether a probe can end before its period does: enough attempts failed for the loss that is measured, those
+    /// who were asked had their time, and this node is heard by somebody.
+    fn has_evidence(&self, now: Instant, at: usize) -> bool {
+        let probe = &self.probes.own[at];
+        let Some(fast) = self.config.fast else {
+            return false;
+        };
+        let rtt = self.table.get(probe.target).map(|m| m.rtt);
+        let timeout = self.direct_timeout_us(rtt.unwrap_or_default());
+        let helped = probe.nacks == probe.asked || now >= probe.asked_at + fast.early;
+        // Whoever was asked to check has heard the accuser a moment ago.
+        let since = match probe.alone {
+            true => probe.sent_at - 2 * ASKED_WITHIN,
+            false => probe.sent_at,
+        };
+        probe.stage == Stage::Indirect
+            && now >= probe.sent_at + fast.early
+            && now >= probe.last_ping().after_us(timeout)
+            && helped
+            && probe.attempts() >= self.loss.attempts_needed()
+            && self.last_heard > since
     }
 
     fn close_unanswered(&mut self, cx: &mut MembershipCx<'_>, probe: &Probe) {
@@ -327,22 +408,7 @@ impl Membership {
     /// An answer to one of this node's pings, for itself or for another.
     pub(super) fn on_ack(&mut self, cx: &mut MembershipCx<'_>, from: Sender, seq: u32) {
         self.on_leave_acked(cx, from.id);
-        if let Some(at) = self.probes.relays.iter().position(|r| r.seq == seq) {
-            // An answer of another node at that address does not count.
-            if self.probes.relays[at].target == from.id
-                && let Some(relay) = self.probes.relays.remove(at)
-            {
-                cx.cancel_timer(Timer::Relay(seq));
-                cx.send(
-                    relay.origin,
-                    Msg::IndirectAck {
-                        seq: relay.origin_seq,
-                        target: from.id,
-                        life: from.life,
-                        incarnation: from.incarnation,
-                    },
-                );
-            }
+        if self.on_relay_ack(cx, from, seq) {
             return;
         }
         self.answered(cx, seq, from.id, from.life, true);
@@ -364,9 +430,16 @@ impl Membership {
     }
 
     /// A helper did not reach the target, but does answer.
-    pub(super) fn on_nack(&mut self, seq: u32) {
-        if let Some(probe) = self.probes.own.iter_mut().find(|p| p.seq == seq) {
-            probe.nacks = probe.nacks.saturating_add(1).min(probe.asked);
+    pub(super) fn on_nack(&mut self, cx: &mut MembershipCx<'_>, seq: u32) {
+        let Some(at) = self.probes.own.iter().position(|p| p.seq == seq) else {
+            return;
+        };
+        let probe = &mut self.probes.own[at];
+        probe.nacks = probe.nacks.saturating_add(1).min(probe.asked);
+        if self.has_evidence(cx.now, at) {
+            let probe = self.probes.own.swap_remove(at);
+            cx.cancel_timer(Timer::Probe(seq));
+            self.close_unanswered(cx, &probe);
         }
     }
 
@@ -390,78 +463,24 @@ impl Membership {
         }
         if probe.regular {
             self.lower_health();
+            self.measure_loss(cx.now, &probe, direct.then_some(seq));
         }
     }
 
-    /// Another node asks this one to ping `target`.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn on_ping_req(
-        &mut self,
-        cx: &mut MembershipCx<'_>,
-        from: Sender,
-        origin_seq: u32,
-        target: NodeId,
-        addr: SocketAddr,
-        life: Life,
-        budget: Duration,
-    ) {
-        let known = |r: &Relay| r.origin_id == from.id && r.origin_seq == origin_seq;
-        if self.probes.relays.iter().any(known) {
+    /// What the pings of an answered probe tell about loss: those before the answered one are lost, later ones are
+    /// still under way. When a helper reached the target, those whose time is over are lost.
+    fn measure_loss(&mut self, now: Instant, probe: &Probe, answered: Option<u32>) {
+        if self.config.fast.is_none() {
             return;
         }
-        if target == cx.me {
-            // The asker's path here works, whatever it thinks.
-            let (life, incarnation) = (self.life, self.incarnation);
-            let msg = Msg::IndirectAck {
-                seq: origin_seq,
-                target,
-                life,
-                incarnation,
-            };
-            cx.send(from.reply_to(), msg);
-            return;
-        }
-        if self.probes.relays.len() >= usize::from(self.config.relays_max) {
-            self.stats.relays_dropped += 1;
-            cx.send(from.reply_to(), Msg::Nack { seq: origin_seq });
-            return;
-        }
-        // The asker's address may be stale, or this node's: take that of the later life.
-        let addr = match self.table.get(target) {
-            Some(m) if m.precedence.life >= life => m.addr(),
-            _ => addr,
-        };
-        let seq = self.probes.next_seq();
-        self.probes.relays.push_back(Relay {
-            seq,
-            origin: from.reply_to(),
-            origin_id: from.id,
-            origin_seq,
-            target,
-        });
-        cx.send(
-            To::At(target, addr),
-            Msg::Ping {
-                seq,
-                target,
-                want_record: false,
-            },
-        );
-        let patience = budget.min(self.config.probe_period * 8) * 4 / 5;
-        cx.set_timer(Timer::Relay(seq), cx.now + patience);
-    }
-
-    /// The target did not answer a probe carried out for another node.
-    pub(super) fn on_relay_due(&mut self, cx: &mut MembershipCx<'_>, seq: u32) {
-        if let Some(at) = self.probes.relays.iter().position(|r| r.seq == seq)
-            && let Some(relay) = self.probes.relays.remove(at)
-        {
-            cx.send(
-                relay.origin,
-                Msg::Nack {
-                    seq: relay.origin_seq,
-                },
-            );
+        let rtt = self.table.get(probe.target).map(|m| m.rtt);
+        let timeout = self.direct_timeout_us(rtt.unwrap_or_default());
+        for &(seq, sent_at) in &probe.pings[..usize::from(probe.pinged)] {
+            match answered {
+                Some(one) if one == seq => return self.loss.sample(false),
+                None if sent_at.after_us(timeout) > now => return,
+                _ => self.loss.sample(true),
+            }
         }
     }
 
@@ -495,5 +514,22 @@ impl Membership {
         for probe in self.probes.own.drain(..) {
             cx.cancel_timer(Timer::Probe(probe.seq));
         }
+    }
+}
+
+#[cfg(test)]
+impl Probes {
+    /// The number of the last ping.
+    pub(super) fn last_seq_sent(&self) -> u32 {
+        self.last_seq
+    }
+}
+
+#[cfg(test)]
+impl Membership {
+    /// When a probe that is under way is looked at next.
+    pub(super) fn probe_due(&self, seq: u32) -> Option<Instant> {
+        let own = self.probes.own.iter().find(|p| p.seq == seq);
+        own.map(|p| p.due)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId};
+use crate::text::is_clean;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -148,8 +149,10 @@ pub enum MetaError {
         /// Limit.
         max: usize,
     },
-    /// Names and tags are shown on terminals, so they hold no control characters.
-    #[error("names and tags must not contain control characters")]
+    /// Names and tags are shown on terminals and pages; see [`text`](crate::text).
+    #[error(
+        "names and tags must not contain control characters, nor ones that hide or reorder text"
+    )]
     ControlCharacter,
     /// A tag needs a key.
     #[error("a tag's key must not be empty")]
@@ -178,7 +181,7 @@ impl Meta {
                 .flat_map(|(k, v)| [k, v])
                 .chain([&self.name])
         };
-        if texts().any(|t| t.chars().any(char::is_control)) {
+        if !texts().all(|t| is_clean(t)) {
             return Err(MetaError::ControlCharacter);
         }
         if self.tags.contains_key("") {
@@ -288,10 +291,15 @@ mod tests {
     #[test]
     fn meta_is_checked_for_length_and_terminal_safety() {
         assert_eq!(Meta::named("robot-7").check(64), Ok(()));
-        assert_eq!(
-            Meta::named("\u{1b}[2J").check(64),
-            Err(MetaError::ControlCharacter)
-        );
+        for bad in ["\u{1b}[2J", "\u{202e}evil", "ad\u{200b}min", "a\nb"] {
+            let refused = Err(MetaError::ControlCharacter);
+            assert_eq!(Meta::named(bad).check(64), refused, "{bad:?}");
+            for (key, value) in [(bad, "v"), ("k", bad)] {
+                let mut tagged = Meta::named("a");
+                tagged.tags.insert(key.into(), value.into());
+                assert_eq!(tagged.check(64), refused, "{key:?} {value:?}");
+            }
+        }
         let long = Meta::named("x".repeat(100));
         assert_eq!(
             long.check(64),

@@ -20,6 +20,12 @@ pub(crate) struct Suspicion {
     pub(crate) deadline: Instant,
     /// A verdict was heard: the deadline is the grace, and confirmations no longer move it.
     verdict: bool,
+    /// This node itself could not reach the member.
+    pub(super) tried: bool,
+    /// An accuser asks this node to try.
+    pub(super) asked: bool,
+    /// This node pings the member before it makes or repeats a verdict on what it only heard.
+    checked: bool,
     accusers: [NodeId; ACCUSERS],
     count: u8,
 }
@@ -29,6 +35,35 @@ impl Suspicion {
     pub(crate) fn restart(&mut self, now: Instant, deadline: Instant) {
         self.since = now;
         self.deadline = deadline;
+        (self.tried, self.checked) = (false, false);
+    }
+
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Whether the deadline is the grace after a verdict that was heard.
+    pub(super) fn is_verdict(&self) -> bool {
+        self.verdict
+    }
+
+    pub(super) fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    /// This node checks what it only heard.
+    pub(super) fn check(&mut self) {
+        self.checked = true;
+    }
+
+    /// When the time is over that every suspect has, in a group of `n`.
+    pub(super) fn full_deadline(&self, config: &Config, n: usize) -> Instant {
+        self.since + config.suspicion_span(n, self.count - 1)
+    }
+
+    /// Who accuses, in the order in which that was heard.
+    pub(super) fn accusers(&self) -> &[NodeId] {
+        &self.accusers[..usize::from(self.count)]
     }
 
     /// Adds an accuser unless it is known or there are enough.
@@ -82,7 +117,7 @@ impl Config {
     /// What `confirmations` beyond the first accuser leave of it.
     fn suspicion_span(&self, n: usize, confirmations: u8) -> Duration {
         let (min, max) = (self.suspicion_min(n), self.suspicion_max(n));
-        let enough = usize::from(self.suspicion_confirmations).min(n.saturating_sub(2));
+        let enough = self.confirmations_enough(n);
         if enough == 0 {
             return min;
         }
@@ -99,7 +134,7 @@ impl Membership {
         Some(Case {
             since: open.since,
             deadline: open.deadline,
-            accusers: &open.accusers[..usize::from(open.count)],
+            accusers: open.accusers(),
         })
     }
 
@@ -124,10 +159,12 @@ impl Membership {
             return;
         }
         let claim = self.accused_claim(cx.now, precedence);
-        self.suspect(cx, id, claim.with(Status::Suspect), cx.me);
+        let was_open = member.suspicion().is_some();
+        let news = self.suspect(cx, id, claim.with(Status::Suspect), cx.me);
         if self.pursued.len() < usize::from(self.config.pursuits) && !self.pursued.contains(&id) {
             self.pursued.push(id);
         }
+        self.press(cx, id, was_open, news);
         self.sweep_around(cx, id);
     }
 
@@ -144,6 +181,9 @@ impl Membership {
                 since: now,
                 deadline,
                 verdict: false,
+                tried: false,
+                asked: false,
+                checked: false,
                 accusers: [by; ACCUSERS],
                 count: 1,
             });
@@ -156,20 +196,21 @@ impl Membership {
     }
 
     /// Somebody accuses `id`: opens a suspicion, or confirms the one that is open.
-    /// The precedence is not below the stored one.
+    /// The precedence is not below the stored one. Whether that is news.
     pub(super) fn suspect(
         &mut self,
         cx: &mut MembershipCx<'_>,
         id: NodeId,
         precedence: Precedence,
         by: NodeId,
-    ) {
+    ) -> bool {
         let (now, n) = (cx.now, self.size());
         let Some(member) = self.table.get(id) else {
-            return;
+            return false;
         };
         if self.anybody_clears() {
-            return self.note_accusation(cx, id, precedence, by);
+            self.note_accusation(cx, id, precedence, by);
+            return false;
         }
         if precedence > member.precedence || member.suspicion().is_none() {
             self.table.update(id, |m| m.raise(precedence));
@@ -178,13 +219,14 @@ impl Membership {
             if by != cx.me {
                 self.consider_witnessing(cx, id);
             }
-            return;
+            return true;
         }
         let most = self.config.suspicion_confirmations;
         let Some(suspicion) = self.table.touch(id).and_then(Member::suspicion_mut) else {
-            return;
+            return false;
         };
-        if suspicion.confirm(by, most) {
+        let confirms = suspicion.confirm(by, most);
+        if confirms {
             if !suspicion.verdict {
                 let span = self.config.suspicion_span(n, suspicion.count - 1);
                 suspicion.deadline = suspicion.deadline.min(suspicion.since + span);
@@ -192,7 +234,9 @@ impl Membership {
             }
             let max = self.rumors_max();
             self.rumors.confirm(id, by, max);
+            self.shorten(cx, id);
         }
+        confirms
     }
 
     /// A verdict about a live member is heard: it has the grace to object.
@@ -203,7 +247,7 @@ impl Membership {
         precedence: Precedence,
         by: NodeId,
     ) {
-        let grace = self.config.probe_period * self.config.confirm_grace_periods;
+        let grace = self.config.check_span(self.loss, self.suspected());
         let now = cx.now;
         let mut news = false;
         let deadline = self.table.update(id, |m| {
@@ -216,10 +260,14 @@ impl Membership {
                 None => now + grace,
             };
             let since = m.suspicion().map_or(now, |s| s.since);
+            let tried = m.suspicion().is_some_and(|s| s.tried);
             m.set_suspicion(Suspicion {
                 since,
                 deadline,
                 verdict: true,
+                tried,
+                asked: false,
+                checked: true,
                 accusers: [by; ACCUSERS],
                 count: 1,
             });
@@ -227,6 +275,7 @@ impl Membership {
         });
         let Some(deadline) = deadline else { return };
         self.spread(cx.now, id, by, Urgency::Departure);
+        self.hurry(cx);
         if deadline <= now {
             self.bury(cx, id, Departure::Failed, by);
             return;
@@ -239,7 +288,10 @@ impl Membership {
             });
         }
         cx.set_timer(Timer::Suspicion(id), deadline);
-        self.consider_witnessing(cx, id);
+        match self.config.fast {
+            Some(_) => self.chase(cx, id, deadline),
+            None => self.consider_witnessing(cx, id),
+        }
     }
 
     /// A suspect did not answer for itself in time.
@@ -254,13 +306,23 @@ impl Membership {
             // It was pushed back by a pause.
             return;
         }
+        let due = suspicion.deadline;
+        if self.is_late(cx, due) {
+            return;
+        }
+        if !self.is_isolated()
+            && let Some(later) = self.not_yet(cx, id)
+        {
+            self.put_off(cx, id, later);
+            return;
+        }
+        let Some(member) = self.table.get(id) else {
+            return;
+        };
         let by = member.accuser();
         match self.isolation_hold() {
             Some(hold) if cx.now < hold => {
-                if let Some(open) = self.table.touch(id).and_then(Member::suspicion_mut) {
-                    open.deadline = hold;
-                }
-                cx.set_timer(Timer::Suspicion(id), hold);
+                self.put_off(cx, id, hold);
                 return;
             }
             // I13: a verdict in isolation stays with this node.
@@ -271,6 +333,7 @@ impl Membership {
                 self.table
                     .update(id, |m| m.precedence = claim.with(Status::Dead));
                 self.spread(cx.now, id, by, Urgency::Departure);
+                self.hurry(cx);
             }
         }
         self.bury(cx, id, Departure::Failed, by);
@@ -330,19 +393,30 @@ impl Membership {
             cx.cancel_timer(Timer::Suspicion(id));
             cx.cancel_timer(Timer::Witness(id));
         }
+        self.end_chase(cx, id);
         self.pursued.retain(|&p| p != id);
     }
 
     /// Perhaps this node checks the suspicion.
     fn consider_witnessing(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
         if self.config.witnesses > 0 && self.is_witness(cx, id) {
-            let wait = cx.rng.below64(micros(self.config.probe_period));
+            let period = micros(self.config.probe_period);
+            let within = match self.config.fast {
+                Some(_) => period / 2,
+                None => period,
+            };
+            let wait = cx.rng.below64(within);
             cx.set_timer(Timer::Witness(id), cx.now + Duration::from_micros(wait));
         }
     }
 
     /// Pushes every open suspicion back by the time this process did not run.
     pub(super) fn postpone_suspicions(&mut self, cx: &mut MembershipCx<'_>, by: Duration) {
+        // What has arrived meanwhile is still to be read.
+        let least = match self.config.fast {
+            Some(fast) => cx.now + fast.grace,
+            None => Instant::ZERO,
+        };
         for at in 0..self.table.live() {
             let Some((id, true)) = self
                 .table
@@ -352,7 +426,7 @@ impl Membership {
                 continue;
             };
             if let Some(s) = self.table.touch(id).and_then(Member::suspicion_mut) {
-                s.deadline = s.deadline + by;
+                s.deadline = (s.deadline + by).max(least);
                 s.since = s.since + by;
                 cx.set_timer(Timer::Suspicion(id), s.deadline);
             }

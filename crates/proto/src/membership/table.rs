@@ -307,13 +307,13 @@ impl Table {
     }
 
     /// Members that are down, the oldest first.
-    pub(crate) fn departed(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn departed(&self) -> impl DoubleEndedIterator<Item = &Member> {
         let departed = self.departed.iter();
         departed.filter_map(|&entry| self.is_departed(entry))
     }
 
     /// Members that failed and can be looked for, the oldest first.
-    pub(crate) fn failed(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn failed(&self) -> impl DoubleEndedIterator<Item = &Member> {
         let known = |m: &&Member| m.has_failed() && m.addr().port() != 0;
         self.departed().filter(known)
     }

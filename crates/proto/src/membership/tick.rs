@@ -3,11 +3,14 @@
 
 use super::join::JoinState;
 use super::{Membership, MembershipCx, Timer};
+use crate::time::Instant;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 impl Membership {
     pub(super) fn on_tick(&mut self, cx: &mut MembershipCx<'_>) {
         self.set_next_tick(cx);
+        self.urgent.refill();
         self.keep_own_key(cx.me);
         for id in self.table.expire(cx.now) {
             self.note_forgotten(cx, id);
@@ -42,8 +45,8 @@ impl Membership {
         cx.set_timer(Timer::Tick, self.tick_due);
     }
 
-    /// When the period is overdue by more than two, the process did not run: what was not answered
-    /// meanwhile proves nothing.
+    /// When the period is overdue by more than two, or by what fast detection takes for late, the process
+    /// did not run: what was not answered meanwhile proves nothing.
     pub(super) fn notice_pause(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         // Every input comes by here: the common case is one comparison.
         cx.now > self.tick_due && self.notice_overdue(cx)
@@ -53,8 +56,14 @@ impl Membership {
     #[inline(never)]
     fn notice_overdue(&mut self, cx: &mut MembershipCx<'_>) -> bool {
         let paused = cx.now.since(self.tick_due);
-        if paused <= self.config.probe_period * 2 {
+        if paused <= self.config.late() {
             return false;
+        }
+        if paused <= self.config.probe_period * 2 {
+            self.notice_late(cx, paused);
+            // The tick itself is due now.
+            self.tick_due = cx.now;
+            return true;
         }
         self.stats.pauses += 1;
         self.drop_probes(cx);
@@ -63,6 +72,23 @@ impl Membership {
         self.tick_due = cx.now;
         self.set_next_tick(cx);
         true
+    }
+
+    /// A timer that was due at `due` fires now. Whether it is so late that the process did not run; then no
+    /// probe that was under way says anything, and suspects have as much longer.
+    pub(super) fn is_late(&mut self, cx: &mut MembershipCx<'_>, due: Instant) -> bool {
+        let by = cx.now.since(due);
+        let late = self.config.fast.is_some() && by > self.config.late();
+        if late {
+            self.notice_late(cx, by);
+        }
+        late
+    }
+
+    fn notice_late(&mut self, cx: &mut MembershipCx<'_>, by: Duration) {
+        self.stats.late_timers += 1;
+        self.drop_probes(cx);
+        self.postpone_suspicions(cx, by);
     }
 
     /// The same, where no datagram says that somebody is there: a suspicion whose time is over before the next

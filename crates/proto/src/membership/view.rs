@@ -69,10 +69,17 @@ impl Membership {
         &self.config
     }
 
-    /// The least time a suspect has to defend itself, in a group of this size: nobody is declared
-    /// down sooner after its last answer.
+    /// The least time a suspect has to defend itself, in a group of this size, at members that could not reach
+    /// it themselves. Fast detection may decide sooner: see `Membership::contact_fresh`.
     pub fn suspicion_min(&self) -> Duration {
         self.config.suspicion_min(self.size())
+    }
+
+    /// Contact this recent is proof of life: nobody is declared down sooner.
+    pub(crate) fn contact_fresh(&self) -> Duration {
+        let least = self.config.fast.map_or(Duration::MAX, |fast| fast.least);
+        let floor = self.config.route_convergence * 2;
+        least.max(floor).min(self.suspicion_min())
     }
 
     /// The plan in force: members with the life they are planned in, and how many of the sum of all

@@ -28,7 +28,7 @@ pub enum Ablation {
     Recording,
     /// Everybody is asked again when a contender disappears (F5).
     FreshRound,
-    /// Who holds looks again when something that was said does not count any more (I3).
+    /// Who holds looks again when something that was said no longer counts (I3).
     Review,
     /// Nobody is let pass before a holder that lost its lock for that reason has stopped (I10).
     Notice(Loss),

@@ -90,7 +90,7 @@ impl Lock {
             peer.rto = sh.rto();
             peer.next_at = sent.at + own.ttl / 3;
         }
-        // A request of its own that came before ours and that it names no more is over: it heard of ours
+        // A request of its own that came before ours and that it no longer names is over: it heard of ours
         // only after it had made that one.
         let over = own.contenders.get(&from.id).filter(|n| {
             let listed = reply.names.iter().any(|l| l.req == n.req);

@@ -187,7 +187,7 @@ impl Census {
         self.window = None;
     }
 
-    /// A member that failed does not count any more.
+    /// A member that failed no longer counts.
     pub(super) fn forget(&mut self, id: NodeId) {
         if let Ok(at) = self.find(id)
             && let Presence::Failed(since) = self.peers[at].presence()

@@ -176,9 +176,12 @@ impl Lock {
             }
             own.contenders.remove(&id);
         }
+        let former = self.table.get(&id).filter(|e| e.life < life);
+        // One that is known to be over need not run out, and it will not be known any longer.
+        let over = former.is_some_and(|e| self.is_done(id, e.life, e.ctr));
+        let void = former.is_some() && (over || !sh.config.zombie_safe);
         self.done.retain(|node, d| *node != id || d.life >= life);
-        let former = self.table.get(&id).is_some_and(|e| e.life < life);
-        if former && !sh.config.zombie_safe {
+        if void {
             self.expire(cx, sh, peers, id);
         }
         self.check(cx, sh, peers);

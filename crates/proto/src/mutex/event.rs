@@ -32,7 +32,7 @@ pub struct Grounds {
     pub counted: u32,
 }
 
-/// Why a lock is held no more.
+/// Why a lock is no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// It could not be renewed in time.

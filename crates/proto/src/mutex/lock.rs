@@ -65,7 +65,7 @@ impl Entry {
     /// Whether the owner of this request is told of the other, both remembered here. The later is told of the
     /// earlier (I6), so answers do not grow with those behind. And who let another pass, and then lost sight of it,
     /// is told when that one may have used a token above its own place (F5). Who is told of once is told of until
-    /// it is over: what is told no more counts as over.
+    /// it is over: what is no longer told counts as over.
     pub(super) fn is_after(&self, other: &Entry) -> bool {
         let matters = self.mode == Mode::Shared || other.stamp > self.prio;
         other.number < self.number || other.prio < self.prio && matters

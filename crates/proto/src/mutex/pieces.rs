@@ -1,6 +1,6 @@
 //! Answers that do not fit into a datagram: cut into pieces, and put together again.
 //!
-//! Half an answer would be worse than none: who is named no more counts as over. So pieces of different answers are
+//! Half an answer would be worse than none: whoever is no longer named counts as over. So pieces of different answers are
 //! never mixed; they are told apart by attempt and number.
 
 use super::msg::{Name, Reply};

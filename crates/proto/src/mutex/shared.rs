@@ -113,7 +113,7 @@ impl Shared {
     }
 
     /// Takes a clock that somebody told. Whether it can be believed: a forged one must not use up the range, for then
-    /// nobody could ask for a lock any more. Above the ceiling the clock follows as far as its allowance goes. So a node
+    /// nobody could ask for a lock again. Above the ceiling the clock follows as far as its allowance goes. So a node
     /// that was lied to is understood by the others again as soon as they have caught up.
     pub(super) fn see(&mut self, now: Instant, seq: u64) -> bool {
         if seq >= SEQ_MAX {

@@ -1,37 +1,132 @@
 //! What comes in: datagrams, timeouts and orders, each handed to the layers it concerns.
 
-use super::{Key, Node, QUEUE_SPARE};
+use super::sealing::Opened;
+use super::{Io, Key, Node, QUEUE_SPARE};
 use crate::command::Command;
 use crate::election;
+use crate::id::NodeId;
 use crate::membership::{self, Coordinate, Precedence};
 use crate::mutex;
 use crate::omega;
 use crate::protocol::{Fact, Protocol, Sender};
 use crate::reliability::Evidence;
+use crate::seal::{Class, Clear};
 use crate::time::Instant;
-use crate::wire::{Datagram, Frame, Header};
+use crate::wire::{Datagram, Frame, Header, Read, VERSION};
 use alloc::vec::Vec;
 use core::mem;
 use core::net::SocketAddr;
 
+/// Requests for lists that a datagram has brought. Each kind is answered once: a joiner may compare lists and ask for
+/// the next page at a time, and nobody needs more.
+#[derive(Default)]
+struct Requests {
+    join: bool,
+    pull: bool,
+    digest: bool,
+}
+
+impl Requests {
+    /// Whether this message is not one too many.
+    fn take(&mut self, msg: &membership::Msg) -> bool {
+        use membership::Msg;
+        let seen = match msg {
+            Msg::Join => &mut self.join,
+            Msg::Pull { .. } => &mut self.pull,
+            Msg::Digest { .. } => &mut self.digest,
+            _ => return true,
+        };
+        !mem::replace(seen, true)
+    }
+}
+
+impl Io {
+    /// Counts what could not be read of a datagram.
+    pub(super) fn count_read(&mut self, read: Read) {
+        self.stats.frames_unreadable += u64::from(read.unreadable);
+        self.stats.datagrams_malformed += u64::from(read.torn);
+        self.stats.seal.datagrams_overfull += u64::from(read.overfull);
+    }
+}
+
 impl Node {
     /// Takes a datagram as it came from the network.
     pub fn handle_bytes(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let Ok(read) = self.io.inbox.decode(bytes) else {
-            self.io.stats.datagrams_malformed += 1;
+        if bytes.len() > self.io.read_max {
+            self.io.stats.seal.datagrams_oversize += 1;
+            return;
+        }
+        let opened = match self.sealer.is_open() {
+            true => self.read_open(now, from, bytes).map(|()| None),
+            false => self.read_sealed(now, from, bytes).map(Some),
+        };
+        let Some(opened) = opened else {
             return;
         };
-        self.io.stats.frames_unreadable += u64::from(read.unreadable);
-        self.io.stats.datagrams_malformed += u64::from(read.torn);
         let header = self.io.inbox.header;
         let mut frames = mem::take(&mut self.io.inbox.frames);
-        self.take_in(now, from, &header, &mut frames);
+        self.take_in(now, from, &header, opened, &mut frames);
         self.io.inbox.frames = frames;
+    }
+
+    /// Reads a datagram of an open group into the inbox.
+    fn read_open(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<()> {
+        let Ok((header, rest)) = Header::decode(bytes) else {
+            self.io.stats.datagrams_malformed += 1;
+            // Of a group that has a key.
+            self.io.stats.seal.key_unknown += u64::from(Clear::decode(bytes).is_some());
+            return None;
+        };
+        if header.group != self.io.group {
+            self.io.stats.datagrams_foreign += 1;
+            return None;
+        }
+        if !self.lets_in(now, from, header.id) {
+            return None;
+        }
+        let read = self.io.inbox.decode_frames(rest);
+        self.io.inbox.header = header;
+        self.io.count_read(read);
+        Some(())
+    }
+
+    /// Opens a datagram of a group with a key into the inbox.
+    fn read_sealed(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<Opened> {
+        let Some(clear) = Clear::decode(bytes) else {
+            match bytes.first() {
+                Some(&VERSION) => self.io.stats.seal.unsealed += 1,
+                _ => self.io.stats.datagrams_malformed += 1,
+            }
+            return None;
+        };
+        if !self.lets_in(now, from, clear.sender) {
+            return None;
+        }
+        self.open_bytes(&clear, bytes)
     }
 
     /// Takes a datagram that needs no decoding; leaves its list of frames empty.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut Datagram) {
-        self.take_in(now, from, &datagram.header, &mut datagram.frames);
+        if datagram.header.group != self.io.group {
+            self.io.stats.datagrams_foreign += 1;
+        } else if self.lets_in(now, from, datagram.header.id)
+            && let Ok(opened) = self.open_toy(datagram)
+        {
+            self.take_in(now, from, &datagram.header, opened, &mut datagram.frames);
+        }
+        datagram.frames.clear();
+    }
+
+    /// Whether a datagram in the name of `sender` is looked at any further.
+    fn lets_in(&mut self, now: Instant, from: SocketAddr, sender: NodeId) -> bool {
+        let class = match self.membership.state.table().get(sender) {
+            Some(member) if member.addr() == from => Class::Member,
+            Some(_) => Class::Known,
+            None if sender == self.io.me => Class::Known,
+            None => Class::Stranger,
+        };
+        let stats = &mut self.io.stats.seal;
+        self.io.gates.pass(now, class, stats)
     }
 
     fn take_in(
@@ -39,12 +134,9 @@ impl Node {
         now: Instant,
         from: SocketAddr,
         header: &Header,
+        opened: Option<Opened>,
         frames: &mut Vec<Frame>,
     ) {
-        if header.group != self.io.group {
-            self.io.stats.datagrams_foreign += 1;
-            return;
-        }
         let from = Sender {
             id: header.id,
             life: header.life,
@@ -60,19 +152,38 @@ impl Node {
         if !self.membership.state.believes(self.io.me, from.id, claim) {
             return;
         }
-        if header.id == self.io.me {
+        let own = header.id == self.io.me;
+        if own && header.life == self.membership.state.life() {
+            // It hears itself.
             self.io.stats.datagrams_own_id += 1;
+            return;
+        }
+        self.io.answering = Some(from.addr);
+        if !self.meets(now, from, header.holds, opened.as_ref(), frames) {
+            self.flush(now);
+            self.io.answering = None;
+            return;
+        }
+        if own {
+            self.io.stats.datagrams_own_id += 1;
+            self.note_proven(from);
             self.step_membership(now, |m, cx| m.on_own_id(cx, from));
             self.flush(now);
+            self.io.answering = None;
             return;
         }
         self.io.stats.datagrams_in += 1;
+        let mut requests = Requests::default();
         self.step_membership(now, |m, cx| m.on_sender(cx, from));
+        self.note_proven(from);
         if !from.leaving {
             self.learn(now, Evidence::Heard(from.id, from.life));
         }
         for frame in frames.drain(..) {
             match frame {
+                Frame::Membership(msg) if !requests.take(&msg) => {
+                    self.io.stats.seal.requests_dropped += 1;
+                }
                 Frame::Membership(msg) => {
                     self.step_membership(now, |m, cx| m.on_msg(cx, (), from, msg));
                 }
@@ -87,6 +198,10 @@ impl Node {
                 Frame::Omega(msg) => {
                     self.step_omega(now, |o, cx| o.on_msg(cx, (), from, msg));
                 }
+                Frame::Message(msg) => {
+                    self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
+                }
+                Frame::Session(_) => {}
                 Frame::Reliability(report) => {
                     let table = self.membership.state.table();
                     let known = match table.get(report.id) {
@@ -102,6 +217,7 @@ impl Node {
         let answered = self.io.sends.iter().any(|(t, _)| *t == to);
         self.step_membership(now, |m, cx| m.after_sender(cx, from, answered));
         self.flush(now);
+        self.io.answering = None;
     }
 
     /// Fires the timers that are due, up to [`Config::timers_per_call`](crate::Config::timers_per_call).
@@ -125,6 +241,9 @@ impl Node {
                 Key::Omega(timer) => {
                     self.step_omega(now, |o, cx| o.on_timer(cx, (), timer));
                 }
+                Key::Message(timer) => {
+                    self.step_message(now, |m, cx, view| m.on_timer(cx, view, timer));
+                }
             }
         }
         self.flush(now);
@@ -135,6 +254,7 @@ impl Node {
     /// and says with [`Node::handle_stored`] that it succeeded.
     pub fn handle_storage_failure(&mut self, now: Instant) {
         self.io.storing = None;
+        self.io.kept.clear();
         // Answers about leases rest on what their step stores.
         for outgoing in &mut self.io.outbox {
             outgoing.frames.retain(|frame| match frame {
@@ -215,6 +335,10 @@ impl Node {
             Command::Lock(order) => {
                 let order = mutex::Input::Order(order);
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, order));
+                return self.flush(now);
+            }
+            Command::Message(order) => {
+                self.step_message(now, |m, cx, view| m.on_input(cx, view, order));
                 return self.flush(now);
             }
             Command::RestoreReliability(reports) => {

@@ -6,7 +6,9 @@
 #[cfg(feature = "_check")]
 mod check;
 mod input;
+mod meeting;
 mod output;
+mod sealing;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -17,17 +19,20 @@ pub(crate) use output::is_ping;
 use crate::config::{Config, ConfigError};
 use crate::election::{self, Election, Report, Standing, View};
 use crate::event::Event;
+use crate::hash::hash_pair;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{self, Membership, Meta};
+use crate::message::{self, Messages};
 use crate::mutex::{self, Mutex};
 use crate::omega::{self, Omega};
 use crate::protocol::{Destination, EffectOf, Fact, Protocol, To};
 use crate::reliability::Ledger;
 use crate::rng::Rng;
+use crate::seal::{Doorkeeper, Gates, derive};
 use crate::stats::Stats;
 use crate::time::Instant;
 use crate::timer::TimerQueue;
-use crate::wire::{Datagram, Frame};
+use crate::wire::{DATAGRAM_READ, Datagram, Frame};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -49,6 +54,9 @@ pub struct Identity {
     pub wall: Option<u64>,
 }
 
+/// Number of the random stream of first contacts.
+const CHANCE_STREAM: u64 = 9;
+
 /// What a queue keeps room for once it is empty, after it held many.
 const QUEUE_SPARE: usize = 16;
 
@@ -60,7 +68,9 @@ pub struct Node {
     election: Layer<Election>,
     mutex: Layer<Mutex>,
     omega: Layer<Omega>,
+    message: Layer<Messages>,
     reliability: Ledger,
+    sealer: sealing::Sealer,
     io: Io,
 }
 
@@ -79,6 +89,17 @@ struct Io {
     me: NodeId,
     group: u32,
     frames_max: usize,
+    /// Larger datagrams are not read.
+    read_max: usize,
+    gates: Gates,
+    /// Whether addresses have to be proven.
+    challenges: bool,
+    doorkeeper: Doorkeeper,
+    kept: meeting::Kept,
+    /// Draws who challenges a stranger that all hear.
+    chance: Rng,
+    /// The address whose datagram is being answered in this step.
+    answering: Option<SocketAddr>,
     timers_per_call: u16,
     timers: TimerQueue<Key>,
     /// Frames of the current step.
@@ -113,6 +134,10 @@ struct Io {
 struct Outgoing {
     dest: Destination,
     to: Option<NodeId>,
+    /// It is about first contact: it carries nothing besides.
+    bare: bool,
+    /// The receiver is known to be where it goes.
+    known: bool,
     /// Bytes of the frames.
     len: usize,
     frames: Vec<Frame>,
@@ -124,6 +149,7 @@ enum Key {
     Election(election::Timer),
     Mutex(mutex::Timer),
     Omega(omega::Timer),
+    Message(message::Timer),
 }
 
 impl Node {
@@ -144,9 +170,16 @@ impl Node {
             wall,
         } = identity;
         let (group, frames_max) = (config.group_tag(), config.frames_max());
+        let read_max = DATAGRAM_READ.max(usize::from(config.datagram_max));
+        let sessions_max = config.membership.members_max as usize;
         let members = Membership::new(config.membership, frames_max, life, addr, meta);
+        let (own, first) = (id.0.to_le_bytes(), life.0.to_le_bytes());
+        let boot = derive(&config.seal.secret.0, "consort3 boot", &[&own, &first]);
         let (period, patience) = (members.config().probe_period, members.suspicion_min());
+        let (suite, name) = (config.seal.suite, config.group);
+        let sealer = sealing::Sealer::new(suite, name, boot, sessions_max);
         let mut node = Node {
+            sealer,
             reliability: Ledger::new(config.reliability, id, period, patience, now),
             membership: Layer {
                 state: members,
@@ -168,10 +201,22 @@ impl Node {
                 rng: omega::stream(seed, id),
                 effects: Vec::new(),
             },
+            message: Layer {
+                state: Messages::new(config.message, frames_max),
+                rng: message::stream(seed, id),
+                effects: Vec::new(),
+            },
             io: Io {
                 me: id,
                 group,
                 frames_max,
+                read_max,
+                gates: Gates::new(config.seal.rates),
+                challenges: config.seal.challenge,
+                doorkeeper: Doorkeeper::new(boot, period, config.seal.rates.challenges),
+                kept: meeting::Kept::default(),
+                chance: Rng::seed(hash_pair(seed, id.0), CHANCE_STREAM),
+                answering: None,
                 timers_per_call: config.timers_per_call,
                 timers: TimerQueue::default(),
                 sends: Vec::new(),
@@ -236,6 +281,11 @@ impl Node {
     /// Who hears whom, as this node sees it.
     pub fn omega(&self) -> &Omega {
         &self.omega.state
+    }
+
+    /// Application messages that this node passes on or waits for.
+    pub fn messages(&self) -> &Messages {
+        &self.message.state
     }
 
     /// Who fails how often, as this node sees it.
@@ -305,6 +355,7 @@ impl Node {
             election: *self.election.state.stats(),
             mutex: *self.mutex.state.stats(),
             omega: *self.omega.state.stats(),
+            message: *self.message.state.stats(),
             ..self.io.stats
         }
     }

@@ -1,12 +1,25 @@
 //! What goes out: timeouts, facts, events, and datagrams that are packed at the end of a step.
 
+use super::meeting::is_session;
 use super::{Node, Outgoing, QUEUE_SPARE};
 use crate::event::Event;
-use crate::membership;
+use crate::membership::{self, Room};
 use crate::protocol::{Destination, Fact, To};
+use crate::seal::EXTRA_LEN;
 use crate::time::Instant;
-use crate::wire::{Datagram, Frame, Header};
+use crate::wire::{Datagram, FRAMES_MAX, Frame, Header};
 use core::mem;
+
+/// Datagrams that go back to the sender of one, at most.
+const ANSWERS_MAX: usize = 4;
+
+/// Why a message is in no datagram.
+enum Unsent {
+    /// There is no address, or it is too long.
+    Undeliverable,
+    /// Its receiver has been answered enough.
+    Cut,
+}
 
 impl Node {
     /// When [`Node::handle_timeout`] is due.
@@ -42,6 +55,8 @@ impl Node {
             self.io.outbox.clear();
         }
         let mut outgoing = self.io.outbox.pop_front()?;
+        let holds = self.is_proven(outgoing.to, outgoing.dest);
+        out.envelope = self.envelop(outgoing.to);
         let membership = &self.membership.state;
         out.header = Header {
             group: self.io.group,
@@ -52,12 +67,14 @@ impl Node {
             leaving: membership.is_leaving(),
             unlucky: membership.is_unlucky(),
             isolated: membership.is_isolated(),
-            coordinate: membership.coordinate(),
+            holds,
+            coordinate: membership.coordinate().filter(|_| !outgoing.bare),
         };
         mem::swap(&mut out.frames, &mut outgoing.frames);
         outgoing.frames.clear();
         self.io.spare.push(outgoing.frames);
-        let len = out.header.encoded_len() + outgoing.len;
+        let sealed = out.envelope.map_or(0, |_| EXTRA_LEN);
+        let len = out.header.encoded_len() + sealed + outgoing.len;
         self.io.stats.datagrams_out += 1;
         self.io.stats.bytes_out += len as u64;
         Some((outgoing.dest, len))
@@ -73,15 +90,33 @@ impl Node {
         let mut sends = mem::take(&mut self.io.sends);
         for (to, frame) in sends.drain(..) {
             match self.open(first, to, frame.encoded_len()) {
-                Some(outgoing) => outgoing.frames.push(frame),
-                None => self.io.stats.messages_undeliverable += 1,
+                Ok(outgoing) => outgoing.frames.push(frame),
+                Err(Unsent::Undeliverable) => self.io.stats.messages_undeliverable += 1,
+                Err(Unsent::Cut) => self.io.stats.seal.answers_cut += 1,
             }
         }
         self.io.sends = sends;
+        self.fill(now, first);
+        if self.io.challenges {
+            self.keep_sent(now, first);
+        }
+    }
+
+    /// Fills datagrams up with what rides along.
+    fn fill(&mut self, now: Instant, first: usize) {
+        for at in first..self.io.outbox.len() {
+            let outgoing = &self.io.outbox[at];
+            let known = self.is_proven(outgoing.to, outgoing.dest);
+            let known = known || !self.io.challenges || outgoing.dest == Destination::Neighbors;
+            let outgoing = &mut self.io.outbox[at];
+            outgoing.bare = outgoing.frames.iter().any(is_session);
+            outgoing.known = known;
+        }
         let Node {
             membership,
             election,
             mutex,
+            message,
             reliability,
             io,
             ..
@@ -90,16 +125,29 @@ impl Node {
         let clock = mutex.state.beacon().map(Frame::Mutex);
         for outgoing in io.outbox.range_mut(first..) {
             // The order of priority: what a layer sends itself, then which claims this node holds and the
-            // clock of its locks, then rumors of membership, then what is known of one member's failures.
-            if outgoing.frames.iter().any(is_ping_or_ack) {
+            // clock of its locks, then rumors of membership, then what is known of one member's failures, then
+            // messages of applications.
+            if !outgoing.bare && outgoing.frames.iter().any(is_ping_or_ack) {
                 for beacon in [&claims, &clock].into_iter().flatten() {
-                    if outgoing.len + beacon.encoded_len() <= io.frames_max {
+                    let fits = outgoing.len + beacon.encoded_len() <= io.frames_max;
+                    if fits && outgoing.frames.len() < FRAMES_MAX {
                         outgoing.len += beacon.encoded_len();
                         outgoing.frames.push(beacon.clone());
                     }
                 }
             }
-            let room = io.frames_max - outgoing.len;
+            if outgoing.bare {
+                continue;
+            }
+            let room = Room {
+                bytes: io.frames_max - outgoing.len,
+                frames: match outgoing.known {
+                    // One is left for the report below.
+                    true => (FRAMES_MAX - 1).saturating_sub(outgoing.frames.len()),
+                    // What is said of the receiver itself, so that it can answer for itself.
+                    false => 1,
+                },
+            };
             let Outgoing {
                 to, len, frames, ..
             } = outgoing;
@@ -113,16 +161,24 @@ impl Node {
             {
                 let frame = Frame::Reliability(report);
                 let more = frame.encoded_len();
-                if *len + more <= io.frames_max {
+                if *len + more <= io.frames_max && frames.len() < FRAMES_MAX {
                     *len += more;
                     frames.push(frame);
                 }
             }
+            if frames.iter().any(is_ping_or_ack) {
+                let (members, room) = (membership.state.table().live(), io.frames_max - *len);
+                message.state.piggyback(now, *to, members, room, |msg| {
+                    let frame = Frame::Message(msg);
+                    *len += frame.encoded_len();
+                    frames.push(frame);
+                });
+            }
         }
     }
 
-    /// A datagram of this step to which a frame of `len` bytes is added now; `None` without an address.
-    fn open(&mut self, first: usize, to: To, len: usize) -> Option<&mut Outgoing> {
+    /// A datagram of this step to which a frame of `len` bytes is added now.
+    fn open(&mut self, first: usize, to: To, len: usize) -> Result<&mut Outgoing, Unsent> {
         let io = &mut self.io;
         let (id, addr) = match to {
             To::Node(id) => (
@@ -135,19 +191,28 @@ impl Node {
         };
         let dest = match (to, addr.filter(|a| a.port() != 0)) {
             (To::Neighbors, _) => Destination::Neighbors,
-            (_, addr) => Destination::Addr(addr?),
+            (_, addr) => Destination::Addr(addr.ok_or(Unsent::Undeliverable)?),
         };
-        let room = io.frames_max.checked_sub(len)?;
-        let fits = |o: &Outgoing| o.dest == dest && o.len <= room;
+        let room = io.frames_max.checked_sub(len);
+        let room = room.ok_or(Unsent::Undeliverable)?;
+        let fits = |o: &Outgoing| o.dest == dest && o.len <= room && o.frames.len() < FRAMES_MAX;
         let at = match (first..io.outbox.len())
             .rev()
             .find(|&at| fits(&io.outbox[at]))
         {
             Some(at) => at,
             None => {
+                if io.answering.map(Destination::Addr) == Some(dest) {
+                    let answers = io.outbox.range(first..).filter(|o| o.dest == dest);
+                    if answers.count() >= ANSWERS_MAX {
+                        return Err(Unsent::Cut);
+                    }
+                }
                 io.outbox.push_back(Outgoing {
                     dest,
                     to: id,
+                    bare: false,
+                    known: false,
                     len: 0,
                     frames: io.spare.pop().unwrap_or_default(),
                 });
@@ -157,7 +222,7 @@ impl Node {
         let open = &mut io.outbox[at];
         open.len += len;
         open.to = open.to.or(id);
-        Some(open)
+        Ok(open)
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Io, Key, Layer, Node};
 use crate::election::{self, Election, Report, View};
 use crate::event::Event;
 use crate::membership::{self, Membership};
+use crate::message::{Audience, Messages};
 use crate::mutex::{self, Mutex, Peers};
 use crate::omega::{self, Omega};
 use crate::protocol::{Cx, Effect, Fact, Protocol};
@@ -96,6 +97,22 @@ impl Node {
                 };
                 io.events.push_back(event);
             },
+        );
+    }
+
+    pub(super) fn step_message(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Messages, &mut Cx<'_, Messages>, &dyn Audience),
+    ) {
+        let audience = &self.membership.state;
+        self.message.step(
+            &mut self.io,
+            now,
+            Frame::Message,
+            Key::Message,
+            |m, cx| f(m, cx, audience),
+            |io, event| io.events.push_back(Event::Message(event)),
         );
     }
 

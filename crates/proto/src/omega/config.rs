@@ -36,7 +36,7 @@ pub struct Config {
     /// How long a node finds itself leader before it says so, and how long another before it is silent
     /// again. Default 1 s.
     pub claim_after: Duration,
-    /// How long a change of leader lasts before the application is told; that this node leads no more
+    /// How long a change of leader lasts before the application is told; that this node no longer leads
     /// is told at once. Default 250 ms.
     pub settle: Duration,
     /// How long records of unreachable nodes are kept. Default 10 min.

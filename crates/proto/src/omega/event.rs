@@ -8,13 +8,13 @@ use crate::id::{ElectionId, Life, NodeId};
 pub enum Event {
     /// A node and this one hear each other.
     LinkUp(NodeId),
-    /// They do no more.
+    /// They no longer do.
     LinkDown(NodeId),
     /// Another leads the component, or nobody does, and it has been so for a moment.
     Leader {
         /// In which election.
         election: ElectionId,
-        /// Who.
+        /// The leader; `None` while there is none.
         leader: Option<Chosen>,
     },
     /// This node leads its component, and says so from now on.
@@ -24,7 +24,7 @@ pub enum Event {
         /// Its claim.
         term: u32,
     },
-    /// This node leads no more, after it had said so.
+    /// This node no longer leads, after it had said so.
     Stopped {
         /// In which election.
         election: ElectionId,

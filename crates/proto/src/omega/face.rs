@@ -14,7 +14,7 @@ pub enum Input {
     Open(ElectionId),
     /// Stand in it, with a class and an attribute.
     Campaign(ElectionId, u8, u32),
-    /// Stand in it no more.
+    /// Stop standing in it.
     Withdraw(ElectionId),
     /// Stop leading; stand again when another claims the lead.
     Resign(ElectionId),

@@ -26,7 +26,7 @@ impl Candidate<'_> {
 /// Who leads, and by what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chosen {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// In which life.
     pub life: Life,

@@ -14,7 +14,6 @@
 //! one in every part of a partition; the term of a claim orders nothing. What must not be done twice
 //! takes a lock.
 
-mod bucket;
 mod config;
 mod event;
 mod face;
@@ -41,12 +40,12 @@ pub use msg::{Delta, Hello, Msg, Packed, Summary};
 pub use race::Standing;
 pub use record::{NEIGHBOURS_MAX, Record, SEATS_MAX, Seat, Version};
 
+use crate::bucket::Bucket;
 use crate::id::{ElectionId, Life, NodeId};
 use crate::protocol::{Cx, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::{Instant, micros};
 use alloc::vec::Vec;
-use bucket::Bucket;
 use core::time::Duration;
 use links::Links;
 use race::Race;

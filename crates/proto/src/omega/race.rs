@@ -44,7 +44,7 @@ impl Race {
         self.leader.is_some_and(|l| l.id == me)
     }
 
-    /// Tells the application that this node leads, or does no more: at once.
+    /// Tells the application that this node leads, or no longer does: at once.
     fn tell_acting(&mut self, cx: &mut OmegaCx<'_>, leads: bool) {
         let acting = self.claim.filter(|_| leads);
         if acting == self.acting {

@@ -37,7 +37,7 @@ impl Version {
 /// How a node stands in one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Seat {
-    /// Which.
+    /// The election.
     pub election: ElectionId,
     /// Operators' preference: the smallest wins, 255 never leads.
     pub class: u8,
@@ -50,7 +50,7 @@ pub struct Seat {
 /// One node, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
     /// Which of its records.
     pub version: Version,

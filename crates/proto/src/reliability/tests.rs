@@ -423,7 +423,11 @@ mod node {
             life: Life(3),
             ..Header::default()
         };
-        let mut datagram = Datagram { header, frames };
+        let mut datagram = Datagram {
+            header,
+            frames,
+            ..Datagram::default()
+        };
         node.handle_datagram(now, addr(from), &mut datagram);
     }
 

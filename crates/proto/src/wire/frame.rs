@@ -2,7 +2,7 @@
 
 use super::{WireError, by_hand};
 use crate::encoded::{frame_len, length_len, with_head};
-use crate::{election, membership, mutex, omega, reliability};
+use crate::{election, membership, message, mutex, omega, reliability, seal};
 use alloc::vec::Vec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,10 @@ pub enum Frame {
     Omega(omega::Msg),
     /// Of who fails how often.
     Reliability(reliability::Report),
+    /// Of application messages.
+    Message(message::Msg),
+    /// Of first contact.
+    Session(seal::Msg),
 }
 
 const MEMBERSHIP: u8 = 0;
@@ -27,6 +31,8 @@ const ELECTION: u8 = 1;
 const MUTEX: u8 = 2;
 const OMEGA: u8 = 3;
 const RELIABILITY: u8 = 4;
+const MESSAGE: u8 = 5;
+const SESSION: u8 = 7;
 
 impl Frame {
     /// Encoded size, with layer and length.
@@ -39,6 +45,8 @@ impl Frame {
             Frame::Mutex(msg) => frame_len(msg),
             Frame::Omega(msg) => frame_len(msg),
             Frame::Reliability(report) => with_head(by_hand::report_len(report)),
+            Frame::Message(msg) => frame_len(msg),
+            Frame::Session(msg) => frame_len(msg),
         }
     }
 
@@ -53,6 +61,8 @@ impl Frame {
             Frame::Mutex(msg) => encode_body(MUTEX, msg, out),
             Frame::Omega(msg) => encode_body(OMEGA, msg, out),
             Frame::Reliability(report) => by_hand::encode_report(RELIABILITY, report, out),
+            Frame::Message(msg) => encode_body(MESSAGE, msg, out),
+            Frame::Session(msg) => encode_body(SESSION, msg, out),
         }
     }
 
@@ -74,6 +84,8 @@ impl Frame {
             MUTEX => decode_body(body).map(Frame::Mutex),
             OMEGA => decode_body(body).map(Frame::Omega),
             RELIABILITY => by_hand::decode_report(body).map(Frame::Reliability),
+            MESSAGE => decode_body(body).map(Frame::Message),
+            SESSION => decode_body(body).map(Frame::Session),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::membership::Coordinate;
 use alloc::vec::Vec;
 
 /// Version of the wire format. It changes whenever the golden bytes do.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Size of an encoded header without a coordinate.
 pub const HEADER_LEN: usize = 30;
@@ -16,10 +16,14 @@ pub const HEADER_MAX: usize = HEADER_LEN + COORDINATE_LEN;
 
 const COORDINATE_LEN: usize = 20;
 
+/// Where the part of a header that sealed datagrams encrypt goes on after the flags.
+const AFTER_SENDER: usize = 14;
+
 const LEAVING: u8 = 1;
 const UNLUCKY: u8 = 2;
 const ISOLATED: u8 = 4;
 const COORDINATE: u8 = 8;
+const HOLDS: u8 = 16;
 
 /// Who speaks, in which life, to which group.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +44,8 @@ pub struct Header {
     pub unlucky: bool,
     /// It had heard nobody for a while.
     pub isolated: bool,
+    /// It knows the receiver to be where this datagram goes: what the receiver says counts there.
+    pub holds: bool,
     /// Where it is.
     pub coordinate: Option<Coordinate>,
 }
@@ -55,6 +61,7 @@ impl Default for Header {
             leaving: false,
             unlucky: false,
             isolated: false,
+            holds: false,
             coordinate: None,
         }
     }
@@ -73,6 +80,7 @@ impl Header {
         bytes[1] = flag(self.leaving, LEAVING)
             | flag(self.unlucky, UNLUCKY)
             | flag(self.isolated, ISOLATED)
+            | flag(self.holds, HOLDS)
             | flag(self.coordinate.is_some(), COORDINATE);
         bytes[2..6].copy_from_slice(&self.group.to_le_bytes());
         bytes[6..14].copy_from_slice(&self.id.0.to_le_bytes());
@@ -94,8 +102,41 @@ impl Header {
         out.extend_from_slice(&bytes);
     }
 
+    /// Appends what of it is encrypted in a sealed datagram: all but version, group and sender.
+    pub(super) fn encode_inner(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.encode(out);
+        // flags, then what follows the sender.
+        out[start] = out[start + 1];
+        let end = out.len();
+        out.copy_within(start + AFTER_SENDER..end, start + 1);
+        out.truncate(end - AFTER_SENDER + 1);
+    }
+
+    /// Reads what was encrypted, and returns what follows it.
+    pub(super) fn decode_inner(
+        sender: NodeId,
+        group: u32,
+        bytes: &[u8],
+    ) -> Option<(Header, &[u8])> {
+        let flags = *bytes.first()?;
+        let with_coordinate = flags & COORDINATE != 0;
+        let whole = match with_coordinate {
+            true => HEADER_MAX,
+            false => HEADER_LEN,
+        };
+        let (inner, rest) = bytes.split_at_checked(whole - AFTER_SENDER + 1)?;
+        let mut plain = [0; HEADER_MAX];
+        (plain[0], plain[1]) = (VERSION, flags);
+        plain[2..6].copy_from_slice(&group.to_le_bytes());
+        plain[6..AFTER_SENDER].copy_from_slice(&sender.0.to_le_bytes());
+        plain[AFTER_SENDER..whole].copy_from_slice(&inner[1..]);
+        let (header, _) = Header::decode(&plain[..whole]).ok()?;
+        Some((header, rest))
+    }
+
     /// Reads a header and returns what follows it.
-    pub(super) fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
         let version = *bytes.first().ok_or(WireError::Short)?;
         if version != VERSION {
             return Err(WireError::Version(version));
@@ -124,6 +165,7 @@ impl Header {
             leaving: flags & LEAVING != 0,
             unlucky: flags & UNLUCKY != 0,
             isolated: flags & ISOLATED != 0,
+            holds: flags & HOLDS != 0,
             coordinate,
             group: word(2),
             id: NodeId(long(6)),

@@ -6,7 +6,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 1 | version |
-//! | 1 | flags of the sender: 1 leaving, 2 probed too rarely, 4 isolated, 8 a coordinate follows |
+//! | 1 | flags of the sender: 1 leaving, 2 probed too rarely, 4 isolated, 8 a coordinate follows, 16 the receiver is proven |
 //! | 4 | tag of the group |
 //! | 8 | sender |
 //! | 8 | its life |
@@ -25,13 +25,21 @@ pub use crate::encoded::frame_len;
 pub use frame::Frame;
 pub use header::{HEADER_LEN, HEADER_MAX, Header, VERSION};
 
+use crate::id::NodeId;
+use crate::seal::{EXTRA_LEN, Envelope};
 use alloc::vec::Vec;
 
 /// Room a datagram needs besides the largest meta: header, and one full record.
 pub const DATAGRAM_MIN: usize = HEADER_MAX + 110;
 
-/// Largest datagram that is read.
+/// Largest datagram that a socket can bring.
 pub const DATAGRAM_MAX: usize = 65_507;
+
+/// Datagrams up to this size are read whatever is configured: what a frame of Ethernet can hold.
+pub const DATAGRAM_READ: usize = 1472;
+
+/// Most frames in a datagram. More are neither sent nor read.
+pub const FRAMES_MAX: usize = 96;
 
 /// A datagram, decoded. Reused by drivers: clearing it keeps the allocation.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +48,8 @@ pub struct Datagram {
     pub header: Header,
     /// What it says.
     pub frames: Vec<Frame>,
+    /// What protects it, in a group with a key.
+    pub envelope: Option<Envelope>,
 }
 
 /// Why bytes are not a datagram of ours.
@@ -63,15 +73,39 @@ pub struct Read {
     pub unreadable: u32,
     /// Whether the last frame was cut off.
     pub torn: bool,
+    /// Whether there were more than [`FRAMES_MAX`] frames.
+    pub overfull: bool,
 }
 
 impl Datagram {
     /// Encoded size.
     pub fn encoded_len(&self) -> usize {
-        self.header.encoded_len() + self.frames.iter().map(Frame::encoded_len).sum::<usize>()
+        let sealed = self.envelope.map_or(0, |_| EXTRA_LEN);
+        let frames = self.frames.iter().map(Frame::encoded_len);
+        self.header.encoded_len() + sealed + frames.sum::<usize>()
     }
 
-    /// Appends the encoded datagram to `out`.
+    /// Appends what of a sealed datagram is encrypted to `out`.
+    pub(crate) fn encode_inner(&self, out: &mut Vec<u8>) {
+        self.header.encode_inner(out);
+        for frame in &self.frames {
+            frame.encode(out);
+        }
+    }
+
+    /// Reads what of a sealed datagram was encrypted; `None` if it is too short for a header.
+    pub(crate) fn decode_inner(
+        &mut self,
+        sender: NodeId,
+        group: u32,
+        bytes: &[u8],
+    ) -> Option<Read> {
+        let (header, rest) = Header::decode_inner(sender, group, bytes)?;
+        self.header = header;
+        Some(self.decode_frames(rest))
+    }
+
+    /// Appends the encoded datagram to `out`, as it is in an open group; [`Node::encode`](crate::Node::encode) seals.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.header.encode(out);
         for frame in &self.frames {
@@ -81,11 +115,23 @@ impl Datagram {
 
     /// Reads `bytes` into this datagram. Frames before a torn one are kept.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Read, WireError> {
-        self.frames.clear();
-        let (header, mut rest) = Header::decode(bytes)?;
+        let (header, rest) = Header::decode(bytes)?;
         self.header = header;
+        Ok(self.decode_frames(rest))
+    }
+
+    /// Reads the frames that follow a header. Those before a torn one are kept.
+    pub(crate) fn decode_frames(&mut self, mut rest: &[u8]) -> Read {
+        self.frames.clear();
         let mut read = Read::default();
-        while !rest.is_empty() {
+        for n in 0.. {
+            if rest.is_empty() {
+                break;
+            }
+            if n == FRAMES_MAX {
+                read.overfull = true;
+                break;
+            }
             let Ok((layer, body, after)) = Frame::split(rest) else {
                 read.torn = true;
                 break;
@@ -96,7 +142,7 @@ impl Datagram {
             }
             rest = after;
         }
-        Ok(read)
+        read
     }
 }
 

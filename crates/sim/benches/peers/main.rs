@@ -2,8 +2,8 @@
 //!
 //!     cargo bench -p consort-sim --bench peers [-- --quick] [--format json] [--runs N] [--seed N]
 //!
-//! `--work KIND --nodes N --from A --to B [--loss L]` only has nodes of one kind work for B periods, with a
-//! mark after A of them: for `benches/instructions`, which counts the instructions in between.
+//! `--work KIND --nodes N --from A --to B [--loss L]` only runs nodes of one kind for B periods, with a mark after
+//! A of them: for `benches/instructions`, which counts the instructions in between.
 
 extern crate alloc;
 
@@ -32,7 +32,7 @@ usage: cargo bench -p consort-sim --bench peers -- [OPTIONS]
   --work KIND            only work: no table
   --nodes N --from A --to B --loss P   with --work (default 512, 20, 60, 0)";
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
     runs: usize,
     seed: u64,
@@ -59,7 +59,7 @@ fn options() -> Result<Options, String> {
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
         match arg.as_str() {
-            // Given by cargo.
+            // Passed by cargo.
             "--bench" => {}
             "--quick" => options.runs = 20,
             "--runs" => options.runs = number(&value()?)?,
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         work(kind, &options);
         return ExitCode::SUCCESS;
     }
-    // First of all, while no other thread allocates.
+    // Before any other thread allocates.
     let states: Vec<_> = Kind::ALL.map(state::per_member).into();
     let rows: Vec<Row> = Kind::ALL
         .iter()

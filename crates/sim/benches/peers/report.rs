@@ -5,7 +5,7 @@ use consort_sim::Counts;
 use consort_sim::report::Summary;
 use serde::Serialize;
 
-/// What a cell of runs showed.
+/// Result of a cell of runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cost {
     scene: &'static str,
@@ -22,9 +22,9 @@ pub(crate) struct Cost {
     byte_hops: f64,
     false_positives: u64,
     false_positives_per_node_hour: f64,
-    /// Share of the time in which some wrong verdict stood.
+    /// Share of the time in which some wrong verdict was in force.
     wrong_share: f64,
-    /// Share of the time in which a wrong verdict stood, for the mean pair of nodes.
+    /// Share of the time in which a wrong verdict was in force, averaged over pairs of nodes.
     wrong_share_of_pair: f64,
 }
 

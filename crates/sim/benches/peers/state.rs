@@ -1,4 +1,4 @@
-//! How much memory one node of 512 needs, by member.
+//! Memory per member of one node of 512.
 
 use crate::ALLOCATOR;
 use crate::harness::scene::{Kind, ours, theirs};
@@ -9,8 +9,8 @@ use consort_sim::units::at_tu;
 
 const NODES: usize = 512;
 
-/// Heap bytes that one node gives back when it is dropped after fifty quiet periods, and the bytes of
-/// the node itself, divided by the number of others.
+/// Heap bytes that one node frees when it is dropped after fifty quiet periods, plus the bytes of the node itself,
+/// divided by the number of others.
 pub(crate) fn per_member(kind: Kind) -> f64 {
     let scene = crate::scene(NODES, Topology::Random, 0, 0.0, 1_000.0);
     match kind {

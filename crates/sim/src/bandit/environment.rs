@@ -1,4 +1,4 @@
-//! What takes nodes down and brings them back.
+//! The environment: takes nodes down and brings them back.
 
 use super::rates::Rates;
 use crate::stream;
@@ -8,24 +8,24 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// Between two ticks of the paper's environment: a week of its world.
+/// Interval between two ticks of the paper's environment: a week of its world.
 pub(super) const TICK: Duration = Duration::from_secs(30);
 
 /// How nodes fail and recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Failures {
-    /// As the program does: every 30 s other nodes are down, for 30 s; repair times have no effect (B-11).
+    /// As in the program: every 30 s different nodes are down, for 30 s; repair times have no effect (B-11).
     Slot,
     /// Down for a log-normal time (σ 2.07) of 7 to 30 s.
     Repair,
     /// Down for a log-normal time (σ² 2.07) in hours, a week of them in 30 s.
     Scaled,
-    /// Each by itself at any time; down for a log-normal time of 1 to 300 s.
+    /// Each node independently, at any time; down for a log-normal time of 1 to 300 s.
     Async,
 }
 
 impl Failures {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Failures; 4] = [
         Failures::Slot,
         Failures::Repair,
@@ -66,9 +66,9 @@ pub(super) struct Environment {
     rates_of: Rates,
     /// Probability of each node to fail in a tick.
     pub(super) rates: Vec<f64>,
-    /// Whether each is down, and until when.
+    /// Whether each node is down, and until when.
     pub(super) down: Vec<Option<Instant>>,
-    /// When each fails, if nothing is in the way.
+    /// When each node fails, unless something prevents it.
     fails_at: Vec<Instant>,
     tick_at: Instant,
     span: u64,
@@ -89,7 +89,8 @@ impl Environment {
             fails_at: vec![Instant::MAX; nodes],
             tick_at: match failures {
                 Failures::Async => Instant::MAX,
-                // At once: otherwise the first leader, a bad one, would be seen at work for half a minute.
+                // At once: otherwise the first leader, an unreliable one, would be observed at work for half a
+                // minute.
                 _ => Instant::ZERO,
             },
             span: 0,
@@ -116,7 +117,7 @@ impl Environment {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub(super) fn next(&self) -> Instant {
         let repaired = self.down.iter().flatten().min();
         let fails = self.fails_at.iter().min();
@@ -126,7 +127,7 @@ impl Environment {
             .fold(self.respan_at().min(self.tick_at), Instant::min)
     }
 
-    /// Does what is due. Whether rates changed; who is down shows.
+    /// Performs what is due. Returns whether rates changed.
     pub(super) fn step(&mut self, now: Instant) -> bool {
         let respans = self.respan_at() <= now;
         if respans {
@@ -156,7 +157,7 @@ impl Environment {
         respans
     }
 
-    /// Every 30 s: nodes are passed over in order of ids, again and again, until at least 0.8 f are down.
+    /// Every 30 s: passes over the nodes in order of ids, repeatedly, until at least 0.8 f are down.
     fn tick(&mut self, now: Instant) {
         if self.failures == Failures::Slot {
             self.down.fill(None);
@@ -212,7 +213,7 @@ impl Environment {
         Duration::from_secs_f64(match self.failures {
             Failures::Slot => TICK.as_secs_f64(),
             Failures::Repair => drawn.clamp(7.0, 30.0),
-            // Hours of a week in a tick.
+            // Hours of a week, scaled to a tick.
             Failures::Scaled => (drawn * TICK.as_secs_f64() / 168.0).clamp(1e-3, 1e6),
             Failures::Async => drawn.clamp(1.0, 300.0),
         })

@@ -1,8 +1,8 @@
-//! Elections that learn who fails: how many rounds they need, and what they learn.
+//! Elections that learn which nodes fail: how many rounds they need, and what they learn.
 //!
-//! The experiments of the paper: a client, a group of nodes of different quality, and an environment that takes
-//! them down and brings them back. Everything happens message by message in the cores of
-//! [`consort_papers::bandit`]; all policies meet the same failures, as long as their runs are equally long.
+//! The experiments of the paper: a client, a group of nodes of different reliability, and an environment that takes
+//! them down and brings them back. Every message is simulated in the cores of [`consort_papers::bandit`]; all
+//! policies meet the same failures, as long as their runs are equally long.
 
 mod environment;
 mod params;

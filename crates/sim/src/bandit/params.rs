@@ -7,23 +7,23 @@ use crate::membership::ExperimentError;
 use consort_papers::bandit::paper::{ClientConfig, Config};
 use core::time::Duration;
 
-/// Most nodes: rounds cost as many messages as pairs.
+/// Most nodes: the messages of a round grow with the number of pairs.
 const NODES_MAX: u16 = 101;
 /// Most requests of a client.
 const REQUESTS_MAX: u64 = 1_000_000;
 
-/// What carries messages.
+/// The network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Links {
-    /// The shortest and the longest delay; every message has its own in between.
+    /// The shortest and the longest delay; each message has a random one in between.
     pub delay: (Duration, Duration),
     /// Share of messages that are lost.
     pub loss: f64,
 }
 
 impl Links {
-    /// Of the figures: no loss, 0.1 to 0.4 s. Ballots of all that are up arrive before they are counted, and a
-    /// leader is confirmed about 4 s after the client asked everybody.
+    /// Those of the figures: no loss, 0.1 to 0.4 s. Ballots of all live nodes arrive before they are counted, and a
+    /// leader is confirmed about 4 s after the client asked all nodes.
     pub const FIGURES: Links = Links {
         delay: (Duration::from_millis(100), Duration::from_millis(400)),
         loss: 0.0,
@@ -37,20 +37,20 @@ pub struct Params {
     pub config: Config,
     /// The client.
     pub client: ClientConfig,
-    /// How often each node fails.
+    /// Failure rates of the nodes.
     pub rates: Rates,
     /// How nodes fail and recover.
     pub failures: Failures,
-    /// What carries messages.
+    /// The network.
     pub links: Links,
-    /// All nodes draw the same random numbers, as in the program.
+    /// Whether all nodes draw the same random numbers, as in the program.
     pub same_seed: bool,
-    /// The truth that nodes may be told knows who is down, too.
+    /// Whether the truth that nodes may be told includes which nodes are down.
     pub omniscient: bool,
 }
 
 impl Params {
-    /// The paper's world with this policy: published vectors of up to 23 nodes, 30 s slots.
+    /// The paper's configuration with this policy: published vectors of up to 23 nodes, 30 s slots.
     pub fn stationary(policy: Policy, nodes: u16, requests: u64) -> Params {
         Params {
             config: policy.config(nodes),
@@ -71,7 +71,7 @@ impl Params {
         }
     }
 
-    /// Eleven nodes of Table 1, drawn again every so often.
+    /// Eleven nodes of Table 1, redrawn at this interval.
     pub fn drawn(policy: Policy, every: Option<Duration>, failures: Failures) -> Params {
         Params {
             rates: match every {
@@ -83,7 +83,7 @@ impl Params {
         }
     }
 
-    /// Whether these settings make sense.
+    /// Checks whether the settings are valid.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let ensure = |ok: bool, text: String| match ok {
             true => Ok(()),

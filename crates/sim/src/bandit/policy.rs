@@ -1,4 +1,4 @@
-//! Policies by name: the paper's, what it compares with, and what else could have been done.
+//! Policies by name: the paper's, those it compares with, and alternatives.
 
 use consort_papers::bandit::paper::{Config, PingRule};
 use consort_papers::bandit::{Choice, Estimator, Tally};
@@ -6,7 +6,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// A policy of choosing leaders. Spans are seconds.
+/// A policy for choosing leaders. Durations are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Policy {
     /// DLE: the next by id.
@@ -27,11 +27,11 @@ pub enum Policy {
     WindowUcb(u16),
     /// Thompson sampling from Beta posteriors with this half-life.
     ThompsonBeta(u16),
-    /// Failures by time, half-life 600 s, the paper's voting.
+    /// Failures per time, half-life 600 s, the paper's voting.
     Hazard,
     /// Share of the time down, the paper's voting: for its estimates.
     Availability,
-    /// R: who answers, lowest id.
+    /// R: nodes that answer, lowest id.
     FirstResponder,
     /// R with the paper's running mean.
     ResponderMean,
@@ -39,9 +39,9 @@ pub enum Policy {
     ResponderThompsonBeta,
     /// R with Thompson sampling from rates, half-life 600 s.
     ResponderThompsonHazard,
-    /// RS: rates that are shared, without forgetting.
+    /// RS: shared rates, without forgetting.
     SharedForever,
-    /// RS: rates that are shared, half-life 600 s: what the product does.
+    /// RS: shared rates, half-life 600 s: what the product does.
     Product,
     /// R with the true probabilities.
     ResponderTruth,
@@ -98,7 +98,7 @@ impl Policy {
         Policy::ResponderTruth,
     ];
 
-    /// The settings of a node; all else is as the program has it.
+    /// The settings of a node; everything else is as in the program.
     pub fn config(self, nodes: u16) -> Config {
         let base = Config::as_run(nodes);
         let paper = |estimator, choice| Config {
@@ -108,7 +108,7 @@ impl Policy {
         };
         let responders = |estimator, choice| paper(estimator, choice).responders(Tally::Responders);
         let secs = |s: u16| Duration::from_secs(u64::from(s));
-        // In the branch with buffers, pings go to anybody.
+        // In the branch with buffers, pings go to random nodes.
         let uniform = |mut config: Config| {
             config.rules.ping = PingRule::Uniform;
             config

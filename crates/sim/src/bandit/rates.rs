@@ -1,14 +1,14 @@
-//! How often nodes of a group fail: types of machines, and when they change.
+//! Failure rates of the nodes of a group: types of machines, and when they change.
 
 use consort_proto::Rng;
 use core::time::Duration;
 
-/// A population of machines: how many of each type, and the probability that one fails in half a minute.
+/// A population of machines: the number of each type, and the probability that one fails in half a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Table 1.
     Machines,
-    /// The heterogeneous pool of section 6.4; its numbers are in the program alone.
+    /// The heterogeneous pool of section 6.4; its numbers are only in the program.
     Hardware,
 }
 
@@ -52,7 +52,7 @@ impl Pool {
     }
 }
 
-/// The vectors of the paper's runs: of 23 nodes; smaller groups have the first of them.
+/// The vectors of the paper's runs: of 23 nodes; smaller groups use the first of them.
 const PUBLISHED: [f64; 23] = [
     0.95, 0.15, 0.15, 0.95, 0.7, 0.2, 0.8, 0.15, 0.8, 0.8, 0.15, 0.8, 0.8, 0.15, 0.15, 0.8, 0.2,
     0.8, 0.7, 0.15, 0.15, 0.15, 0.7,
@@ -67,7 +67,7 @@ pub fn good(nodes: usize) -> Vec<u16> {
         .collect()
 }
 
-/// The ten vectors of the runs of section 6.4: each for 180 s, then from the first again.
+/// The ten vectors of the runs of section 6.4: each for 180 s, then repeated.
 pub const REPEATING: [[f64; 5]; 10] = [
     [0.2, 0.15, 0.2, 0.15, 0.2],
     [0.2, 0.7, 0.2, 0.3, 0.2],
@@ -81,14 +81,14 @@ pub const REPEATING: [[f64; 5]; 10] = [
     [0.9, 0.2, 0.2, 0.9, 0.15],
 ];
 
-/// Which node fails how often.
+/// Assignment of rates to nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rates {
     /// As in the paper's runs of up to 23 nodes.
     Published,
     /// Drawn once.
     Drawn(Pool),
-    /// Drawn again whenever so much time has passed.
+    /// Drawn again at this interval.
     Redrawn(Pool, Duration),
     /// Five nodes, ten vectors, 180 s each ([`REPEATING`]).
     Repeating,
@@ -104,7 +104,7 @@ impl Rates {
         }
     }
 
-    /// How long rates hold.
+    /// How long rates stay the same.
     pub fn hold(self) -> Option<Duration> {
         match self {
             Rates::Published | Rates::Drawn(_) => None,
@@ -113,7 +113,7 @@ impl Rates {
         }
     }
 
-    /// The rates of span number `span`, of as many nodes.
+    /// The rates of interval number `span` for this many nodes.
     pub(super) fn of_span(self, nodes: usize, span: u64, rng: &mut Rng) -> Vec<f64> {
         match self {
             Rates::Published => PUBLISHED[..nodes].to_vec(),

@@ -1,43 +1,43 @@
-//! What a run showed.
+//! Result of a run.
 
 /// How a round ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundEnd {
-    /// When, in seconds.
+    /// Time in seconds.
     pub at: f64,
-    /// Who leads, as the client has it; nobody, if the round failed.
+    /// The leader according to the client; `None` if the round failed.
     pub leader: Option<u16>,
 }
 
-/// What one node has learnt.
+/// Estimates of one node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observer {
     /// Its estimate of each node.
     pub estimates: Vec<f64>,
-    /// How many observations it has made.
+    /// Number of its observations.
     pub updates: u32,
 }
 
-/// What one run showed.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// How often the client asked everybody: rounds, those that failed too.
+    /// How often the client asked all nodes: rounds, including those that failed.
     pub rounds: u32,
-    /// How each ended, in order.
+    /// The end of each round, in order.
     pub ends: Vec<RoundEnd>,
-    /// Whether the client got to its last request in ten times the longest time.
+    /// Whether the client reached its last request within ten times the longest time.
     pub finished: bool,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
     /// Seconds from a request without reply to the next leader.
     pub outage: f64,
-    /// Rounds with a winner, by any node's count.
+    /// Rounds with a winner, by the count of any node.
     pub elected: u32,
-    /// Rounds with two and more (B-1).
+    /// Rounds with two or more winners (B-1).
     pub dual: u32,
-    /// Share of the time that each node was down.
+    /// Share of the time for which each node was down.
     pub down: Vec<f64>,
-    /// What each node has learnt.
+    /// Estimates of each node.
     pub observers: Vec<Observer>,
     /// Messages of elections.
     pub messages_election: u64,
@@ -47,7 +47,7 @@ pub struct Report {
     pub messages_request: u64,
     /// Ticks with fewer than 0.8 f or more than f nodes down (P5).
     pub out_of_bounds: u64,
-    /// Hash of all that nodes and client reported, and when.
+    /// Hash of all events of nodes and client, with their times.
     pub trace_hash: u64,
 }
 
@@ -57,7 +57,7 @@ impl Report {
         self.ends.iter().filter(|e| e.leader.is_none()).count() as u32
     }
 
-    /// Failed rounds by their delay: one and as many failed rounds as follow directly. Of delay 1 first.
+    /// Failed rounds by their delay: one plus the number of failed rounds that follow directly. Delay 1 first.
     pub fn delays(&self) -> Vec<u32> {
         const LONGEST: usize = 8;
         let mut counts = vec![0; LONGEST];
@@ -72,7 +72,7 @@ impl Report {
     }
 
     /// Line through the number of rounds in windows of 1000 s, one every 100 s: rounds that found a leader, or that
-    /// did not. Its first and its last value; nothing where the run is too short for two windows.
+    /// did not. Returns its first and its last value; `None` if the run is too short for two windows.
     pub fn trend(&self, found: bool) -> Option<(f64, f64)> {
         const WINDOW: f64 = 1000.0;
         const STEP: f64 = 100.0;
@@ -100,7 +100,7 @@ impl Report {
         Some((mean - slope * middle, mean + slope * middle))
     }
 
-    /// Share of rounds after `from` that found a leader and found one of `nodes`.
+    /// Among the rounds after `from` that found a leader, the share that found one of `nodes`.
     pub fn found_among(&self, nodes: &[u16], from: f64) -> f64 {
         let found = self.ends.iter().filter(|e| e.at >= from);
         let found: Vec<u16> = found.filter_map(|e| e.leader).collect();
@@ -108,7 +108,7 @@ impl Report {
         good as f64 / found.len() as f64
     }
 
-    /// Root of the mean square of what nodes believe of the others less the share of the time that these were down.
+    /// Root mean square of the nodes' estimates of the others less the share of the time for which these were down.
     pub fn error(&self) -> f64 {
         let errors = self
             .observers
@@ -119,7 +119,7 @@ impl Report {
         (squares / self.observers.len() as f64).sqrt()
     }
 
-    /// The same of one node.
+    /// The same for one node.
     pub fn error_of(&self, observer: usize) -> f64 {
         let estimates = &self.observers[observer].estimates;
         let others = (0..estimates.len()).filter(|n| *n != observer);
@@ -129,7 +129,7 @@ impl Report {
         (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
     }
 
-    /// Share of the time after `from` that the client believed in one of `nodes`; it begins with node 0.
+    /// Share of the time after `from` in which the client followed one of `nodes`; it begins with node 0.
     pub fn led_by(&self, nodes: &[u16], from: f64) -> f64 {
         let (mut since, mut leader, mut led) = (0.0, 0, 0.0);
         let found = self.ends.iter().filter_map(|e| e.leader.map(|l| (e.at, l)));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Two in a row that fail, and later one: delays 2 and 1, and 1.
+    /// Two successive failed rounds, and later one: delays 2 and 1, and 1.
     #[test]
     fn failed_rounds_count_those_that_follow() {
         let ends = [(8.0, None), (16.0, None), (24.0, Some(1)), (90.0, None)];

@@ -50,7 +50,7 @@ impl<P: Protocol> Host<P> {
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 struct Packet {
     from: usize,
     life: Life,
@@ -61,7 +61,7 @@ struct Packet {
 struct Run<'a> {
     params: &'a Params,
     nodes: Vec<Host<PaperNode>>,
-    /// The number of the client is that of nodes.
+    /// The client has the number after those of the nodes.
     client: Host<Client>,
     lives: Vec<Life>,
     down: Vec<bool>,
@@ -74,7 +74,7 @@ struct Run<'a> {
     net: Rng,
     node_effects: Vec<EffectOf<PaperNode>>,
     client_effects: Vec<EffectOf<Client>>,
-    /// Since when there is no leader, as the client sees it.
+    /// Since when there is no leader, according to the client.
     missing: Option<Instant>,
     elected: BTreeMap<Round, Vec<usize>>,
     down_time: Vec<Duration>,
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         self.tell_truth();
         self.step_client(|client, cx| client.on_input(cx, (), ()));
         self.queue.push(self.environment.next(), Due::Sample);
-        // A group that never finds a leader would keep its client waiting for ever.
+        // A group that never finds a leader would make its client wait for ever.
         let client = &self.params.client;
         let longest = client.reply_wait + client.elect_wait;
         let end = Instant::ZERO + longest * (client.requests as u32).saturating_mul(10);
@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
     }
 
     fn wake(&mut self, n: usize) {
-        // An earlier one took its place.
+        // An earlier entry replaced it.
         if self.nodes[n].wake_at != self.now {
             return;
         }
@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
         let what = match event {
             ClientEvent::Elects => {
                 self.report.rounds += 1;
-                // The request that was not served is as old as the wait for a reply.
+                // The unserved request is as old as the wait for a reply.
                 self.missing.get_or_insert(self.now - reply_wait);
                 0
             }
@@ -397,7 +397,7 @@ fn seconds(at: Instant) -> f64 {
     at.since(Instant::ZERO).as_secs_f64()
 }
 
-/// Sees to it that a host is woken for its next deadline, or before.
+/// Ensures that a host is woken at its next deadline or before.
 fn schedule<P: Protocol>(host: &mut Host<P>, queue: &mut EventQueue, n: usize) {
     if let Some(due) = host.timers.next()
         && due < host.wake_at
@@ -407,7 +407,7 @@ fn schedule<P: Protocol>(host: &mut Host<P>, queue: &mut EventQueue, n: usize) {
     }
 }
 
-/// How a node, or the client, appears to others.
+/// The sender data of a node, or of the client.
 fn sender(from: usize, nodes: usize, life: Life) -> Sender {
     Sender {
         id: if from == nodes {

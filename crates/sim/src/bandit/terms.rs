@@ -1,4 +1,4 @@
-//! The safe variant (BLE-T) under the same failures: who leads, by the true time.
+//! The safe variant (BLE-T) under the same failures: which nodes lead, in true time.
 
 use super::environment::{Environment, Failures};
 use super::params::Links;
@@ -19,22 +19,22 @@ use core::time::Duration;
 pub struct TermParams {
     /// The nodes.
     pub config: Config,
-    /// How nodes fail and recover; a node that recovers has started again.
+    /// How nodes fail and recover; a node that recovers has restarted.
     pub failures: Failures,
-    /// What carries messages.
+    /// The network.
     pub links: Links,
     /// Clocks run faster or slower than true time by up to this many thousandths.
     pub drift_per_mille: u16,
-    /// How likely a restart finds its store lost.
+    /// Probability that a restarted node has lost its store.
     pub lost_store: f64,
-    /// A flaw, to see that it is found: a node that lost its store behaves as if it had never run.
+    /// A planted flaw: a node that lost its store behaves as if it had never run.
     pub amnesia: bool,
-    /// How long it runs.
+    /// Duration of the run.
     pub duration: Duration,
 }
 
 impl TermParams {
-    /// A group under failures of Table 1, clocks as bad as they may be.
+    /// A group under failures of Table 1, with the worst clocks allowed.
     pub fn new(nodes: u16, links: Links, duration: Duration) -> TermParams {
         let config = Config::new(nodes);
         TermParams {
@@ -49,22 +49,22 @@ impl TermParams {
     }
 }
 
-/// What a run showed.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TermReport {
     /// Terms that had a leader.
     pub terms: u32,
     /// Terms that had two (T1).
     pub dual: u32,
-    /// Grants of a term by a node that had granted it to another (T2); who lost its store cannot know.
+    /// Grants of a term by a node that had granted it to another (T2); a node that lost its store cannot know.
     pub regrants: u32,
-    /// Moments at which a node began to lead while another's lease ran, in true time (T3).
+    /// How often a node began to lead while another's lease was valid, in true time (T3).
     pub overlaps: u32,
     /// Share of the time without a leader.
     pub vacant: f64,
-    /// Messages of campaigns: asked, granted or not, confirmed, released.
+    /// Messages of campaigns: requests, answers, confirmations, releases.
     pub messages_election: u64,
-    /// Hash of all that nodes reported, and when.
+    /// Hash of all events of nodes, with their times.
     pub trace_hash: u64,
 }
 
@@ -75,9 +75,9 @@ struct Host {
     wake_at: Instant,
     stored: Durable,
     up: bool,
-    /// Ticks of its clock in a million of true time.
+    /// Ticks of its clock per million of true time.
     pace: u64,
-    /// The lease it has, in true time.
+    /// Its lease, in true time.
     lease: Option<(Instant, Instant)>,
 }
 
@@ -87,7 +87,7 @@ impl Host {
         Instant::from_micros(us as u64)
     }
 
-    /// The first true time at which its clock shows that.
+    /// The first true time at which its clock shows `local`.
     fn truly(&self, local: Instant) -> Instant {
         let us = (u128::from(local.as_micros()) * 1_000_000).div_ceil(u128::from(self.pace));
         Instant::from_micros(us as u64)
@@ -211,7 +211,7 @@ impl Run<'_> {
         self.step(n, |node, cx| node.on_input(cx, (), input));
     }
 
-    /// Everybody has heard of everybody that is up lately.
+    /// Sets the ranks as if all nodes had recently heard all live nodes.
     fn tell_ranks(&mut self) {
         let key = |n: usize| (self.environment.rates[n], n);
         let up: Vec<usize> = (0..self.hosts.len())

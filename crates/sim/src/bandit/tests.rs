@@ -1,4 +1,4 @@
-//! Environments, determinism, and the numbers that tell a bug from a difference of models.
+//! Environments, determinism, and numbers that distinguish a bug from a difference of models.
 
 use super::environment::{Environment, TICK};
 use super::*;
@@ -63,7 +63,7 @@ fn the_environment_keeps_its_bounds() {
         }
         assert_eq!(e.out_of_bounds, 0);
     }
-    // Not at ticks: never more than f.
+    // Between ticks: never more than f.
     let mut e = Environment::new(Failures::Async, Rates::Published, 11, 3);
     let mut most = 0;
     for _ in 0..5_000 {
@@ -101,7 +101,8 @@ fn a_seed_is_a_history_whatever_the_policy_sees_of_it() {
     assert_ne!(one.expect("sane").trace_hash, other.trace_hash);
 }
 
-/// The figures' set-up at N = 5: the reference simulation has DLE 33, ε-greedy 20, product 16, truth 15.7.
+/// The configuration of the figures at N = 5: the reference simulation has DLE 33, ε-greedy 20, product 16, truth
+/// 15.7.
 #[test]
 fn policies_come_out_in_order() {
     let of = |policy| rounds(&Params::stationary(policy, 5, 2500), 24);
@@ -126,7 +127,7 @@ fn nodes_are_down_as_the_bounds_allow() {
 
 #[test]
 fn rates_that_change_are_told_to_who_knows_the_truth() {
-    // Nobody who knows rates of now does worse than who learns them.
+    // Knowing the current rates is never worse than learning them.
     let truth = rounds(&Params::moving(Policy::ResponderTruth), 16);
     let first = rounds(&Params::moving(Policy::FirstResponder), 16);
     assert!(truth < first, "{truth} {first}");
@@ -176,8 +177,8 @@ fn names_read_back() {
     }
 }
 
-/// B-1 happens where delays vary and messages get lost; the safe variant has one leader a term, and leases that
-/// do not overlap though clocks drift.
+/// B-1 happens if delays vary and messages are lost; the safe variant has one leader per term, and leases that do
+/// not overlap despite clock drift.
 #[test]
 fn two_leaders_of_a_round_in_the_paper_none_of_a_term_with_grants() {
     let links = Links {
@@ -207,7 +208,7 @@ fn two_leaders_of_a_round_in_the_paper_none_of_a_term_with_grants() {
     }
 }
 
-/// The oracle of the test above finds a flaw that is put in.
+/// The oracle of the test above finds a planted flaw.
 #[test]
 fn amnesia_and_clocks_beyond_the_bound_are_found() {
     let links = Links {
@@ -222,7 +223,7 @@ fn amnesia_and_clocks_beyond_the_bound_are_found() {
     let broken = (0..8).map(|seed| run_terms(&amnesia, seed));
     let broken = broken.filter(|r| r.regrants + r.dual + r.overlaps > 0);
     assert!(broken.count() > 0);
-    // Renewals must get lost for a lease to run out.
+    // Renewals must be lost for a lease to expire.
     let lossy = Links { loss: 0.6, ..links };
     let wild = TermParams {
         drift_per_mille: 300,
@@ -232,7 +233,7 @@ fn amnesia_and_clocks_beyond_the_bound_are_found() {
     assert!(overlaps.sum::<u32>() > 0);
 }
 
-/// B-6: estimates of those who speak often are too good; counted by time they are near the truth.
+/// B-6: estimates of nodes that send often are too good; counted per time they are near the truth.
 #[test]
 fn time_weighted_estimates_are_nearer_to_what_happened() {
     let error = |policy| {

@@ -1,6 +1,6 @@
-//! The papers' locks in the same storms: beside the nodes whose locks are watched, in the same places, under the
-//! same faults and with the member lists of the same nodes. They touch nothing, so the storm is the same with and
-//! without them; how often two are inside at once is counted, not judged.
+//! The papers' locks in the same storms: at the same positions as the nodes whose locks are watched, under the same
+//! faults and with the member lists of the same nodes. They affect nothing, so the storm is the same with and
+//! without them; overlaps are counted, not judged.
 
 use super::Tally;
 use crate::engine::Engine;
@@ -16,22 +16,22 @@ use consort_proto::membership::Phase;
 use consort_proto::{Cx, Effect, EffectOf, Instant, Life, NodeId, Protocol, Rng, To};
 use core::time::Duration;
 
-/// A lost message is sent again within this, where the lock relies on it (B8).
+/// A lost message is retransmitted within this time, for locks that rely on it (B8).
 const RESEND_MS: u64 = 500;
-/// How often a paused process is looked at.
+/// Interval at which a paused process is checked.
 const PAUSED: Duration = Duration::from_millis(50);
-/// Chances to ask for the lock, and to leave it, at each look.
+/// Probabilities of requesting the lock, and of releasing it, at each step.
 const ASKS: f64 = 0.1;
 const LEAVES: f64 = 0.5;
 
-/// What is due at a host, for the process that lived when it was scheduled.
+/// An action due at a host, for the process that ran when it was scheduled.
 enum Item {
     Deliver {
         to: usize,
         from: (usize, Life),
         msg: Msg,
     },
-    /// A message that was lost is sent again.
+    /// A lost message is retransmitted.
     Again {
         to: usize,
         from: (usize, Life),
@@ -40,7 +40,7 @@ enum Item {
     Timer(usize, Life),
 }
 
-/// What all locks know of a host.
+/// What all locks know about a host.
 #[derive(Clone, Default)]
 struct Seat {
     born: Life,
@@ -61,13 +61,13 @@ struct Lane {
     tally: Tally,
 }
 
-/// All of them.
+/// All of the papers' locks.
 pub(super) struct Baselines {
     lanes: Vec<Lane>,
     seats: Vec<Seat>,
     queue: BTreeMap<(Instant, u64), (usize, Item)>,
     scheduled: u64,
-    /// Who wants to enter or to leave: the same for all.
+    /// Random stream of entries and exits, the same for all locks.
     wishes: Rng,
     ours: Tally,
 }
@@ -104,20 +104,20 @@ impl Baselines {
         }
     }
 
-    /// What was counted, the watched lock last.
+    /// The counts, the watched lock last.
     pub(super) fn tallies(&self) -> Vec<Tally> {
         let lanes = self.lanes.iter().map(|lane| lane.tally.clone());
         lanes.chain([self.ours.clone()]).collect()
     }
 
-    /// A fault strikes the network of all of them.
+    /// Applies a fault to the network of all of them.
     pub(super) fn strike(&mut self, fault: &Fault) {
         for lane in &mut self.lanes {
             fault.strike_net(&mut lane.net);
         }
     }
 
-    /// Runs the world for a while, and what is due here in between.
+    /// Runs the world for a while, together with the actions due here.
     pub(super) fn run_for(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -137,7 +137,7 @@ impl Baselines {
         Ok(())
     }
 
-    /// Takes in what became of hosts and of their lists.
+    /// Updates the state of hosts and of their lists.
     fn observe(&mut self, world: &World) {
         for host in 0..self.seats.len() {
             let state = world.host(host).state();

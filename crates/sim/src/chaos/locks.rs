@@ -1,4 +1,4 @@
-//! Storms over locks: on every host somebody takes locks and gives them back, at random.
+//! Storms over locks: applications on every host acquire and release locks at random.
 
 use super::Tally;
 use super::baselines::Baselines;
@@ -16,31 +16,31 @@ use consort_proto::{Command, Config, Instant, Life, NodeId, Rng};
 use core::time::Duration;
 
 const NAMES: [&str; 2] = ["one", "two"];
-/// Requests that one host has under way.
+/// Most concurrent requests of one host.
 const TICKETS_MAX: usize = 3;
-/// How fast clocks run, in millionths: the limit that nodes count on.
+/// Drift of clocks, in millionths: the limit that nodes assume.
 const DRIFT_PPM: u32 = 10_000;
 
-/// A datagram that has room for an answer with two names, and for the record of a member.
+/// Size of a datagram that has room for an answer with two names, and for the record of a member.
 const SMALL_DATAGRAM: u16 = 300;
 const SMALL_META: u16 = 32;
 
-/// Who wants which lock.
+/// The locks and requests of a storm.
 pub(super) struct Locks {
     rng: Rng,
-    /// Of faults beyond those of every storm.
+    /// Random stream of faults beyond those of every storm.
     faults: Rng,
     bound: Bound,
     policy: Arc<Policy>,
-    /// Until when a partition stays as it is.
+    /// Until when a partition remains unchanged.
     siege: Option<Instant>,
     names: usize,
     bootstrap: bool,
-    /// Datagrams are small: answers come in pieces.
+    /// Whether datagrams are small, so that answers are sent in pieces.
     small: bool,
-    /// Leases begin short and grow with round trips.
+    /// Whether leases begin short and grow with round trips.
     short: bool,
-    /// By host: what its process wants.
+    /// By host: the requests of its process.
     wants: Vec<Wants>,
     tickets: u64,
     baselines: Option<Baselines>,
@@ -90,15 +90,20 @@ impl Locks {
         }
     }
 
+    /// Names of the locks.
+    pub(super) fn names(&self) -> &'static [&'static str] {
+        &NAMES[..self.names]
+    }
+
     /// How long after a partition only one side may be granted locks, where the bound promises that.
     pub(super) fn one_sided(&self, config: &Config) -> Option<Duration> {
         let m = &config.mutex;
         (self.bound != Bound::Available).then(|| m.remembered(m.ttl_max))
     }
 
-    /// What of a fault is within what the bound stands. The members that are available are all there are only if nobody
-    /// is out of sight for long, and whoever comes back finds the others. All members are known as long as those
-    /// who come back remember them.
+    /// The part of a fault that is within the assumptions of the bound. The available members are all members only
+    /// if no node is out of sight for long, and a node that returns finds the others. All members are known as long
+    /// as nodes that return remember them.
     pub(super) fn temper(&self, now: Instant, fault: Fault, seeds: usize) -> Option<Fault> {
         let restart = |host| {
             let keep = Keep::All;
@@ -141,7 +146,7 @@ impl Locks {
         m.ttl = if self.short { m.ttl_max / 4 } else { m.ttl_max };
         m.bound = self.bound.clone();
         m.zombie_safe = self.names == 2;
-        // Nodes that do not know each other yet must know how many they are.
+        // Nodes that do not know each other yet must know their number.
         let known = !matches!(self.bound, Bound::Members | Bound::Available);
         m.bootstrap = self.bootstrap && (known || !cold);
     }
@@ -153,15 +158,15 @@ impl Locks {
             .resize_with(engine.world().hosts().len(), Wants::default);
     }
 
-    /// What the storm strikes the network with strikes that of the papers' locks as well.
+    /// Faults of the network affect that of the papers' locks as well.
     pub(super) fn strike(&mut self, fault: &Fault) {
         if let Some(baselines) = &mut self.baselines {
             baselines.strike(fault);
         }
     }
 
-    /// What comes with the faults of every storm: links that fail one way, and agents that start again as soon as they
-    /// have left, or before. Returns how many faults there were.
+    /// Faults in addition to those of every storm: one-way links, and agents that restart as soon as they have
+    /// left, or before. Returns the number of faults.
     pub(super) fn strike_more(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -193,14 +198,14 @@ impl Locks {
         Ok(faults)
     }
 
-    /// What the papers' locks did, and this one.
+    /// The counts of the papers' locks, and of this one.
     pub(super) fn tallies(&self) -> Vec<Tally> {
         self.baselines
             .as_ref()
             .map_or(Vec::new(), Baselines::tallies)
     }
 
-    /// Runs for a while, in which locks are taken and given back.
+    /// Runs for a while, during which locks are acquired and released.
     pub(super) fn run_for(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -222,7 +227,7 @@ impl Locks {
         Ok(())
     }
 
-    /// What the application of one host does.
+    /// Performs the actions of the application of one host.
     fn act(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -247,7 +252,7 @@ impl Locks {
                 (true, _) if self.rng.chance(0.4) => Order::Release(lock, ticket),
                 // Cancelled.
                 (_, true) if self.rng.chance(0.01) => Order::Release(lock, ticket),
-                // Refused or lost; that the work has stopped is said soon, late, or not at all.
+                // Refused or lost; the end of the work is reported soon, late, or not at all.
                 (false, false) if self.rng.chance(0.02) => Order::Abandon(lock, ticket),
                 (false, false) if self.rng.chance(0.2) => Order::Release(lock, ticket),
                 _ => continue,
@@ -255,7 +260,7 @@ impl Locks {
             self.wants[host].tickets.remove(&ticket);
             engine.command(host, Command::Lock(order))?;
             if more && self.rng.chance(0.1) {
-                // A client that ends and asks again.
+                // A client that ends and makes a request again.
                 let order = self.ask(engine, host);
                 engine.command(host, Command::Lock(order))?;
             }
@@ -292,7 +297,8 @@ impl Locks {
         })
     }
 
-    /// L1: nobody wants more; whether everybody got what it waits for, and everything is forgotten (L5).
+    /// L1: no further requests are made; checks whether every waiting request is granted and everything is
+    /// forgotten (L5).
     pub(super) fn settle(
         &mut self,
         engine: &mut Engine<Panel>,

@@ -1,40 +1,48 @@
-//! Chaos, then calm: random faults strike a small group while every safety invariant is watched; when
-//! they stop, the group must agree again.
+//! Chaos, then calm: random faults affect a small group while every safety invariant is watched; when they stop,
+//! the group must agree again.
 
 mod baselines;
 mod locks;
+mod record;
+mod talk;
 mod works;
 
 use crate::engine::Engine;
 use crate::fault::{Fault, Keep};
 use crate::net::{Conditions, Counts};
 use crate::oracle::{self, Claims, Detection, Leadership, Panel, Violation, agreed, converged};
+use crate::recording::Recording;
 use crate::stream;
 use crate::topology::{Layout, Topology};
 use crate::trace::Trace;
 use crate::world::{HostState, Start, World, WorldConfig};
 use consort_proto::election::{Criterion, Mode, Policy, Preempt, Quorum, Ranking};
 use consort_proto::membership::JoinState;
+use consort_proto::seal::Suite;
 use consort_proto::{Config, ElectionId, Rng};
 use core::time::Duration;
 use locks::Locks;
+pub use record::chaos_recorded;
+use talk::Talk;
 use works::Works;
 
-/// Limits of a scenario; what lies between is drawn from the seed.
+/// Limits of a scenario; values between them are drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct ChaosParams {
     /// Fewest nodes.
     pub nodes_min: usize,
     /// Most nodes.
     pub nodes_max: usize,
-    /// How long faults strike.
+    /// How long faults last.
     pub storm: Duration,
     /// How long the group may take to agree afterwards.
     pub calm: Duration,
-    /// Elections are held as well, with quorums that are too small on purpose.
+    /// Whether elections run as well, with quorums that are deliberately too small.
     pub elections: bool,
     /// Locks are taken as well, by clocks that drift.
     pub locks: bool,
+    /// Applications tell and ask each other things, at times too many.
+    pub messages: bool,
     /// The papers' locks meet the same storm beside them.
     pub baselines: bool,
 }
@@ -69,40 +77,41 @@ impl Default for ChaosParams {
             calm: Duration::from_secs(900),
             elections: false,
             locks: false,
+            messages: false,
             baselines: false,
         }
     }
 }
 
-/// What a scenario went through.
+/// Result of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChaosReport {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many faults struck.
+    /// Number of faults.
     pub faults: usize,
-    /// From the end of the faults to agreement.
+    /// Time from the end of the faults to agreement.
     pub converged_after: Duration,
     /// What was sent.
     pub counts: Counts,
     /// Hash of the history.
     pub trace_hash: u64,
-    /// By lock, where the papers' meet the storm too: what they did during it.
+    /// Counts by lock, if the papers' locks take part in the storm.
     pub tallies: Vec<Tally>,
-    /// How often a leader's work started.
+    /// Number of works of leaders that were started.
     pub works: u64,
 }
 
-/// What a lock did in a storm.
+/// Counts of a lock in a storm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Its name.
     pub lock: &'static str,
-    /// How often somebody got in.
+    /// Number of entries.
     pub entries: u64,
-    /// How often while another was inside.
+    /// Number of entries while another node was inside.
     pub overlaps: u64,
-    /// How often with a token that was not above all before it.
+    /// Number of entries with a token that was not above all earlier ones.
     pub regressions: u64,
 }
 
@@ -114,7 +123,7 @@ impl Tally {
         }
     }
 
-    /// Adds those of another storm.
+    /// Adds the counts of another storm.
     pub fn add(&mut self, other: &Tally) {
         self.entries += other.entries;
         self.overlaps += other.overlaps;
@@ -129,6 +138,7 @@ pub fn rerun(seed: u64, params: &ChaosParams) -> String {
         (true, _) => " --elections",
         (_, true) if params.baselines => " --locks --baselines",
         (_, true) => " --locks",
+        _ if params.messages => " --messages",
         _ => "",
     };
     format!("consort sim chaos{what} --seeds {seed} --storm {storm}")
@@ -139,13 +149,13 @@ pub fn chaos(seed: u64, params: &ChaosParams) -> Result<ChaosReport, Violation> 
     chaos_with(seed, params, |_| {})
 }
 
-/// The same, with settings of every node changed: to plant bugs.
+/// The same, with altered settings of every node: to plant bugs.
 pub fn chaos_with(
     seed: u64,
     params: &ChaosParams,
     change: fn(&mut Config),
 ) -> Result<ChaosReport, Violation> {
-    chaos_in(seed, params, change).map_err(|violation| Violation {
+    chaos_in(seed, params, change, None).map_err(|violation| Violation {
         rerun: rerun(seed, params),
         ..violation
     })
@@ -155,14 +165,15 @@ fn chaos_in(
     seed: u64,
     params: &ChaosParams,
     change: fn(&mut Config),
+    recording: Option<&Recording>,
 ) -> Result<ChaosReport, Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO);
     let span = params.nodes_max.saturating_sub(params.nodes_min) as u32 + 1;
     let nodes = (params.nodes_min + rng.below(span) as usize).max(1);
-    // A lattice in which everybody has several neighbours, or one switch for all.
+    // A lattice in which every host has several neighbours, or one switch for all.
     let cuts = Cuts::of(seed);
     let topology = match rng.below(3) {
-        // What a lattice loses with a host may be the way between two others.
+        // A host lost from a lattice may be on the route between two others.
         0 if !params.elections || cuts == Cuts::Any => Topology::Grid,
         _ => Topology::Full,
     };
@@ -181,6 +192,11 @@ fn chaos_in(
     }
     if params.elections && cuts == Cuts::Strict {
         node.election.floor = nodes as u16;
+    }
+    if seed % 2 == 1 {
+        // Half of the groups have a key.
+        node.seal.suite = Suite::Toy(seed);
+        node.datagram_max = node.datagram_max.max(326);
     }
     change(&mut node);
     let zombie_safe = node.mutex.zombie_safe;
@@ -207,6 +223,13 @@ fn chaos_in(
     if let Some(lease) = one_sided {
         oracle = oracle.with(oracle::Sides::new(lease));
     }
+    if params.messages {
+        oracle = oracle.with(oracle::Talk::default());
+    }
+    if let Some(recording) = recording {
+        let recorder = record::begin(recording, &config, &elections, locks.as_ref());
+        oracle.0.insert(0, Box::new(recorder));
+    }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
     if let Some(locks) = &mut locks {
         locks.begin(&mut engine, params.baselines);
@@ -219,7 +242,15 @@ fn chaos_in(
         engine.open_election(election, policy)?;
     }
     works.run_for(&mut engine, Duration::from_secs(20))?;
-    let faults = storm(&mut engine, params.storm, seeds, &mut locks, &mut works)?;
+    let mut talk = params.messages.then(|| Talk::new(seed));
+    let faults = storm(
+        &mut engine,
+        params.storm,
+        seeds,
+        &mut locks,
+        &mut works,
+        &mut talk,
+    )?;
     let all = locks.is_some() || params.elections && cuts == Cuts::Strict;
     settle(&mut engine, seed, seeds, all)?;
     works.settle(&mut engine)?;
@@ -228,7 +259,7 @@ fn chaos_in(
     loop {
         works.run_for(&mut engine, Duration::from_secs(1))?;
         if params.elections && cuts == Cuts::Strict {
-            // One that waited for its work before it left may hold a promise that the others need.
+            // A node that waited for its work before it left may hold a promise that the others need.
             let left = |&host: &usize| engine.world().host(host).state() == HostState::Left;
             let left: Vec<usize> = (0..nodes).filter(left).collect();
             for host in left {
@@ -291,13 +322,14 @@ fn chaos_in(
     }
 }
 
-/// Faults strike one after the other.
+/// Applies faults one after the other.
 fn storm(
     engine: &mut Engine<Panel>,
     span: Duration,
     seeds: usize,
     locks: &mut Option<Locks>,
     works: &mut Works,
+    talk: &mut Option<Talk>,
 ) -> Result<usize, Violation> {
     let mut rng = Rng::seed(engine.world().seed(), stream::FAULTS);
     let end = engine.world().now() + span;
@@ -316,7 +348,7 @@ fn storm(
         let fault = fault.map(|fault| match (fault, cuts) {
             (Fault::Partition(_), Cuts::OneWay) if elects => one_way(engine, &mut rng),
             (Fault::Restart { host, keep }, Cuts::Strict) if elects && keep == Keep::Nothing => {
-                // With the disks of a majority of the watchers lost, only an operator goes on.
+                // If a majority of the watchers lost their disks, only an operator can continue.
                 let keep = Keep::Life;
                 Fault::Restart { host, keep }
             }
@@ -338,22 +370,24 @@ fn storm(
             }
         }
         let wait = Duration::from_micros(rng.below64(8_000_000));
-        match locks {
-            Some(locks) => locks.run_for(engine, wait)?,
-            None => works.run_for(engine, wait)?,
+        match (&mut *locks, &mut *talk) {
+            (Some(locks), _) => locks.run_for(engine, wait)?,
+            (None, Some(talk)) => talk.run_for(engine, wait)?,
+            (None, None) => works.run_for(engine, wait)?,
         }
     }
     Ok(faults)
 }
 
-/// How the group of a storm over elections may fall apart.
+/// How the group of a storm over elections may be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cuts {
-    /// Into parts that each go on: each has a leader, so works of two lines of watchers may overlap.
+    /// Into parts that each continue: each has a leader, so works of two lines of watchers may overlap.
     Any,
-    /// Into parts of which at most one goes on, because the election is strict: no two works overlap, without exception.
+    /// Into parts of which at most one continues, because the election is strict: no two works overlap, without
+    /// exception.
     Strict,
-    /// Single hosts do not hear or are not heard: works overlap only while one is cut off.
+    /// Single hosts cannot receive or send: works overlap only while one is cut off.
     OneWay,
 }
 
@@ -367,7 +401,7 @@ impl Cuts {
     }
 }
 
-/// A leader, or another host, no longer hears, or is no longer heard.
+/// A leader, or another host, can no longer receive, or can no longer send.
 fn one_way(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
     let world = engine.world();
     let election = world.elections().first().map(|e| e.0);
@@ -383,10 +417,10 @@ fn one_way(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
     }
 }
 
-/// How long after all lists are equal everybody has to hold one claim, whose leader acts.
+/// How long after all lists are equal all nodes have to hold one claim, whose leader acts.
 const ELECTED_WITHIN: Duration = Duration::from_secs(60);
 
-/// In a group with elections every eighth fault hits a leader.
+/// In a group with elections every eighth fault affects a leader.
 fn kill_leader(engine: &Engine<Panel>, rng: &mut Rng) -> Option<Fault> {
     let world = engine.world();
     let (election, _) = *world.elections().first()?;
@@ -421,7 +455,7 @@ struct Elections {
 impl Elections {
     fn draw(seed: u64, any: bool) -> Elections {
         let mut rng = Rng::seed(seed, stream::ELECTIONS);
-        // Too small on purpose: whoever wins, everybody has to agree.
+        // Deliberately too small: whichever node wins, all nodes have to agree.
         let quorum = match rng.below(4) {
             3 => Quorum::Posterior { epsilon: 1e-6 },
             c => Quorum::Deterministic { c: c as u16 },
@@ -446,7 +480,7 @@ impl Elections {
         });
         let count = if any { 1 + rng.below(2) as usize } else { 0 };
         let mut held: Vec<_> = held.into_iter().take(count).collect();
-        // Every other election by another order; of a byte's values sixteen are one.
+        // Every other election has a different ranking; of a byte's values sixteen are one.
         for (_, policy) in &mut held {
             if rng.below(2) == 0 {
                 let any = core::iter::repeat_with(|| Ranking::try_from(rng.below(64) as u8));
@@ -464,14 +498,14 @@ impl Elections {
         config
     }
 
-    /// L1, and L4 where the policy is strict: then the best candidate leads.
+    /// L1, and L4 if the policy is strict: then the best candidate leads.
     fn settled(&self, world: &World) -> Result<(), (&'static str, usize, String)> {
         for &(election, policy) in &self.held {
             let claim = agreed(world, election).map_err(|(host, text)| ("L1", host, text))?;
             let strict = matches!(policy.preempt, Preempt::Strict { .. });
             if strict
                 && !policy.health
-                // Of that members have different views.
+                // Members have different views of reliability.
                 && !policy.ranking.has(Criterion::Reliability)
                 && let Some(host) = world.up().next()
             {
@@ -523,8 +557,8 @@ fn draw(engine: &Engine<Panel>, rng: &mut Rng) -> Fault {
     }
 }
 
-/// All faults end. Of the processes that do not run, or are leaving, the seeds and some others come
-/// back: without a seed a process that forgot everything cannot find anybody.
+/// Ends all faults. Of the processes that do not run, or are leaving, the seeds and some others return: without a
+/// seed a process that forgot everything cannot find any other.
 fn settle(engine: &mut Engine<Panel>, seed: u64, seeds: usize, all: bool) -> Result<(), Violation> {
     let mut rng = Rng::seed(seed, stream::SCENARIO + 1000);
     let keep = if all { Keep::All } else { Keep::Life };

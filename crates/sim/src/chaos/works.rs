@@ -1,11 +1,11 @@
-//! What leaders are for: work that starts some time after its node may act, that stops some time after it is told to,
-//! and that outlives the agent it was started by under a guard that knows only until when it may run. Clients end and
-//! stand again, and agents leave or restart while the work runs on.
+//! The work of leaders: it starts some time after its node may act, stops some time after it is told to, and
+//! outlives the agent that started it under a guard that only knows until when it may run. Clients end and campaign
+//! again, and agents leave or restart while the work continues.
 //!
-//! L5: no two works of an election run at a time. L6: the tokens they use only grow. In a strict election both hold without
-//! exception. Otherwise neither is promised between two lines of watchers while the group is cut: by a partition, because a
-//! host does not hear or is not heard, or because lists lack several of those that run, as that of a host that has found
-//! nobody yet. Within one line both hold always.
+//! L5: no two works of an election run at the same time. L6: the tokens they use only grow. In a strict election
+//! both hold without exception. Otherwise neither is promised between two lines of watchers while the group is cut:
+//! by a partition, because a host cannot receive or send, or because its list lacks several running hosts, as that
+//! of a host that has found nobody yet. Within one line both always hold.
 
 use super::Cuts;
 use crate::engine::Engine;
@@ -18,16 +18,16 @@ use consort_proto::membership::Phase;
 use consort_proto::{Command, ElectionId, Instant, Life, Rng};
 use core::time::Duration;
 
-/// How often works look at their agents.
+/// Interval at which works poll their agents.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// How long after a partition its sides may still act on their own.
+/// How long after a partition its sides may still act independently.
 const HEALING: Duration = Duration::from_secs(60);
 
-/// How much clocks may run fast or slow: as much as leases allow for.
+/// Greatest drift of clocks: as much as leases allow for.
 const DRIFT_PPM: u32 = 100_000;
 
-/// Work that somebody started as the leader.
+/// Work that a leader started.
 #[derive(Clone, Debug)]
 struct Work {
     election: ElectionId,
@@ -35,17 +35,17 @@ struct Work {
     life: Life,
     token: Token,
     line: Option<Token>,
-    /// When its guard tells it to stop, unless it hears of a later time.
+    /// When its guard tells it to stop, unless it learns of a later time.
     stop_at: Instant,
     /// When its guard ends it.
     end: Instant,
-    /// It was told to stop, and does so then.
+    /// When it stops, after it was told to.
     stops_at: Option<Instant>,
-    /// Who started it is gone: nobody says when it has stopped.
+    /// Whether the client that started it is gone: nobody reports when it has stopped.
     orphan: bool,
 }
 
-/// A client that will stand again.
+/// A client that will campaign again.
 #[derive(Clone, Copy, Debug)]
 struct Absent {
     election: ElectionId,
@@ -62,11 +62,11 @@ pub(super) struct Works {
     /// The greatest token that was used, and its line.
     used: BTreeMap<ElectionId, (Token, Option<Token>)>,
     cuts: Cuts,
-    /// Sides of a cut may act on their own until then.
+    /// Until when sides of a cut may act independently.
     excused_until: Instant,
-    /// Somebody is cut off now.
+    /// Whether a host is cut off now.
     cut: bool,
-    /// How many works were started.
+    /// Number of works started.
     pub(super) started: u64,
 }
 
@@ -85,14 +85,14 @@ impl Works {
         }
     }
 
-    /// Clocks run up to a tenth fast or slow in every other storm.
+    /// Sets clocks up to 10 % fast or slow in every other storm.
     pub(super) fn begin(&mut self, engine: &mut Engine<Panel>) {
         if self.rng.below(2) == 0 {
             engine.world_mut().set_drift(DRIFT_PPM);
         }
     }
 
-    /// A fault strikes.
+    /// Records a fault.
     pub(super) fn strike(&mut self, world: &World, fault: &Fault) {
         match fault {
             Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) => self.cut = true,
@@ -100,13 +100,13 @@ impl Works {
                 self.cut = false;
                 self.excused_until = self.excused_until.max(world.now() + HEALING);
             }
-            // It acts on the list that it had when it was stopped.
+            // It acts on the list that it had when it was paused.
             Fault::Resume(host) => self.note_list(world, *host),
             _ => {}
         }
     }
 
-    /// A host that takes several running ones for gone, or all, cannot ask them.
+    /// A host that considers several running ones gone, or all, cannot ask them.
     fn note_list(&mut self, world: &World, host: usize) {
         let table = world.host(host).node().membership().table();
         let listed = |other: usize| {
@@ -130,7 +130,7 @@ impl Works {
         }
     }
 
-    /// Lets the world run, with its works.
+    /// Runs the world together with its works.
     pub(super) fn run_for(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -159,7 +159,7 @@ impl Works {
         self.move_clients(engine)
     }
 
-    /// Works that have stopped are over, and say so to their agents.
+    /// Ends works that have stopped, and reports that to their agents.
     fn end_works(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
         let now = engine.world().now();
         let over = |w: &Work| w.end <= now || w.stops_at.is_some_and(|at| at <= now);
@@ -177,7 +177,7 @@ impl Works {
         Ok(())
     }
 
-    /// One client looks at its agent.
+    /// One client polls its agent.
     fn look_at(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -201,7 +201,7 @@ impl Works {
             }
             running = true;
             if up && work.life != life {
-                // Another agent: its client goes with the former one.
+                // Another agent process: the client ended with the former one.
                 work.orphan = true;
                 running = false;
             }
@@ -217,7 +217,7 @@ impl Works {
             }
         }
         for work in &mut self.works {
-            // A guard on its own: it stops the work when its time is over.
+            // A guard without its agent: it stops the work when its time is over.
             if work.orphan && work.stops_at.is_none() && now >= work.stop_at {
                 let left = work.end.since(now).as_micros() as u64;
                 work.stops_at = Some(now + Duration::from_micros(self.rng.below64(left + 1)));
@@ -280,7 +280,7 @@ impl Works {
         Ok(())
     }
 
-    /// Now and then a client ends, or is killed, and another one stands again soon.
+    /// Now and then a client ends, or is killed, and another one campaigns soon.
     fn move_clients(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
         let now = engine.world().now();
         let (back, away): (Vec<Absent>, _) = self.absent.iter().partition(|a| a.until <= now);
@@ -304,7 +304,7 @@ impl Works {
         }
         engine.command(host, Command::Election(Order::Withdraw(election)))?;
         if self.rng.below(2) == 0 {
-            // It ends with its work.
+            // It ends together with its work.
             self.works.remove(at);
             let stopped = Order::Stopped(election, token);
             engine.command(host, Command::Election(stopped))?;
@@ -320,7 +320,7 @@ impl Works {
         Ok(())
     }
 
-    /// All clients are back.
+    /// All clients return.
     pub(super) fn settle(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
         for absent in core::mem::take(&mut self.absent) {
             if engine.world().host(absent.host).state() == HostState::Up {

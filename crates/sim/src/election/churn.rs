@@ -15,20 +15,20 @@ const WINDOW: u32 = 50;
 /// Nodes that count as unhealthy in Table 5.2.
 const WORST: usize = 5;
 
-/// What was seen in one run, sampled every period.
+/// Result of one run, sampled every period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Churn {
-    /// The most lists that lacked a node at one time (c).
+    /// The greatest number of lists that lacked a node at one time (c).
     pub most: u32,
-    /// The most lists that lacked a node at some time within 1000 time units (c^W).
+    /// The greatest number of lists that lacked a node at some time within 1000 time units (c^W).
     pub most_in_window: u32,
-    /// Mean over time of the most lists that lack a node.
+    /// Mean over time of the greatest number of lists that lack a node.
     pub mean: f64,
-    /// Share of the five unhealthiest nodes that is not among the five of a node, on average (p).
+    /// Share of the five unhealthiest nodes that is missing from a node's own five, on average (p).
     pub unhealthy_unknown: f64,
 }
 
-/// Watches a group from the end of its warm-up, for `span` time units.
+/// Observes a group from the end of its warm-up, for `span` time units.
 pub fn churn(params: &Params, seed: u64, span: f64) -> Result<Churn, ExperimentError> {
     params.check()?;
     let mut engine = group(params, seed)?;

@@ -1,4 +1,4 @@
-//! The group below the elections: real nodes, and a record of who lists whom.
+//! The group below the elections: real nodes, and a record of their lists.
 
 use super::params::Params;
 use crate::engine::Engine;
@@ -37,7 +37,7 @@ pub(super) fn group(params: &Params, seed: u64) -> Result<Engine<Recorder>, Expe
     Ok(engine)
 }
 
-/// What `observer` lists, itself included, in order of id.
+/// The list of `observer`, including itself, in order of id.
 pub(super) fn list(engine: &Engine<Recorder>, observer: usize, out: &mut Vec<Listed>) {
     let world = engine.world();
     let me = id_of(observer);

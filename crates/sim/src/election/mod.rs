@@ -1,9 +1,9 @@
-//! The papers' elections over live membership: what they cost, how long they take, whom they elect.
+//! The papers' elections over live membership: their cost, their duration, and whom they elect.
 //!
-//! Real nodes run the papers' membership; elections of [`consort_papers::election`] run beside it,
-//! in the same places and under the same loss, and read the live member lists. Elections do not touch
-//! membership, so several of them can race over one group: they see the same lists at the same time.
-//! Views can be recorded and played back, also those of other systems: see [`Trace`].
+//! Real nodes run the papers' membership; elections of [`consort_papers::election`] run at the same positions and
+//! under the same loss, and read the live member lists. Elections do not affect membership, so several of them can
+//! run over one group: they see the same lists at the same time. Views can be recorded and played back, including
+//! those of other systems: see [`Trace`].
 
 mod churn;
 mod group;

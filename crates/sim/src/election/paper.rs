@@ -1,7 +1,7 @@
-//! Elections that race over one group.
+//! Elections that run concurrently over one group.
 //!
-//! A queue of its own orders the elections' events; before each of them the group runs up to that time.
-//! All elections of a run draw from streams with the same seeds: they ask the same nodes at first.
+//! A separate queue orders the elections' events; before each of them the group is advanced to that time. All
+//! elections of a run draw from streams with the same seeds: they ask the same nodes first.
 
 use super::group::{group, index};
 use super::params::{Loss, Params};
@@ -20,40 +20,40 @@ use consort_proto::{Cx, Effect, EffectOf, Incarnation, Instant, Life, Protocol, 
 use core::time::Duration;
 use rayon::prelude::*;
 
-/// What became of one election.
+/// Result of one election.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// From the start until the last node follows the final leader; `None` when nodes disagree at the end.
+    /// Time from the start until the last node follows the final leader; `None` if nodes disagree at the end.
     pub completion: Option<f64>,
-    /// Whether the initiator heard the leader that it chose.
+    /// Whether the initiator heard from the leader it chose.
     pub confirmed: bool,
     /// Hash rank of the node that all follow at the end.
     pub leader: Option<usize>,
     /// How many nodes were less healthy than it at the start, by the sum of all counts; equals count half.
     pub health_rank: Option<f64>,
-    /// How often another node than before told everybody that it leads.
+    /// How often a different node than before announced that it leads.
     pub changes: u32,
-    /// How often the initiator began again.
+    /// How often the initiator started again.
     pub restarts: u32,
     /// Messages between two nodes, lost ones included.
     pub unicasts: u64,
-    /// How often a leader told everybody.
+    /// How often a leader announced itself to all nodes.
     pub multicasts: u64,
-    /// Bytes times hops; a multicast is a routed copy for everybody.
+    /// Bytes times hops; a multicast is one routed copy per node.
     pub byte_hops: u64,
     /// The same when the first copies of a multicast travel along a tree.
     pub byte_hops_tree: u64,
 }
 
-/// What one run showed.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Who started.
+    /// The initiator.
     pub initiator: usize,
     /// One for each lane of the parameters.
     pub outcomes: Vec<Outcome>,
-    /// Share of the nodes whose own list does not begin with the lowest hash: they would be wrong
-    /// without any message.
+    /// Share of the nodes whose own list does not begin with the lowest hash: they would be wrong without any
+    /// message.
     pub local_wrong: f64,
 }
 
@@ -69,8 +69,8 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     Race::new(params, layout, seed).run(views)
 }
 
-/// Elections over recorded views. The trace gives the nodes, and where they are if it says so; the first
-/// run starts with it, the others somewhere in its first half.
+/// Elections over recorded views. The trace determines the nodes, and their positions if it has them; the first run
+/// starts at its beginning, the others somewhere in its first half.
 pub fn run_on_trace(
     params: &Params,
     trace: &Trace,
@@ -113,17 +113,17 @@ pub fn run_many(
     (0..runs as u64).into_par_iter().map(one).collect()
 }
 
-/// What is due in a lane.
+/// An action due in a lane.
 enum Item {
     Deliver {
         from: usize,
         to: usize,
         msg: Msg,
-        /// Of which multicast it is a copy.
+        /// The multicast that it is a copy of.
         copy: Option<usize>,
     },
     Timer(usize, Timer),
-    /// Has a node got its copy?
+    /// Checks whether a node has received its copy.
     Check {
         multicast: usize,
         to: usize,
@@ -144,7 +144,7 @@ struct Lane {
     net: Rng,
     timers: BTreeMap<(usize, Timer), Instant>,
     multicasts: Vec<Multicast>,
-    /// By node: when it last took another leader.
+    /// By node: when it last started to follow another leader.
     followed: Vec<Option<Instant>>,
     outcome: Outcome,
 }
@@ -327,7 +327,7 @@ impl<'a> Race<'a> {
         let last = at.multicasts.last().map(|m| m.from);
         at.outcome.changes += u32::from(last != Some(from));
         at.outcome.multicasts += 1;
-        // A tree that reaches everybody has a link less than it has nodes.
+        // A tree that reaches all nodes has one link less than nodes.
         at.outcome.byte_hops_tree += msg.encoded_len() as u64 * (nodes as u64 - 1);
         let number = at.multicasts.len();
         at.multicasts.push(Multicast {
@@ -340,7 +340,7 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// Puts a message on its way. `on_tree`: also a tree would carry it by its route.
+    /// Sends a message. `on_tree`: a tree would also carry it along its route.
     fn send(
         &mut self,
         lane: usize,
@@ -382,7 +382,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// Draws the conclusions of a lane at its end.
+/// Determines the result of a lane at its end.
 fn finish(lane: &Lane, initiator: usize, unhealth: &[u64]) -> Outcome {
     let mut outcome = lane.outcome.clone();
     let leader = lane.nodes[initiator].leader();

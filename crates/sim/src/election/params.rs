@@ -1,4 +1,4 @@
-//! What to simulate.
+//! Parameters of the experiment.
 
 use crate::lists::Health;
 use crate::membership::{self, ExperimentError, Failures};
@@ -9,26 +9,26 @@ use crate::units::TU_US;
 use consort_papers::election::Config;
 use consort_proto::Rng;
 
-/// What the drop rate is about.
+/// What the drop rate applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
-    /// A message, however far it goes.
+    /// A message, for any number of hops.
     #[default]
     Message,
-    /// Every hop of it.
+    /// Each of its hops.
     Hop,
 }
 
 /// An election experiment. Times are in the papers' time units.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Where they are; which hash is where is drawn.
+    /// Positions; hashes are assigned to positions at random.
     pub topology: Topology,
     /// Probability that a message is dropped.
     pub drop: f64,
-    /// Whether by message or by hop.
+    /// Whether per message or per hop.
     pub loss: Loss,
     /// The node of hash rank h drops `1 + e^(-h/1.5)` times as much of what it sends and receives: the
     /// thesis has such a bias and does not give its shape.
@@ -37,13 +37,13 @@ pub struct Params {
     pub exponent: f32,
     /// What counts as unhealth.
     pub health: Health,
-    /// A hop of an election's message takes up to this. (A hop of membership's takes up to 0.1.)
+    /// Greatest delay of a hop of an election's message. (That of membership is 0.1.)
     pub hop_delay: f64,
     /// When elections start.
     pub warmup: f64,
     /// How long an election may take.
     pub limit: f64,
-    /// The elections that race.
+    /// The elections that run.
     pub lanes: Vec<Config>,
 }
 
@@ -66,7 +66,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Says what is wrong with the parameters, if anything is.
+    /// Checks whether the parameters are valid.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let ensure = |ok: bool, text: &str| match ok {
             true => Ok(()),
@@ -92,7 +92,7 @@ impl Params {
         )
     }
 
-    /// The group below the elections: the papers' membership, and nobody crashes.
+    /// The group below the elections: the papers' membership, without crashes.
     pub fn membership(&self) -> membership::Params {
         let mut conditions = Conditions::default();
         match self.loss {
@@ -111,8 +111,8 @@ impl Params {
         }
     }
 
-    /// Where nodes are under a seed. Lattices and clusters are numbered by place, so hashes are dealt
-    /// out anew: low ones would sit side by side.
+    /// Positions of nodes under a seed. Lattices and clusters are numbered by position, so hashes are assigned
+    /// anew: otherwise low hashes would be next to each other.
     pub fn layout(&self, seed: u64) -> Result<Layout, ExperimentError> {
         let (layout, _) = self.membership().layouts(seed)?;
         if layout.full {
@@ -123,9 +123,9 @@ impl Params {
         Ok(Layout::new(points, layout.range))
     }
 
-    /// By node: how many times as often it drops messages.
+    /// By node: factor of its drop rate.
     pub fn frailty(&self) -> Vec<f64> {
-        /// e^(-1/1.5), written out: exponentials need not round alike on every machine.
+        /// e^(-1/1.5), written out: exponentials may round differently between machines.
         const FALL: f64 = 0.513_417_119_032_592;
         let mut extra = f64::from(u8::from(self.low_hashes_are_frail));
         let next = |_| {
@@ -142,8 +142,8 @@ impl Params {
     }
 }
 
-/// The thesis's c for a group: Table 5.1, and for 16 nodes its devices. Other groups get what a line
-/// through the values of 49 nodes gives.
+/// The thesis's c for a group: Table 5.1, and for 16 nodes that of its devices. Other groups get the value of a
+/// line through those of 49 nodes.
 pub fn published_missing_max(nodes: usize, drop: f64) -> u16 {
     let near = |d: f64| (drop - d).abs() < 1e-9;
     match (nodes, drop) {

@@ -1,4 +1,4 @@
-//! Where elections read member lists: a live group, or a trace of one.
+//! Sources of member lists for elections: a live group, or a trace of one.
 
 use super::group;
 use crate::engine::Engine;
@@ -17,7 +17,7 @@ pub(super) enum Views<'a> {
     Trace(Player<'a>),
 }
 
-/// A trace up to a point in time.
+/// A trace, played up to a point in time.
 pub(super) struct Player<'a> {
     trace: &'a Trace,
     start: Instant,
@@ -50,7 +50,7 @@ impl<'a> Player<'a> {
 }
 
 impl Views<'_> {
-    /// Goes to a time after the start.
+    /// Advances to a time after the start.
     pub(super) fn advance(&mut self, to: Instant) -> Result<(), ExperimentError> {
         let span = to.since(Instant::ZERO);
         match self {
@@ -60,7 +60,7 @@ impl Views<'_> {
         Ok(())
     }
 
-    /// What `observer` lists, itself included, in order of id.
+    /// The list of `observer`, including itself, in order of id.
     pub(super) fn list(&self, observer: usize, out: &mut Vec<Listed>) {
         match self {
             Views::Live { engine, .. } => group::list(engine, observer, out),

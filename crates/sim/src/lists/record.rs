@@ -1,4 +1,4 @@
-//! Notes who lists whom while real nodes run.
+//! Records member lists while real nodes run.
 
 use super::trace::{Row, Standing, Trace};
 use crate::engine::Engine;
@@ -7,30 +7,30 @@ use crate::world::{Start, World, id_of};
 use consort_proto::membership::{Event as MembershipEvent, Phase};
 use consort_proto::{Event, Instant};
 
-/// What nodes take for the unhealth of another.
+/// What nodes count as the unhealth of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Health {
-    /// How often they heard it suspected, by whomever.
+    /// How often they heard it suspected, by any node.
     #[default]
     Heard,
     /// How often they suspected it themselves.
     Own,
 }
 
-/// Notes every change of every list.
+/// Records every change of every list.
 #[derive(Debug)]
 pub struct Recorder {
     nodes: usize,
-    /// By subject and observer: not listed.
+    /// By subject and observer: whether it is not listed.
     down: Vec<bool>,
-    /// By subject: how many do not list it.
+    /// By subject: number of nodes that do not list it.
     missing: Vec<u32>,
-    /// By subject and observer: suspicions of the observer itself.
+    /// By subject and observer: suspicions by the observer itself.
     own: Vec<u32>,
     health: Health,
-    /// Changes, where they are recorded.
+    /// Changes, if they are recorded.
     rows: Option<Vec<Row>>,
-    /// Since when they are.
+    /// Start of the recording.
     since: Instant,
 }
 
@@ -55,7 +55,7 @@ impl Recorder {
         subject * self.nodes + observer
     }
 
-    /// How many do not list each node (c_i).
+    /// Number of nodes that do not list each node (c_i).
     pub fn missing(&self) -> &[u32] {
         &self.missing
     }
@@ -81,7 +81,7 @@ impl Recorder {
         }
     }
 
-    /// What `observer` counted of `subject`, whether it lists it or not.
+    /// The unhealth of `subject` at `observer`, whether it lists it or not.
     pub(crate) fn unhealth(&self, world: &World, observer: usize, subject: usize) -> u32 {
         match self.health {
             Health::Own => self.own[self.pair(subject, observer)],
@@ -92,7 +92,7 @@ impl Recorder {
         }
     }
 
-    /// How `observer` sees `subject` now.
+    /// The current entry of `subject` at `observer`.
     fn row(&self, world: &World, observer: usize, subject: usize) -> Row {
         let table = world.host(observer).node().membership().table();
         let phase = table
@@ -135,7 +135,7 @@ impl Oracle for Recorder {
         Ok(())
     }
 
-    /// A process begins with an empty list: what it restores is not seen here.
+    /// A process begins with an empty list: entries that it restores are not seen here.
     fn on_restart(&mut self, world: &World, observer: usize) -> Verdict {
         for subject in (0..self.nodes).filter(|&s| s != observer) {
             self.note(world, observer, subject, true);
@@ -145,8 +145,7 @@ impl Oracle for Recorder {
 }
 
 impl Engine<Recorder> {
-    /// Records the changes of all lists from now on; those that differ from a perfect list already come
-    /// first.
+    /// Records the changes of all lists from now on; entries that already differ from a perfect list come first.
     pub(crate) fn start_recording(&mut self) {
         let nodes = self.world().hosts().len();
         let mut rows = Vec::new();
@@ -162,7 +161,7 @@ impl Engine<Recorder> {
         self.oracle_mut().rows = Some(rows);
     }
 
-    /// What was recorded. Times count from the start of it.
+    /// The recorded trace. Times count from its start.
     pub(crate) fn end_recording(&mut self) -> Trace {
         let since = self.oracle().since;
         let mut rows = self.oracle_mut().rows.take().unwrap_or_default();

@@ -6,10 +6,10 @@
 //! view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH
 //! ```
 //!
-//! `node` says where a node is, in metres; all nodes or none have such a line. `view` says that from TIME
-//! on (time units from the start, not falling) OBSERVER holds SUBJECT as `alive`, `suspect` or `down` and
-//! has counted UNHEALTH suspicions of it. Nodes are numbered from 0 in order of hash. Before the first
-//! line about it, everybody lists everybody as alive with unhealth 0.
+//! `node` gives the position of a node in metres; all nodes or none have such a line. `view` says that from TIME on
+//! (time units from the start, not decreasing) OBSERVER considers SUBJECT `alive`, `suspect` or `down` and has
+//! counted UNHEALTH suspicions of it. Nodes are numbered from 0 in order of hash. Before the first line about it,
+//! all nodes list each other as alive with unhealth 0.
 
 use crate::membership::NODES_MAX;
 use crate::topology::Point;
@@ -20,7 +20,7 @@ use core::fmt::Write;
 /// Most changes of a trace that is read.
 const ROWS_MAX: usize = 20_000_000;
 
-/// How a node is seen.
+/// Status of a node in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Alive,
@@ -50,16 +50,16 @@ pub(crate) struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub(crate) nodes: usize,
-    /// Where they are; empty when the trace does not say.
+    /// Positions of the nodes; empty if the trace has none.
     pub(crate) points: Vec<Point>,
     pub(crate) rows: Vec<Row>,
 }
 
-/// Why a text is no trace.
+/// Why a text is not a trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// A line of another form.
+    /// A line of a different form.
     #[error(
         "line {line}: expected `node,INDEX,X,Y` or `view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH`, \
          found `{found}`"
@@ -67,7 +67,7 @@ pub enum TraceError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is there, shortened.
+        /// The text found, shortened.
         found: String,
     },
     /// Sort the lines by time.
@@ -76,26 +76,26 @@ pub enum TraceError {
         /// Counted from 1.
         line: usize,
     },
-    /// Give every node a place, or none.
+    /// Give every node a position, or none.
     #[error("{places} of {nodes} nodes have a place: give all one, once, or none")]
     Places {
-        /// Lines with a place.
+        /// Lines with a position.
         places: usize,
-        /// Nodes.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// Two nodes at least, and not too many.
+    /// At least two nodes, and not too many.
     #[error("a trace has 2 to {NODES_MAX} nodes and at most {ROWS_MAX} changes")]
     Size,
 }
 
 impl Trace {
-    /// How many nodes it has.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// How many changes it has.
+    /// Number of changes.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -105,7 +105,7 @@ impl Trace {
         self.rows.is_empty()
     }
 
-    /// Changes in order of time: when, whose list, about whom, and whether it is on it from then on.
+    /// Changes in order of time: when, whose list, about which node, and whether it is listed from then on.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, usize, usize, bool)> + '_ {
         let listed = |row: &Row| row.standing != Standing::Down;
         let rows = self.rows.iter();
@@ -117,7 +117,7 @@ impl Trace {
         self.rows.last().map_or(Instant::ZERO, |row| row.at)
     }
 
-    /// As text.
+    /// The trace as text.
     pub fn to_text(&self) -> String {
         let mut out = String::from(
             "# membership trace: node,INDEX,X,Y and view,TIME,OBSERVER,SUBJECT,STATUS,UNHEALTH\n",
@@ -140,7 +140,7 @@ impl Trace {
         out
     }
 
-    /// Reads text.
+    /// Parses text.
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
         let (mut places, mut rows) = (Vec::new(), Vec::<Row>::new());
         let mut nodes = 0;

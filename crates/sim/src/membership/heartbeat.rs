@@ -1,8 +1,8 @@
-//! Heartbeats, for comparison: what failure detectors cost that do not probe.
+//! Heartbeats, for comparison: the cost of failure detectors that do not probe.
 //!
-//! All-to-all: every period each node tells every other that it is there. Gossip: every period each node counts
-//! itself up and sends all counts that it has heard of to one member, drawn at random. Who is not heard of anew for a
-//! period and a suspicion is down. Same layouts, network and crashes as the rest; nothing else is shared.
+//! All-to-all: every period each node sends to every other that it is alive. Gossip: every period each node
+//! increments its own count and sends all counts that it knows to one random member. A node without news for a
+//! period plus a suspicion is down. Layouts, network and crashes are the same as elsewhere; nothing else is shared.
 
 use super::params::{ExperimentError, Params};
 use super::run::Report;
@@ -15,16 +15,16 @@ use consort_proto::wire::HEADER_LEN;
 use consort_proto::{Instant, Rng};
 use core::time::Duration;
 
-/// How heartbeats travel.
+/// How heartbeats are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
-    /// To everybody.
+    /// To all nodes.
     AllToAll,
-    /// With all others that were heard of, to one at random.
+    /// Together with all known counts, to one random node.
     Gossip,
 }
 
-/// Bytes of a count and of whom it is.
+/// Bytes of a count and its node.
 const ENTRY_LEN: usize = 12;
 
 struct Group {
@@ -33,16 +33,16 @@ struct Group {
     net: Net,
     queue: EventQueue,
     rng: Rng,
-    /// Whether each runs.
+    /// Whether each node runs.
     up: Vec<bool>,
     /// By observer and subject: the greatest count heard, and when it was.
     counts: Vec<u32>,
     heard: Vec<Instant>,
-    /// Counts on their way to a node; slots are used again.
+    /// Counts in flight to a node; slots are reused.
     flights: Vec<(usize, Vec<u32>)>,
     free: Vec<usize>,
     timeout: Duration,
-    /// Gaps longer than the timeout between two news of a node that runs.
+    /// Gaps longer than the timeout between two news of a running node.
     wrong: u64,
     steps: u64,
 }
@@ -107,7 +107,7 @@ impl Group {
         }
     }
 
-    /// A node says that it is there.
+    /// A node sends its heartbeat.
     fn beat(&mut self, now: Instant, host: usize) {
         if !self.up[host] {
             return;
@@ -120,7 +120,7 @@ impl Group {
                 let count = self.counts[own];
                 for to in (0..self.nodes).filter(|to| *to != host) {
                     let fate = self.net.send(host, to, HEADER_LEN + ENTRY_LEN);
-                    // Nothing but the time of arrival matters, so it is noted at once.
+                    // Only the time of arrival matters, so it is recorded at once.
                     for delay in [fate.first, fate.copy].into_iter().flatten() {
                         self.hear(now + Duration::from_micros(delay), to, host, count);
                     }
@@ -146,7 +146,7 @@ impl Group {
         }
     }
 
-    /// A node hears of another's count.
+    /// A node receives another's count.
     fn hear(&mut self, now: Instant, at: usize, of: usize, count: u32) {
         let pair = at * self.nodes + of;
         if at != of && self.up[at] && count > self.counts[pair] {

@@ -1,5 +1,5 @@
-//! The membership experiment: crash some nodes of a quiet group, and measure who notices when, and
-//! what it costs.
+//! The membership experiment: crashes some nodes of a quiet group, and measures when others notice and what that
+//! costs.
 
 mod heartbeat;
 mod params;
@@ -11,4 +11,4 @@ pub use params::{
     Distances, ExperimentError, Failures, Feedback, Impaired, Moved, NODES_MAX, Params, Profile,
     Setup,
 };
-pub use run::{Aggregate, Report, run, run_many, run_seed};
+pub use run::{Aggregate, Report, run, run_many, run_many_recorded, run_recorded, run_seed};

@@ -1,4 +1,4 @@
-//! What to simulate.
+//! Parameters of the experiment.
 
 use super::heartbeat::Heartbeat;
 use crate::fault::Fault;
@@ -32,7 +32,7 @@ pub enum Profile {
     Product,
 }
 
-/// What nodes take for the distance of another.
+/// What nodes use as the distance of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distances {
     /// The length of the route in metres.
@@ -40,11 +40,11 @@ pub enum Distances {
     Length,
     /// The hops of the route.
     Hops,
-    /// What their own coordinates tell, learned from round-trip times.
+    /// Their own coordinates, learned from round-trip times.
     Coordinates,
 }
 
-/// Which feedback of unlucky nodes is on, in the papers' form.
+/// Which feedback of unlucky nodes is enabled, in the papers' form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// Unlucky nodes report to their neighbours.
@@ -53,81 +53,81 @@ pub struct Feedback {
     pub passive: bool,
 }
 
-/// Who crashes.
+/// Nodes that crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failures {
-    /// As many, drawn at random.
+    /// This many, drawn at random.
     Nodes(usize),
     /// All of one cluster, drawn at random.
     Cluster,
 }
 
-/// Nodes that run but hear or speak badly, drawn at random; from the time of the crashes to the end.
+/// Random nodes that run but are impaired, from the time of the crashes to the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impaired {
-    /// How many receive nothing.
+    /// Number of nodes that receive nothing.
     pub deaf: usize,
-    /// How many send nothing that arrives.
+    /// Number of nodes whose datagrams do not arrive.
     pub mute: usize,
-    /// How many lose a share of what they send and of what they receive.
+    /// Number of nodes that lose a share of what they send and receive.
     pub lossy: usize,
     /// That share.
     pub loss: f64,
 }
 
-/// Some nodes moved after distances were taken.
+/// Nodes that moved after distances were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     /// Share of the nodes.
     pub share: f64,
-    /// How far at most, in metres.
+    /// Greatest distance moved, in metres.
     pub up_to: f64,
-    /// Whether distances were taken again afterwards.
+    /// Whether distances were measured again afterwards.
     pub fresh: bool,
 }
 
 /// An experiment. Times are in the papers' time units.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Where they are.
+    /// Their positions.
     pub topology: Topology,
-    /// Which setup's density, range and suspicion apply where they are not given.
+    /// The setup whose density, range and suspicion apply where they are not given.
     pub setup: Setup,
     /// Side of the area in metres; by default that of the setup, scaled to keep its density.
     pub side: Option<f64>,
     /// Radio range in metres; by default that of the setup, for a grid at least its spacing.
     pub range: Option<f64>,
-    /// How well the network carries datagrams.
+    /// Quality of the network.
     pub conditions: Conditions,
-    /// Who crashes, all at the same time.
+    /// Nodes that crash, all at the same time.
     pub failures: Failures,
-    /// Who is half dead instead.
+    /// Nodes that are impaired instead.
     pub impaired: Option<Impaired>,
     /// When they crash.
     pub warmup: f64,
-    /// How long a run is.
+    /// Duration of a run.
     pub duration: f64,
     /// Settings of the nodes.
     pub profile: Profile,
-    /// How long a suspect has in the papers' protocol; by default that of the setup.
+    /// Duration of a suspicion in the papers' protocol; by default that of the setup.
     pub suspicion: Option<f64>,
     /// The exponent m of spatial probing; by default 0 in the papers' protocol, 3 in the product.
     pub exponent: Option<f32>,
-    /// Whom to probe; by default that of the profile.
+    /// Target policy; by default that of the profile.
     pub policy: Option<TargetPolicy>,
-    /// What is taken for a distance.
+    /// What is used as a distance.
     pub distances: Distances,
     /// Feedback in the papers' protocol.
     pub feedback: Feedback,
     /// Movement before the run.
     pub moved: Option<Moved>,
-    /// Record the bytes sent between every two nodes, in spans of this length.
+    /// Whether to record the bytes sent between every two nodes, in intervals of this length.
     pub flows_every: Option<f64>,
-    /// Heartbeats in place of the nodes: a baseline.
+    /// Heartbeats instead of the nodes: a baseline.
     pub heartbeat: Option<Heartbeat>,
-    /// Last changes to the settings of the nodes.
+    /// Final changes to the settings of the nodes.
     pub adjust: Option<fn(&mut membership::Config)>,
 }
 
@@ -162,7 +162,7 @@ impl Default for Params {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
-    /// Choose a value that makes sense.
+    /// Choose a valid value.
     #[error("{0}")]
     Param(String),
     /// There is no such layout.
@@ -177,7 +177,7 @@ pub enum ExperimentError {
 }
 
 impl Params {
-    /// Says what is wrong with the parameters, if anything is.
+    /// Checks whether the parameters are valid.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let ensure = |ok: bool, text: String| match ok {
             true => Ok(()),
@@ -324,12 +324,12 @@ impl Params {
             membership,
             ..Config::default()
         };
-        // The papers' nodes tell of no failures.
+        // The papers' nodes share no failure evidence.
         config.reliability.share = self.profile == Profile::Product;
         config
     }
 
-    /// The layout that a seed gives, and the one that distances are taken from.
+    /// The layout of a seed, and the one that distances are measured in.
     pub fn layouts(&self, seed: u64) -> Result<(Layout, Layout), TopologyError> {
         let (side, range) = (self.side(), self.range());
         let drawn = Layout::draw(&self.topology, self.nodes, side, range, seed)?;
@@ -341,7 +341,7 @@ impl Params {
         Ok((now, known))
     }
 
-    /// Who crashes under a seed.
+    /// The nodes that crash under a seed.
     pub fn crashed(&self, seed: u64) -> Vec<usize> {
         let mut rng = Rng::seed(seed, stream::FAULTS);
         match (self.failures, &self.topology) {
@@ -361,7 +361,7 @@ impl Params {
         }
     }
 
-    /// What strikes the impaired nodes under a seed.
+    /// The impairments under a seed.
     pub fn impairments(&self, seed: u64) -> Vec<Fault> {
         let Some(Impaired {
             deaf,
@@ -383,8 +383,7 @@ impl Params {
         all.enumerate().map(fault).collect()
     }
 
-    /// How far each node takes the others to be, over the routes of `known`; empty when nodes find
-    /// out themselves.
+    /// The distances that each node assumes, along the routes of `known`; empty if nodes measure them.
     pub fn proximities(&self, known: &mut Routes, from: usize) -> Vec<Proximity> {
         let metric = match self.distances {
             Distances::Coordinates => return Vec::new(),

@@ -1,4 +1,4 @@
-//! Runs, and what they showed.
+//! Runs of the membership experiment, and their results.
 
 use super::heartbeat;
 use super::params::{Distances, ExperimentError, Params, Profile};
@@ -6,6 +6,7 @@ use super::watch::Watch;
 use crate::engine::Engine;
 use crate::fault::Fault;
 use crate::net::{Counts, Traffic};
+use crate::recording::{Recorder, Recording, Stage};
 use crate::report::Summary;
 use crate::routes::Routes;
 use crate::trace::Trace;
@@ -15,70 +16,69 @@ use consort_proto::{Command, Instant, hash_pair, mix};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// What one run showed.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Who crashed.
+    /// Nodes that crashed.
     pub crashed: Vec<usize>,
-    /// For each crashed node that was noticed: from the crash to the first verdict.
+    /// For each detected crash: time to the first verdict.
     pub first_detection: Vec<f64>,
-    /// For each crashed node that was noticed: from the first verdict to the last.
+    /// For each detected crash: time from the first verdict to the last.
     pub dissemination: Vec<f64>,
-    /// For each crashed node that was noticed: from the first verdict to that of half of the correct
-    /// nodes.
+    /// For each detected crash: time from the first verdict to that of half of the correct nodes.
     pub dissemination_half: Vec<f64>,
-    /// For each crashed node that was noticed: how far away the first to notice was, in metres.
+    /// For each detected crash: distance of the first detector, in metres.
     pub detector_distance: Vec<f64>,
     /// What was sent.
     pub counts: Counts,
-    /// How far datagrams went.
+    /// Distances that datagrams travelled.
     pub traffic: Traffic,
-    /// By span of time: bytes sent by each node (row) to each other (column), where recorded.
+    /// By interval: bytes sent by each node (row) to each other (column), if recorded.
     pub flows: Vec<Vec<u64>>,
-    /// Verdicts about nodes that run.
+    /// Verdicts about running nodes.
     pub false_positives: u64,
     /// Those about healthy nodes, made by healthy nodes.
     pub flaps: u64,
     /// Suspicions of healthy nodes, held by healthy nodes.
     pub doubts: u64,
-    /// Wrong verdicts that somebody was the first to make: by those who had accused the node themselves, and by
-    /// those who had only heard of it. The rest are repetitions.
+    /// Wrong verdicts that a node was the first to make: by nodes that had accused the subject themselves, and by
+    /// nodes that had only heard of it. The rest are repetitions.
     pub begun: [u64; 2],
-    /// For how long some running node was held down by another, in time units.
+    /// For how long some running node was considered down by another, in time units.
     pub wronged: f64,
     /// Pairs of a correct and a crashed node without a verdict at the end.
     pub undetected: u64,
-    /// How many inputs nodes handled.
+    /// Number of inputs that nodes handled.
     pub steps: u64,
     /// Hash of the history.
     pub trace_hash: u64,
 }
 
-/// What several runs showed.
+/// Result of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aggregate {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// The seed all seeds derive from.
+    /// The seed from which all seeds are derived.
     pub seed: u64,
-    /// From the crash to the first verdict, in time units.
+    /// Time from the crash to the first verdict, in time units.
     pub first_detection: Summary,
-    /// From the first verdict to the last, in time units.
+    /// Time from the first verdict to the last, in time units.
     pub dissemination: Summary,
-    /// From the first verdict to that of half of the correct nodes, in time units.
+    /// Time from the first verdict to that of half of the correct nodes, in time units.
     pub dissemination_half: Summary,
     /// What was sent, in all runs together.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Verdicts about nodes that run.
+    /// Verdicts about running nodes.
     pub false_positives: u64,
-    /// Share of the time in which some running node was held down by another.
+    /// Share of the time in which some running node was considered down by another.
     pub wronged_share: f64,
     /// Pairs of a correct and a crashed node without a verdict at the end.
     pub undetected: u64,
-    /// How many inputs nodes handled.
+    /// Number of inputs that nodes handled.
     pub steps: u64,
     /// Hash of all histories.
     #[serde(serialize_with = "hex")]
@@ -96,6 +96,15 @@ pub fn run_seed(seed: u64, run: u64) -> u64 {
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    run_recorded(params, seed, None)
+}
+
+/// One run, recorded if there is a recording. Heartbeats have no recording.
+pub fn run_recorded(
+    params: &Params,
+    seed: u64,
+    recording: Option<&Recording>,
+) -> Result<Report, ExperimentError> {
     params.check()?;
     if let Some(kind) = params.heartbeat {
         return heartbeat::run(params, kind, seed);
@@ -117,6 +126,12 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     for host in impairments.iter().filter_map(Fault::host) {
         watch.healthy[host] = false;
     }
+    if let Some(recording) = recording {
+        let until_us = at_tu(params.duration).as_micros();
+        let stage = Stage::of_layout("membership", &config.layout);
+        recording.begin(&Stage { until_us, ..stage }, seed);
+        watch.recorder = Some(Recorder::new(recording, Vec::new(), Vec::new()));
+    }
     let mut engine = Engine::new(config, watch)?;
     let mut routes = Routes::new(known);
     for (host, point) in points.iter().enumerate() {
@@ -129,7 +144,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
             engine.command(host, Command::SetPosition(position))?;
         }
     }
-    // In a group of thousands they take as much as the network's own.
+    // In a group of thousands they take as much memory as those of the network.
     drop(routes);
     let crash_at = at_tu(params.warmup);
     for &host in &crashed {
@@ -174,6 +189,9 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         steps,
         trace_hash,
     };
+    if let Some(recording) = recording {
+        recording.end(end, "");
+    }
     for (&failed, verdicts) in crashed.iter().zip(&watch.verdicts) {
         let correct = (0..params.nodes).filter(|&i| watch.crashed[i].is_none());
         let seen: Vec<Option<Instant>> = correct.map(|i| verdicts[i]).collect();
@@ -184,7 +202,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
             report.dissemination.push(in_tu(last.since(first)));
             let mut heard: Vec<Instant> = times().copied().collect();
             heard.sort_unstable();
-            // Those who never heard of it come last.
+            // Nodes that never heard of it come last.
             let half = heard[(seen.len() / 2).min(heard.len() - 1)];
             report.dissemination_half.push(in_tu(half.since(first)));
             let detectors = (0..params.nodes).filter(|&i| verdicts[i] == Some(first));
@@ -199,13 +217,23 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Aggregate, ExperimentError> {
+    run_many_recorded(params, seed, runs, None)
+}
+
+/// The same, with a recording of the first run.
+pub fn run_many_recorded(
+    params: &Params,
+    seed: u64,
+    runs: usize,
+    recording: Option<&Recording>,
+) -> Result<Aggregate, ExperimentError> {
     params.check()?;
     if runs == 0 {
         return Err(ExperimentError::Param("runs must be at least 1".into()));
     }
     let reports: Vec<Result<Report, ExperimentError>> = (0..runs as u64)
         .into_par_iter()
-        .map(|n| run(params, run_seed(seed, n)))
+        .map(|n| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0)))
         .collect();
     let mut all = Aggregate {
         nodes: params.nodes,

@@ -1,14 +1,16 @@
-//! Watches for verdicts, right and wrong.
+//! Records verdicts, right and wrong.
 
 use crate::fault::Fault;
 use crate::oracle::{Oracle, Verdict};
+use crate::recording::Recorder;
 use crate::world::{HostState, World};
 use alloc::collections::BTreeSet;
 use consort_proto::membership::{self, Departure, Precedence};
+use consort_proto::wire::Datagram;
 use consort_proto::{Event, Instant, NodeId};
 use core::time::Duration;
 
-/// Notes who declared whom down, and when.
+/// Records which node declared which other down, and when.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// By host: its number among the crashed ones.
@@ -22,15 +24,17 @@ pub(super) struct Watch {
     pub(super) flaps: u64,
     /// Suspicions of running healthy hosts, by healthy hosts.
     pub(super) doubts: u64,
-    /// Claims of running hosts that somebody has declared down.
+    /// Claims of running hosts that some node has declared down.
     condemned: BTreeSet<(NodeId, Precedence)>,
-    /// Those of which the first to do so had accused the host itself, and those of which it had only heard that
-    /// the host is accused.
+    /// The number of these whose first verdict came from a node that had accused the host itself, or that had only
+    /// heard of the accusation.
     pub(super) begun: [u64; 2],
-    /// Pairs of an observer and a running host that it holds down.
+    /// Pairs of an observer and a running host that it considers down.
     wronged: BTreeSet<(usize, usize)>,
     wronged_since: Instant,
     wronged_for: Duration,
+    /// Where the run is recorded.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Watch {
@@ -51,10 +55,11 @@ impl Watch {
             wronged: BTreeSet::new(),
             wronged_since: Instant::ZERO,
             wronged_for: Duration::ZERO,
+            recorder: None,
         }
     }
 
-    /// For how long some running node was held down by another.
+    /// For how long some running node was considered down by another.
     pub(super) fn wronged_for(&self, now: Instant) -> Duration {
         match self.wronged.is_empty() {
             true => self.wronged_for,
@@ -82,6 +87,9 @@ impl Watch {
 
 impl Oracle for Watch {
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_event(world, host, event)?;
+        }
         let Event::Membership(event) = event else {
             return Ok(());
         };
@@ -127,7 +135,23 @@ impl Oracle for Watch {
         Ok(())
     }
 
+    fn on_dispatch(
+        &mut self,
+        world: &World,
+        from: usize,
+        to: usize,
+        datagram: &Datagram,
+        delay_us: Option<u64>,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_dispatch(world, from, to, datagram, delay_us);
+        }
+    }
+
     fn on_fault(&mut self, world: &World, fault: &Fault) -> Verdict {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_fault(world, fault)?;
+        }
         if let Fault::Crash(host) = *fault {
             self.change(world.now(), |w| w.retain(|&(o, s)| o != host && s != host));
         }

@@ -1,4 +1,4 @@
-//! Ways from files that other tools write.
+//! Trajectories from files that other tools write.
 
 use super::Waypoint;
 use crate::topology::Point;
@@ -14,24 +14,24 @@ const COORDINATE_MAX: f64 = 1e7;
 /// Latest time in seconds.
 const TIME_MAX: f64 = 1e8;
 
-/// Why a file has no ways.
+/// Why a file contains no trajectories.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// A line that is not what it should be.
+    /// A malformed line.
     #[error("line {line}: {problem}, found `{found}`")]
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the problem.
         problem: &'static str,
-        /// What is there, shortened.
+        /// The text found, shortened.
         found: String,
     },
-    /// Numbers of nodes go from 0 without a gap.
+    /// Node numbers must be consecutive from 0.
     #[error("node {node} has no start: write `$node_({node}) set X_ …` and `… set Y_ …`")]
     NoStart {
-        /// Which.
+        /// Number of the node.
         node: usize,
     },
     /// Split the file.
@@ -93,7 +93,7 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     numbered.filter(|line| !line.text.is_empty() && !line.text.starts_with('#'))
 }
 
-/// Movements of BonnMotion: for each node a line of times and places.
+/// BonnMotion format: for each node a line of times and positions.
 pub(super) fn bonnmotion(text: &str) -> Result<Vec<Vec<Waypoint>>, TraceError> {
     let mut ways: Vec<Vec<Waypoint>> = Vec::new();
     let mut points = 0;
@@ -135,16 +135,16 @@ pub(super) fn bonnmotion(text: &str) -> Result<Vec<Vec<Waypoint>>, TraceError> {
     Ok(ways)
 }
 
-/// What a file of ns-2 says of a node.
+/// What an ns-2 file says about a node.
 #[derive(Default)]
 struct Script {
     x: Option<f64>,
     y: Option<f64>,
-    /// When it sets out, where to and how fast.
+    /// When it sets out, its destination, and its speed.
     orders: Vec<(Instant, Point, f64)>,
 }
 
-/// Movements of ns-2. Lines that are not about a node are skipped.
+/// ns-2 format. Lines that are not about a node are skipped.
 pub(super) fn ns2(text: &str) -> Result<Vec<Vec<Waypoint>>, TraceError> {
     let mut scripts: BTreeMap<usize, Script> = BTreeMap::new();
     let mut orders = 0;
@@ -197,7 +197,7 @@ pub(super) fn ns2(text: &str) -> Result<Vec<Vec<Waypoint>>, TraceError> {
         .collect()
 }
 
-/// The way that orders give; an order that comes on the way replaces the one before.
+/// The trajectory that orders give; an order during a movement replaces the previous one.
 fn played(start: Point, mut orders: Vec<(Instant, Point, f64)>) -> Vec<Waypoint> {
     orders.sort_by_key(|order| order.0);
     let at = Instant::ZERO;
@@ -208,7 +208,7 @@ fn played(start: Point, mut orders: Vec<(Instant, Point, f64)>) -> Vec<Waypoint>
         }
     };
     for (at, to, speed) in orders {
-        // The last waypoint may be an arrival after this order: go back to where the node is now.
+        // The last waypoint may be an arrival after this order: go back to the current position.
         let next = way.partition_point(|w| w.at <= at);
         let here = super::between(&way, next, at);
         way.truncate(next);

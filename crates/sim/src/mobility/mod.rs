@@ -1,7 +1,7 @@
-//! How nodes move: straight lines between points in time, drawn from a model or read from a file.
+//! Movement of nodes: straight lines between points in time, drawn from a model or read from a file.
 //!
-//! A node's way is drawn as a whole, from a random stream of its own, before anything else happens. So
-//! where it is does not depend on who asks when, on other nodes, or on what protocols do.
+//! A node's trajectory is drawn completely, from its own random stream, before anything else happens. Its position
+//! therefore does not depend on queries, on other nodes, or on protocols.
 
 mod file;
 mod model;
@@ -16,32 +16,32 @@ use crate::topology::Point;
 use consort_proto::Instant;
 use core::time::Duration;
 
-/// Where a node is at a time.
+/// The position of a node at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoint {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// Where.
+    /// Its position.
     pub point: Point,
 }
 
-/// The ways of all nodes. Between two waypoints a node moves in a straight line at a steady speed;
-/// before the first and after the last it stays.
+/// The trajectories of all nodes. Between two waypoints a node moves in a straight line at a constant speed; before
+/// the first and after the last it rests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Motion {
     ways: Vec<Vec<Waypoint>>,
 }
 
 impl Motion {
-    /// Ways of `nodes` nodes in a square of `side` metres for at least `span`. A longer span adds to
-    /// the ways and changes nothing before. Sides are 1 to 10^6 m.
+    /// Trajectories of `nodes` nodes in a square of `side` metres for at least `span`. A longer span extends the
+    /// trajectories without changing what comes before. Sides are 1 to 10^6 m.
     pub fn draw(model: Model, side: f64, nodes: usize, span: Duration, seed: u64) -> Motion {
         assert!((1.0..=1e6).contains(&side), "a side of {side} m");
         let ways = model::draw(model, side, nodes, span.as_secs_f64(), seed);
         Motion { ways }
     }
 
-    /// Nodes that stay where they are.
+    /// Nodes that do not move.
     pub fn at(points: &[Point]) -> Motion {
         let stay = |&point: &Point| {
             let at = Instant::ZERO;
@@ -52,8 +52,8 @@ impl Motion {
         }
     }
 
-    /// Reads ways from the text of a file: movements of BonnMotion (a line of `t x y …` for each node)
-    /// or of ns-2 (`$node_(0) set X_ …` and `$ns_ at … "$node_(0) setdest …"`).
+    /// Reads trajectories from the text of a file: BonnMotion (a line of `t x y …` for each node) or ns-2
+    /// (`$node_(0) set X_ …` and `$ns_ at … "$node_(0) setdest …"`).
     pub fn parse(text: &str) -> Result<Motion, TraceError> {
         let ways = match text.contains("$node_(") {
             true => file::ns2(text)?,
@@ -62,24 +62,24 @@ impl Motion {
         Ok(Motion { ways })
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.ways.len()
     }
 
-    /// The way of a node.
+    /// The trajectory of a node.
     pub fn way(&self, node: usize) -> &[Waypoint] {
         &self.ways[node]
     }
 
-    /// Where a node is.
+    /// The position of a node.
     pub fn position(&self, node: usize, at: Instant) -> Point {
         let way = &self.ways[node];
         let next = way.partition_point(|w| w.at <= at);
         between(way, next, at)
     }
 
-    /// Positions for somebody who asks in order of time, which is faster.
+    /// Positions for queries in order of time, which is faster.
     pub fn follow(&self) -> Follower<'_> {
         Follower {
             motion: self,
@@ -92,12 +92,12 @@ impl Motion {
 #[derive(Clone, Debug)]
 pub struct Follower<'a> {
     motion: &'a Motion,
-    /// For each node, the first waypoint that was not reached at the last question.
+    /// For each node, the first waypoint that was not reached at the last query.
     next: Vec<usize>,
 }
 
 impl Follower<'_> {
-    /// Where a node is. Not before the time of an earlier question about it.
+    /// The position of a node. The time must not be before that of an earlier query about it.
     pub fn position(&mut self, node: usize, at: Instant) -> Point {
         let way = &self.motion.ways[node];
         let next = &mut self.next[node];

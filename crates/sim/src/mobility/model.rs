@@ -1,4 +1,4 @@
-//! The thesis's models of mobility, with its parameters. What it leaves open is said here.
+//! The thesis's mobility models, with its parameters. Choices for what it leaves open are documented here.
 
 use super::Waypoint;
 use super::trail::Trail;
@@ -7,13 +7,13 @@ use crate::topology::Point;
 use consort_proto::{Rng, hash_pair};
 use core::f64::consts::PI;
 
-/// Seconds of rest between two ways.
+/// Seconds of rest between two movements.
 const PAUSE: f64 = 10.0;
-/// Slowest and fastest of the models of chapter 4, in metres a second.
+/// Lowest and highest speed of the models of chapter 4, in metres per second.
 const SPEED: (f64, f64) = (5.0, 15.0);
-/// Slowest and fastest random walk.
+/// Lowest and highest speed of a random walk.
 const WALK_SPEED: (f64, f64) = (0.1, 1.0);
-/// How long a step of a random walk takes, in seconds. The thesis does not say; ours.
+/// Duration of a step of a random walk, in seconds. The thesis does not state it; our choice.
 const WALK_STEP: f64 = 60.0;
 /// Metres between the rings of homes around a point of interest: connected from a range of 10 m on.
 const RING: f64 = 9.0;
@@ -23,30 +23,31 @@ const FLIGHT: (f64, f64) = (5.0, 1000.0);
 const LEVY_PAUSE: (f64, f64) = (10.0, 7200.0);
 /// Speed of a Lévy walk.
 const LEVY_SPEED: f64 = 1.0;
-/// How often the thesis's tool looks at a Lévy walk, in seconds (E33).
+/// Sampling interval of the thesis's tool for Lévy walks, in seconds (E33).
 const SAMPLED_EVERY: f64 = 60.0;
 
 /// A model of mobility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// Anywhere, for good.
+    /// Random positions, no movement.
     Static,
     /// Random waypoint: rest for 10 s, go to a random point at 5 to 15 m/s.
     Waypoint,
-    /// A single point of interest: from a home on rings around the middle to a random point and back; all
+    /// A single point of interest: from a home on rings around the middle to a random point and back; all nodes
     /// leave again when all are home.
     Interest,
-    /// Random walk: a minute in any direction at 0.1 to 1 m/s, 10 s of rest; borders mirror.
+    /// Random walk: a minute in any direction at 0.1 to 1 m/s, 10 s of rest; reflected at the borders.
     Walk,
-    /// Truncated Lévy walk with exponents 1: mostly short ways and rests, few very long ones; borders mirror.
+    /// Truncated Lévy walk with exponents 1: mostly short movements and rests, few very long ones; reflected at the
+    /// borders.
     Levy,
-    /// The same as the thesis's tool writes it: borders lead to the other side, and positions of every minute
-    /// are joined by straight lines, so that nodes fly across the area (E33).
+    /// The same as the thesis's tool writes it: positions wrap around, and positions of every minute are joined by
+    /// straight lines, so that nodes fly across the area (E33).
     LevySampled,
 }
 
 impl Model {
-    /// All of them.
+    /// All models.
     pub const ALL: [Model; 6] = [
         Model::Static,
         Model::Waypoint,
@@ -68,7 +69,7 @@ impl Model {
         }
     }
 
-    /// Metres a second that a node never exceeds in a square of `side` metres.
+    /// Greatest speed of a node in a square of `side` metres, in metres per second.
     pub fn speed_max(self, side: f64) -> f64 {
         match self {
             Model::Static => 0.0,
@@ -118,7 +119,7 @@ fn any_direction(rng: &mut Rng) -> (f64, f64) {
     (libm::cos(angle), libm::sin(angle))
 }
 
-/// The size of a Cauchy variate, given that it is between two bounds.
+/// The absolute value of a Cauchy variate, truncated to two bounds.
 fn truncated_cauchy(rng: &mut Rng, (low, high): (f64, f64)) -> f64 {
     libm::tan(uniform(rng, (libm::atan(low), libm::atan(high)))).clamp(low, high)
 }
@@ -133,7 +134,7 @@ fn waypoint(rng: &mut Rng, side: f64, span: f64) -> Trail {
     trail
 }
 
-/// Homes: one in the middle, then rings of 6, 12, 18 … places; the last ring has what is left.
+/// Homes: one in the middle, then rings of 6, 12, 18 … positions; the last ring has the remaining ones.
 fn home(node: usize, nodes: usize, side: f64) -> Point {
     let (mut ring, mut first) = (0, 0);
     let mut places = 1;
@@ -193,7 +194,7 @@ fn levy(rng: &mut Rng, side: f64, span: f64) -> Trail {
 fn levy_sampled(rng: &mut Rng, side: f64, span: f64) -> Trail {
     let start = anywhere(rng, side);
     let mut trail = Trail::new(start);
-    // The walk on a plane without borders: where a flight began and ends, and until when the rest lasts.
+    // The walk on a plane without borders: start and end of a flight, and the end of the rest.
     let (mut from, mut to) = (start, start);
     let (mut left, mut arrived, mut until) = (0.0, 0.0, 0.0);
     let mut at = 0.0;

@@ -18,8 +18,8 @@ fn models() -> impl Strategy<Value = Model> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A node is inside the area at any time, and never faster than its model allows. A microsecond is
-    /// the rounding of a waypoint's time.
+    /// A node is always inside the area, and never faster than its model allows. A microsecond is the rounding of a
+    /// waypoint's time.
     #[test]
     fn nodes_stay_inside_and_below_their_speed(model in models(), nodes in 1_usize..70, seed: u64) {
         let motion = draw(model, nodes, 1800, seed);
@@ -36,14 +36,14 @@ proptest! {
                 prop_assert!(metres <= model.speed_max(SIDE) * (micros + 1.0) / 1e6 + 1e-9);
             }
             let end = way.last().map(|w| w.at);
-            // At home nodes rest, for others or for good.
+            // At home nodes rest, until others arrive or for ever.
             let rests = matches!(model, Model::Static | Model::Interest);
             prop_assert!(rests || end >= Some(seconds(1800)));
         }
     }
 
-    /// A seed gives one motion. More nodes or a longer span change nothing of what there was, but for the
-    /// model in which nodes wait for each other.
+    /// A seed gives one motion. More nodes or a longer span do not change the existing part, except in the model in
+    /// which nodes wait for each other.
     #[test]
     fn ways_depend_on_seed_and_node_alone(model in models(), nodes in 2_usize..20, seed: u64) {
         let motion = draw(model, nodes, 600, seed);
@@ -60,7 +60,7 @@ proptest! {
         }
     }
 
-    /// Who follows in steps of any size sees the same positions as who asks for one.
+    /// Following in steps of any size gives the same positions as single queries.
     #[test]
     fn positions_do_not_depend_on_who_asks(model in models(), seed: u64, steps in prop::collection::vec(0_u64..40_000_000, 1..60)) {
         let motion = draw(model, 3, 600, seed);
@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// From one gathering to the next everybody is away once, and nobody leaves before all are home.
+/// Between two gatherings every node is away once, and none leaves before all are home.
 #[test]
 fn points_of_interest_gather_everybody() {
     let motion = draw(Model::Interest, 60, 1800, 7);
@@ -100,7 +100,7 @@ fn points_of_interest_gather_everybody() {
     let mut last = 60;
     for tenth in 101..18_000 {
         let now = away(tenth * 100_000);
-        // A gathering lasts: nobody leaves one by one.
+        // A gathering lasts: nodes do not leave one by one.
         assert!(last != 0 || now == 0 || now == 60, "{now} at {tenth}");
         gatherings += u32::from(now == 0 && last > 0);
         last = now;
@@ -121,7 +121,7 @@ fn points_of_interest_gather_everybody() {
     assert_eq!(outer, 23);
 }
 
-/// E33: nodes of the sampled walk fly across the area; those of the honest one keep to a metre a second.
+/// E33: nodes of the sampled walk fly across the area; those of the exact one move at most a metre per second.
 #[test]
 fn sampling_with_wrapping_makes_nodes_fly() {
     let fastest = |model| {
@@ -137,7 +137,7 @@ fn sampling_with_wrapping_makes_nodes_fly() {
     assert!((7.0..12.0).contains(&fastest(Model::LevySampled)));
 }
 
-/// Flights and rests of a truncated Cauchy distribution: the median of what is cut off below 5 is near 10.
+/// Flights and rests of a truncated Cauchy distribution: with values below 5 cut off, the median is near 10.
 #[test]
 fn levy_rests_have_the_median_of_a_truncated_cauchy() {
     let motion = draw(Model::Levy, 400, 1800, 5);

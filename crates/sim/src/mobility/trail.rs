@@ -1,14 +1,14 @@
-//! Ways while they are drawn.
+//! Trajectories under construction.
 
 use super::Waypoint;
 use crate::topology::Point;
 use consort_proto::Instant;
 
-/// A way that grows at its end.
+/// A trajectory that grows at its end.
 #[derive(Debug)]
 pub(super) struct Trail {
     points: Vec<Waypoint>,
-    /// Seconds: kept apart from the waypoints, which are rounded to microseconds.
+    /// Seconds, separate from the waypoints, which are rounded to microseconds.
     now: f64,
 }
 
@@ -21,28 +21,28 @@ impl Trail {
         }
     }
 
-    /// Seconds up to here.
+    /// Time of its end in seconds.
     pub(super) fn now(&self) -> f64 {
         self.now
     }
 
-    /// Where it ends.
+    /// Position of its end.
     pub(super) fn here(&self) -> Point {
         self.points[self.points.len() - 1].point
     }
 
-    /// Stays until this time.
+    /// Rests until this time.
     pub(super) fn rest_until(&mut self, until: f64) {
         let here = self.here();
         self.reach(here, until);
     }
 
-    /// Stays for so long.
+    /// Rests for this long.
     pub(super) fn rest(&mut self, seconds: f64) {
         self.rest_until(self.now + seconds);
     }
 
-    /// Goes to a point at a speed in metres a second.
+    /// Moves to a point at a speed in metres per second.
     pub(super) fn go(&mut self, to: Point, speed: f64) {
         let seconds = self.here().distance(to) / speed;
         self.reach(to, self.now + seconds);
@@ -57,7 +57,7 @@ impl Trail {
         }
     }
 
-    /// Goes `length` metres in a direction and turns back at the borders as light does.
+    /// Moves `length` metres in a direction, reflected at the borders.
     pub(super) fn bounce(&mut self, (dx, dy): (f64, f64), length: f64, speed: f64, side: f64) {
         let (from, start) = (self.here(), self.now);
         let mut turns = crossings(from.x, dx, length, side);
@@ -78,7 +78,7 @@ impl Trail {
     }
 }
 
-/// After how many metres a coordinate passes multiples of `side`.
+/// The distances at which a coordinate crosses multiples of `side`.
 fn crossings(x: f64, dx: f64, length: f64, side: f64) -> Vec<f64> {
     let mut found = Vec::new();
     if dx == 0.0 {
@@ -97,7 +97,7 @@ fn crossings(x: f64, dx: f64, length: f64, side: f64) -> Vec<f64> {
     }
 }
 
-/// A coordinate mirrored at the borders as often as it takes.
+/// A coordinate, reflected at the borders as often as necessary.
 fn fold(x: f64, side: f64) -> f64 {
     let x = x.rem_euclid(2.0 * side);
     if x > side { 2.0 * side - x } else { x }

@@ -1,4 +1,4 @@
-//! What the harness needs of a lock's core.
+//! Interface between the harness and a lock's core.
 
 use consort_papers::mutex::{Event, Input, Msg, PaperMutex, View};
 use consort_proto::{Cx, Life, NodeId, Protocol};
@@ -15,51 +15,51 @@ pub enum Change {
     Size,
 }
 
-/// What a core reported.
+/// Meaning of an event of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// A request is inside: the one of this number, or the only one there is.
+    /// A request is granted: the one with this number, or the only one.
     Entered {
         /// Its number.
         ticket: Option<u64>,
         /// Its token.
         token: u128,
     },
-    /// The request inside has to leave, not by its own will.
+    /// The granted request has to exit against its will.
     Lost(u64),
-    /// A request will not get in.
+    /// A request will not be granted.
     Refused(u64),
     /// It knows of a node that membership may not list.
     Hint(NodeId),
     /// The request took the slow path.
     Slow,
-    /// Nothing that matters here.
+    /// Nothing of interest here.
     Nothing,
 }
 
 /// What a process finds when it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Birth<'a> {
-    /// Whom it lists, with their lives.
+    /// The members it lists, with their lives.
     pub members: &'a [(NodeId, Life)],
-    /// Where it is on a line that winds through the whole area, from 0 to 1.
+    /// Its position on a line that winds through the whole area, from 0 to 1.
     pub place: f64,
 }
 
 /// A lock's core in the harness.
 pub trait Actor: Protocol {
-    /// On what terms requests are made.
+    /// Options of requests.
     type Terms: Clone;
     /// Whether the core itself queues the requests of its node.
     const QUEUES: bool;
-    /// How long cores need before they can serve requests; what they do until then is not counted.
+    /// How long cores need before they can serve requests; their activity until then is not counted.
     const WARMUP: Duration;
 
-    /// What it may read.
+    /// The view for a core.
     fn view(list: &[NodeId], n_upper: u32) -> Self::View<'_>;
     /// The process starts.
     fn start(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, birth: Birth<'_>);
-    /// The application wants in.
+    /// The application requests the lock.
     fn acquire(
         &mut self,
         cx: &mut Cx<'_, Self>,
@@ -67,17 +67,17 @@ pub trait Actor: Protocol {
         terms: &Self::Terms,
         ticket: u64,
     );
-    /// The application is done.
+    /// The application releases the lock.
     fn release(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, ticket: u64);
     /// Membership changed.
     fn change(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, change: Change);
-    /// What an event means.
+    /// The meaning of an event.
     fn happened(event: &Self::Event) -> Happened;
     /// Whether the thesis's program sends it over an extra hop (D6).
     fn takes_phantom_hop(msg: &Self::Msg) -> bool;
     /// Bytes of a datagram with it.
     fn encoded_len(msg: &Self::Msg) -> usize;
-    /// What it counted: answers that lapsed, rounds begun afresh, tokens raised.
+    /// Its counters: answers that expired, fresh rounds, raised tokens.
     fn counts(&self) -> [u64; 3];
 }
 

@@ -1,4 +1,4 @@
-//! Effects of cores are carried out: messages travel, timers are set, requests get in.
+//! Carries out the effects of cores: sends messages, sets timers, grants requests.
 
 use super::actor::{Actor, Happened};
 use super::params::Transport;
@@ -8,7 +8,7 @@ use crate::net::survive;
 use consort_proto::{Effect, EffectOf, Instant, Life, To};
 use core::time::Duration;
 
-/// The longest that a source waits before it sends a lost message again, in milliseconds; less by one.
+/// Longest delay before a source retransmits a lost message, in milliseconds, plus one.
 const RESEND_MS: u32 = 500;
 
 impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
@@ -40,7 +40,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
             Effect::Emit(event) => match A::happened(&event) {
                 Happened::Entered { ticket, token } => self.entered(node, ticket, token),
                 Happened::Lost(ticket) => {
-                    // The work stops at once, and the application says so.
+                    // The work stops at once, and the application reports it.
                     if self.inside.get(&node) == Some(&ticket) {
                         self.inside.remove(&node);
                         self.report.lost += 1;
@@ -96,9 +96,9 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         self.sends_by_hops[usize::from(hops)]
     }
 
-    /// Sends a message, and again when it is lost (D5), a while after the moment of the loss: counted from
-    /// its sending instead, requests among 1024 nodes would wait 11 s, where the thesis has 18. Where nothing
-    /// else can happen to a message, all of that is drawn at once.
+    /// Sends a message, and again when it is lost (D5), some time after the moment of the loss: counted from its
+    /// transmission instead, requests among 1024 nodes would wait 11 s, where the thesis has 18. If nothing else
+    /// can happen to a message, all of this is drawn at once.
     pub(super) fn send(&mut self, trip: Trip<A::Msg>) {
         let mut after = Duration::ZERO;
         loop {

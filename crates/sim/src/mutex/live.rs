@@ -1,6 +1,5 @@
-//! Lists of a live group: real nodes run membership in the same places, under the same loss, delays and
-//! faults, and what they list is recorded. Locks do not touch membership, so all of them can be given the
-//! same record.
+//! Lists of a live group: real nodes run membership at the same positions, under the same loss, delays and faults,
+//! and their lists are recorded. Locks do not affect membership, so all of them can be given the same record.
 
 use super::params::Params;
 use super::trouble::{Fault, Trouble};
@@ -19,18 +18,18 @@ use core::time::Duration;
 pub struct Group {
     /// Settings of membership.
     pub profile: Profile,
-    /// Nodes know nobody but some seeds when the first requests come.
+    /// Whether nodes know only some seeds when the first requests arrive.
     pub forming: bool,
 }
 
-/// How long a group that does not form runs before the first requests come.
+/// How long a group that does not form runs before the first requests arrive.
 const WARMUP: Duration = Duration::from_secs(100);
-/// Nodes that everybody can turn to after a start.
+/// Number of nodes that all nodes can contact after a start.
 const SEEDS: usize = 4;
 /// Exponent of spatial probing.
 const EXPONENT: f32 = 3.0;
 
-/// Whether a group can meet these faults: they must not depend on who is inside, nor be about lists.
+/// Whether a group can meet these faults: they must not depend on who is inside, nor concern lists.
 pub(super) fn can_meet(trouble: &Trouble) -> bool {
     use Trouble::{Churn, Joins, None, Partition};
     matches!(trouble, None | Churn(_) | Joins(..) | Partition(..))
@@ -101,7 +100,7 @@ struct Live {
 }
 
 impl Live {
-    /// A node gets to know how far the others are.
+    /// Gives a node the distances to the others.
     fn measure(&mut self, host: usize) -> Result<(), ExperimentError> {
         let known = self.below.proximities(&mut self.routes, host);
         Ok(self.engine.command(host, Command::SetProximity(known))?)
@@ -112,7 +111,7 @@ impl Live {
         match fault {
             Fault::Crash(host) => {
                 self.engine.strike(fault::Fault::Crash(host))?;
-                // The process ends; the device forwards, as it does for locks.
+                // The process ends; the device still forwards, as it does for locks.
                 let net = self.engine.world_mut().net_mut();
                 net.routes().set_alive(host, true);
             }

@@ -1,11 +1,10 @@
-//! Locks in a multi-hop network: how long requests wait, what they cost, and whether two nodes are ever
-//! inside at once.
+//! Locks in a multi-hop network: how long requests wait, what they cost, and whether two nodes are ever inside at
+//! the same time.
 //!
-//! The thesis's experiments, with its network: hops take up to 49 ms and lose messages, and the source of
-//! a lost message sends it again, up to half a second later, without acknowledgements. Member lists are
-//! given: complete for the figures, those of a live group, or incomplete and wrong in the ways of [`Trouble`].
-//! A core is driven
-//! through [`Actor`], so that every lock meets the same network, arrivals and troubles.
+//! The thesis's experiments, with its network: hops take up to 49 ms and lose messages, and the source of a lost
+//! message retransmits it up to half a second later, without acknowledgements. Member lists are given: complete for
+//! the figures, those of a live group, or incomplete and wrong as described by [`Trouble`]. A core is driven
+//! through [`Actor`], so that every lock meets the same network, arrivals and faults.
 
 mod actor;
 mod carry;

@@ -14,32 +14,32 @@ use consort_proto::mutex;
 use consort_proto::{Instant, NodeId, Rng};
 use core::time::Duration;
 
-/// Side of the area for one node, in metres; times the root of their number.
+/// Side of the area per root of the number of nodes, in metres.
 const SIDE: f64 = 2.125;
 /// Radio range in metres.
 const RANGE: f64 = 4.0;
-/// What a datagram of an Ethernet holds besides its header, and some room.
+/// Bytes that an Ethernet datagram can hold besides its header, with some margin.
 const FRAMES_MAX: usize = 1100;
 /// How long a live group runs at most.
 const LIVE_MAX: Duration = Duration::from_secs(3600);
 
-/// Which lock.
+/// The lock.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lock {
-    /// One of the papers'.
+    /// One of the papers' locks.
     Paper(Config),
-    /// The product's.
+    /// The product's lock.
     Witness(Box<Witness>),
 }
 
 /// Settings of the product's lock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
-    /// Of the nodes. Those that are there at the start are the first of their group.
+    /// Settings of the nodes. Those present at the start are the first of their group.
     pub config: mutex::Config,
-    /// Of the requests.
+    /// Options of the requests.
     pub policy: mutex::Policy,
-    /// What a datagram holds besides its header, in bytes.
+    /// Bytes that a datagram can hold besides its header.
     pub frames_max: usize,
 }
 
@@ -63,72 +63,72 @@ impl Lock {
     }
 }
 
-/// What becomes of lost messages.
+/// What happens to lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// The source knows, and sends again (D5).
+    /// The source retransmits them (D5).
     Resend,
-    /// They are lost; the lock has to help itself.
+    /// They are lost; the lock has to handle that.
     BestEffort,
 }
 
-/// What nodes list.
+/// Member lists of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lists {
-    /// Everybody.
+    /// All nodes.
     Full,
-    /// Themselves, and each other node with this probability.
+    /// The node itself, and each other node with this probability.
     Share(f64),
-    /// What real nodes list that run membership in the same places and meet the same faults; also later.
-    /// Whom a lock would name to membership is not told.
+    /// The lists of real nodes that run membership at the same positions and meet the same faults, also as they
+    /// change. Nodes that a lock would name to membership are not reported.
     Live(Group),
 }
 
 /// The upper bound on the number of nodes that locks are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// None.
+    /// No bound.
     Absent,
-    /// All nodes there are, dead or alive.
+    /// All existing nodes, dead or alive.
     Nodes,
-    /// As many as run now.
+    /// The number of running nodes.
     Alive,
 }
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Where they are.
+    /// Their positions.
     pub topology: Topology,
-    /// Which lock.
+    /// The lock.
     pub lock: Lock,
-    /// Who requests when.
+    /// Times and nodes of requests.
     pub workload: Workload,
     /// Probability that a hop loses a message.
     pub drop: f64,
-    /// A hop takes less than this many milliseconds, in whole ones.
+    /// The delay of a hop is less than this many milliseconds, a whole number.
     pub hop_delay_ms: u32,
-    /// What becomes of lost messages.
+    /// What happens to lost messages.
     pub transport: Transport,
-    /// Whether requests and releases travel one hop more than there are (D6).
+    /// Whether requests and releases travel one additional hop (D6).
     pub phantom_hop: bool,
     /// Time inside (D).
     pub hold: Duration,
-    /// What nodes list.
+    /// Member lists of the nodes.
     pub lists: Lists,
-    /// What the papers' locks know of the number of nodes.
+    /// The number of nodes that the papers' locks assume.
     pub bound: Bound,
-    /// What goes wrong.
+    /// The faults.
     pub trouble: Trouble,
-    /// When to stop if not all have been inside.
+    /// When to stop if not all requests were granted.
     pub limit: Duration,
 }
 
 impl Default for Params {
-    /// The thesis's Table 5: 256 nodes, 5 % loss, 200 ms inside, ten requesters; Ricart and Agrawala with
-    /// full lists, as its program really ran (D1), without its extra hop.
+    /// The thesis's Table 5: 256 nodes, 5 % loss, 200 ms inside, ten requesters; Ricart and Agrawala with full
+    /// lists, as its program really ran (D1), without its extra hop.
     fn default() -> Params {
         Params {
             nodes: 256,
@@ -155,7 +155,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// What the thesis's program ran: the default with its extra hop.
+    /// The thesis's program: the default with its extra hop.
     pub fn paper_sim() -> Params {
         Params {
             phantom_hop: true,
@@ -163,7 +163,7 @@ impl Params {
         }
     }
 
-    /// Whether these settings make sense.
+    /// Checks whether the settings are valid.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let ensure = |ok: bool, text: &str| match ok {
             true => Ok(()),
@@ -210,7 +210,7 @@ impl Params {
         Ok(())
     }
 
-    /// What the group that lists are taken from lists over time, if there is one.
+    /// The lists over time of the live group, if there is one.
     pub(super) fn record(
         &self,
         faults: &[(Duration, Fault)],
@@ -222,7 +222,7 @@ impl Params {
         }
     }
 
-    /// What nodes list at the start, themselves included.
+    /// The lists at the start, each including its owner.
     pub(super) fn lists(
         &self,
         trace: Option<&Trace>,

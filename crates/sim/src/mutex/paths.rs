@@ -1,18 +1,18 @@
-//! Routes by length: the thesis's messages take the shortest way in metres, whatever its hops.
+//! Routes by length: the thesis's messages take the shortest route in metres, whatever its hops.
 
 use crate::topology::{Layout, Point};
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-/// Hops of the shortest ways, computed for one end at a time, when first asked for.
+/// Hops of the shortest routes, computed per source on first use.
 #[derive(Debug)]
 pub(super) struct Paths {
     layout: Layout,
-    /// By source: hops to everybody; empty where not computed. Links work both ways.
+    /// By source: hops to all nodes; empty if not computed. Links work in both directions.
     rows: Vec<Vec<u16>>,
 }
 
-/// A length that orders; lengths are finite and not negative, so their bits do.
+/// A key that orders lengths; they are finite and not negative, so their bits do.
 fn bits(length: f64) -> u64 {
     length.to_bits()
 }
@@ -23,7 +23,7 @@ impl Paths {
         Paths { layout, rows }
     }
 
-    /// The node nearest to the middle of all.
+    /// The node nearest to the middle.
     pub(super) fn central(&self) -> usize {
         let points = &self.layout.points;
         let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
@@ -35,7 +35,7 @@ impl Paths {
         found.map_or(0, |(node, _)| node)
     }
 
-    /// Where a node is on a line that winds through the area in rows as wide as the range, from 0 to 1.
+    /// Position of a node on a line that winds through the area in rows as wide as the range, from 0 to 1.
     pub(super) fn place(&self, node: usize) -> f64 {
         let points = &self.layout.points;
         let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(1e-9, f64::max);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_shortest_way_may_have_more_hops() {
-        // From 0 to 3: straight over 1 and 2, or by 4 with a detour in fewer hops.
+        // From 0 to 3: straight over 1 and 2, or through 4 with a detour in fewer hops.
         let points = [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (3.0, 0.0), (1.5, 1.2)];
         let points = points.map(|(x, y)| Point { x, y }).to_vec();
         let layout = Layout::new(points, 1.95);
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!((paths.hops(2, 2), paths.central()), (0, 1));
     }
 
-    /// The thesis's 256 nodes: 6.3 hops on average, where fewest hops would be less.
+    /// The thesis's 256 nodes: 6.3 hops on average; the fewest hops would be less.
     #[test]
     fn mean_hops_of_the_thesis_network() {
         let mut all = 0.0;

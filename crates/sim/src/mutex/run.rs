@@ -27,7 +27,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
         }
         Lock::Witness(witness) => {
             let make = |now: Instant, node, life| {
-                // Who is there at the start has nothing to forget.
+                // Nodes present at the start have nothing to forget.
                 let config = mutex::Config {
                     bootstrap: now == Instant::ZERO,
                     ..witness.config.clone()
@@ -46,7 +46,7 @@ pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, 
     (0..runs as u64).into_par_iter().map(one).collect()
 }
 
-/// What is due.
+/// A scheduled action.
 pub(super) enum Item<A: Actor> {
     Arrive(usize),
     Deliver {
@@ -55,7 +55,7 @@ pub(super) enum Item<A: Actor> {
         to: usize,
         msg: A::Msg,
     },
-    /// A message that was lost is sent again.
+    /// A lost message is retransmitted.
     Again(Trip<A::Msg>),
     Timer(usize, A::Timer),
     /// The application is done with its request of this number.
@@ -63,7 +63,7 @@ pub(super) enum Item<A: Actor> {
     /// The application has stopped the work for a lock that it lost.
     Stopped(usize, u64),
     Strike(Fault),
-    /// A node notices that another is there, or is not.
+    /// A node notices that another has appeared or disappeared.
     Notice {
         at: usize,
         of: usize,
@@ -71,7 +71,7 @@ pub(super) enum Item<A: Actor> {
     },
 }
 
-/// A message on its way.
+/// A message in flight.
 pub(super) struct Trip<M> {
     pub(super) from: usize,
     /// The life in which it was sent.
@@ -114,19 +114,19 @@ pub(super) struct Run<'a, A: Actor, F> {
     pub(super) delay: Rng,
     pub(super) faults: Rng,
     choice: Rng,
-    /// Whether a message's fate may depend on what happens meanwhile.
+    /// Whether a message's fate may depend on events in the meantime.
     pub(super) faulty: bool,
-    /// Whether lists are those of a live group, which notices what it notices.
+    /// Whether lists are those of a live group, which detects changes by itself.
     pub(super) live: bool,
     pub(super) cut: Option<usize>,
     pub(super) alive: u32,
     arrivals_left: usize,
-    /// Nodes inside, and by which request.
+    /// Nodes inside, with their requests.
     pub(super) inside: BTreeMap<usize, u64>,
     tickets: u64,
     pub(super) last_exit: Option<Instant>,
     pub(super) token: u128,
-    /// By hops: how often a source has to send on average.
+    /// By hops: how often a source has to transmit on average.
     pub(super) sends_by_hops: Vec<f64>,
     pub(super) sums: Sums,
     pub(super) report: Report,
@@ -223,7 +223,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
         self.items.insert((self.now + after, self.scheduled), item);
     }
 
-    /// Whether all requests that came are served.
+    /// Whether all requests that arrived are served.
     fn is_done(&self) -> bool {
         let idle = |h: &Host<A>| h.open.is_empty() && h.queue.is_empty();
         self.arrivals_left == 0 && self.inside.is_empty() && self.hosts.iter().all(idle)
@@ -238,8 +238,8 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             self.now = at;
             let last = matches!(item, Item::Exit(..) | Item::Strike(_) | Item::Arrive(_));
             self.handle(item);
-            // What is still under way after the last exit changes nothing but costs: see it out, unless
-            // faults go on for as long as they like.
+            // Messages in flight after the last exit only cause cost: wait for them, unless faults continue without
+            // limit.
             if last && self.faulty && self.is_done() {
                 break;
             }
@@ -326,7 +326,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
         }
     }
 
-    /// Lets the next request of a node go to its lock, or all if the lock itself queues them.
+    /// Passes the next request of a node to its lock, or all if the lock itself queues them.
     fn serve(&mut self, node: usize) {
         while A::QUEUES || self.hosts[node].open.is_empty() {
             let Some(arrived) = self.hosts[node].queue.pop_front() else {
@@ -387,7 +387,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
     }
 }
 
-/// How a node appears to others.
+/// The sender data of a node.
 pub(crate) fn sender(id: NodeId, life: Life) -> Sender {
     Sender {
         id,

@@ -1,4 +1,4 @@
-//! Faults strike, and are noticed.
+//! Applies faults, and lets nodes notice them.
 
 use super::actor::{Actor, Change};
 use super::params::Bound;
@@ -104,7 +104,8 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         self.tell(node, true);
     }
 
-    /// Everybody notices before long, unless lists are a live group's; the bound on their number follows at once where it does.
+    /// All nodes notice soon, unless lists are those of a live group; the bound on their number follows at once if
+    /// it does.
     fn tell(&mut self, of: usize, there: bool) {
         let nodes = if self.live { 0 } else { self.hosts.len() };
         for at in (0..nodes).filter(|&at| at != of) {

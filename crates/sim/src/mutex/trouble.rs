@@ -1,63 +1,64 @@
-//! What goes wrong: lists that change, detectors that are wrong, nodes that crash, restart and join, and
-//! networks that fall apart. All of it is drawn before a run, from a stream of its own.
+//! Faults: lists that change, detectors that are wrong, nodes that crash, restart and join, and partitions. All
+//! faults are drawn before a run, from their own stream.
 
 use crate::stream;
 use consort_proto::Rng;
 use core::time::Duration;
 
-/// A kind of trouble.
+/// A kind of fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Trouble {
     /// None.
     #[default]
     None,
-    /// At any time each node wrongly misses this share of the others. A mistake lasts ten seconds on average.
+    /// At any time each node wrongly considers this share of the others gone. A mistake lasts ten seconds on
+    /// average.
     FalsePositives(f64),
-    /// This share of the nodes crashes each minute and comes back half a minute later, with an empty
-    /// memory, on average; the others notice within three to eight seconds.
+    /// This share of the nodes crashes each minute and returns half a minute later on average, without memory; the
+    /// others notice within three to eight seconds.
     Churn(f64),
-    /// At the given times (in seconds) whoever is inside crashes, for good; the others notice as above.
+    /// At the given times (in seconds) the node that is inside crashes for good; the others notice as above.
     HolderCrashes(Vec<f64>),
-    /// At the given times this share of the nodes outside crashes, for good.
+    /// At the given times this share of the nodes outside crashes for good.
     Crashes(Vec<f64>, f64),
-    /// At the given times this share of the nodes outside starts again with an empty memory.
+    /// At the given times this share of the nodes outside restarts without memory.
     Restarts(Vec<f64>, f64),
-    /// This share of the nodes joins, each at a random time within so many seconds; the others list it three
-    /// to eight seconds later.
+    /// This share of the nodes joins, each at a random time within this many seconds; the others list it three to
+    /// eight seconds later.
     Joins(f64, f64),
-    /// This share of the nodes, those with the lowest numbers, and the others do not hear each other between
-    /// two times (in seconds); each notices within three to eight seconds.
+    /// This share of the nodes, those with the lowest numbers, is separated from the others between two times (in
+    /// seconds); each node notices within three to eight seconds.
     Partition(f64, f64, f64),
     /// These faults.
     Script(Vec<(Duration, Fault)>),
 }
 
-/// What may strike.
+/// A single fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A node stops.
     Crash(usize),
-    /// Whoever is inside stops.
+    /// The node that is inside stops.
     CrashHolder,
     /// A share of the nodes outside, in thousandths, stops.
     CrashShare(u16),
-    /// A node starts, with an empty memory and in a new life.
+    /// A node starts, without memory and in a new life.
     Start(usize),
-    /// A share of the nodes outside, in thousandths, starts again.
+    /// A share of the nodes outside, in thousandths, restarts.
     RestartShare(u16),
     /// A node's list loses another.
     Unlist(usize, usize),
     /// A node's list gains another.
     List(usize, usize),
-    /// Nodes below this number do not hear those from it on.
+    /// Nodes below this number are separated from the others.
     Cut(usize),
-    /// Everybody hears everybody.
+    /// The separation ends.
     Heal,
 }
 
 /// How long a mistake of the detector lasts on average, in seconds.
 const MISTAKE: f64 = 10.0;
-/// How long a crashed node stays away on average, in seconds.
+/// How long a crashed node is away on average, in seconds.
 const AWAY: f64 = 30.0;
 
 /// When observers notice something.
@@ -66,7 +67,7 @@ pub(super) fn notice(rng: &mut Rng) -> Duration {
 }
 
 impl Trouble {
-    /// Nodes that are not there at the start.
+    /// Nodes that are absent at the start.
     pub(super) fn absent(&self, nodes: usize) -> core::ops::Range<usize> {
         match *self {
             Trouble::Joins(share, _) => nodes - (nodes as f64 * share) as usize..nodes,

@@ -16,7 +16,7 @@ use core::time::Duration;
 /// The one lock of an experiment.
 const NAME: &str = "lock";
 
-/// Every address is known, and all nodes are equally far: requests ask everybody listed.
+/// Every address is known, and all nodes are equally far: requests go to all listed nodes.
 struct Everywhere;
 
 impl Peers for Everywhere {
@@ -51,7 +51,7 @@ impl Actor for Mutex {
             let how = Arrival::Joined;
             self.on_input(cx, peers, Input::Member(Membership::Up { id, life, how }));
         }
-        // The clock that rides on membership traffic where locks are in use.
+        // The lock clock that is piggybacked on membership traffic where locks are in use.
         if let Some(&(id, life)) = birth.members.first() {
             self.on_msg(cx, peers, sender(id, life), Msg::Clock(0));
         }
@@ -96,10 +96,10 @@ impl Actor for Mutex {
         };
         self.on_input(cx, peers, Input::Member(event));
         if let Change::Removed(id, _) = change {
-            // These lists keep nobody that failed.
+            // These lists keep no failed members.
             self.on_input(cx, peers, Input::Member(Membership::Forgotten { id }));
         }
-        // As at the start: who began with an empty list hears of it now.
+        // As at the start: a node that began with an empty list learns of it now.
         if let Change::Added(id, life) = change {
             self.on_msg(cx, peers, sender(id, life), Msg::Clock(0));
         }

@@ -1,40 +1,40 @@
-//! Who requests when.
+//! Times and nodes of requests.
 
 use crate::stream;
 use consort_proto::Rng;
 use core::time::Duration;
 
-/// When requests come, and whose they are.
+/// When requests arrive, and at which nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
-    /// Some nodes request at once, each of them once.
+    /// Some nodes make one request each at the same time.
     Burst {
-        /// How many.
+        /// Number of nodes.
         requesters: usize,
-        /// Which.
+        /// How they are chosen.
         who: Who,
     },
-    /// Requests come one after the other; a node serves its own in order.
+    /// Requests arrive one after the other; a node serves its own in order.
     Stream {
-        /// How many.
+        /// Number of requests.
         requests: usize,
         /// How the time between two of them is distributed.
         gap: Gap,
         /// Its mean, as a multiple of the time inside (IA:D).
         ratio: f64,
-        /// Whose they are.
+        /// How requests are distributed over nodes.
         spread: Spread,
     },
 }
 
-/// Who takes part in a burst.
+/// Which nodes take part in a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The lowest ids, as in the thesis (D8).
     First,
-    /// Any.
+    /// Random nodes.
     Random,
-    /// The node nearest to the middle, and any others. Node 0 of the thesis is in the middle (D8).
+    /// The node nearest to the middle, and random others. Node 0 of the thesis is in the middle (D8).
     Central,
 }
 
@@ -50,19 +50,19 @@ pub enum Gap {
 /// Distribution of requests over nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// All nodes alike.
+    /// All nodes are equally likely.
     Uniform,
-    /// Rank k in proportion to k to the power of minus this.
+    /// Rank k with a probability proportional to k to the power of minus the exponent.
     Zipf {
         /// The exponent.
         exponent: f64,
-        /// Ranks are ids, as in the thesis (D10), instead of dealt out at random.
+        /// Whether ranks are ids, as in the thesis (D10), instead of assigned at random.
         by_id: bool,
     },
 }
 
 impl Workload {
-    /// How many requests there are.
+    /// Number of requests.
     pub fn requests(&self) -> usize {
         match *self {
             Workload::Burst { requesters, .. } => requesters,

@@ -1,4 +1,4 @@
-//! Leaders that crash and come back (Table 4.2).
+//! Leaders that crash and return (Table 4.2).
 
 use super::actor::Actor;
 use super::params::Crashes;
@@ -8,26 +8,26 @@ use crate::stream;
 use consort_proto::{Instant, Life, Rng};
 use core::time::Duration;
 
-/// How often it is looked whether all are right again.
+/// Interval at which it is checked whether all nodes are correct again.
 const CHECK_EVERY: Duration = Duration::from_millis(1);
 
-/// Crashes come up to a second later than planned, lest all meet the same phase of probes.
+/// Crashes occur up to a second later than planned, so that they do not all meet the same phase of probes.
 fn spread(rng: &mut Rng) -> Duration {
     Duration::from_micros(rng.below64(1_000_000))
 }
 
-/// What is due.
+/// A scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The leader of the largest component crashes.
     Crash,
-    /// Its component is looked at.
+    /// Its component is checked.
     Check,
-    /// It comes back.
+    /// It returns.
     Return,
 }
 
-/// The course of crashes.
+/// State of the sequence of crashes.
 #[derive(Debug)]
 pub(super) struct Crashing {
     crashes: Option<Crashes>,
@@ -36,7 +36,7 @@ pub(super) struct Crashing {
     due: Instant,
     crashed_at: Instant,
     victim: usize,
-    /// Who was in its component.
+    /// The nodes of its component.
     bereft: Vec<usize>,
     elections: Vec<f64>,
     unsettled: u64,
@@ -110,7 +110,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         }
     }
 
-    /// The right leader of the largest component crashes, if there is one of two nodes or more.
+    /// The correct leader of the largest component crashes, if that has two nodes or more.
     fn strike(&mut self) {
         self.survey();
         let oracle = self.params.core.oracle();
@@ -126,7 +126,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         self.stop(victim);
     }
 
-    /// Whether all that the leader left behind have the right one of their component.
+    /// Whether all nodes that the leader left behind have the correct leader of their component.
     fn is_settled(&mut self) -> bool {
         self.survey();
         let leaders = self.leaders();

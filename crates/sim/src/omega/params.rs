@@ -12,12 +12,12 @@ use core::time::Duration;
 /// Most nodes.
 const NODES_MAX: usize = 1000;
 
-/// Which core.
+/// The core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Core {
-    /// One of the papers'.
+    /// One of the papers' cores.
     Paper(Config),
-    /// The product's.
+    /// The product's core.
     Product(Box<omega::Config>),
 }
 
@@ -34,7 +34,7 @@ impl Core {
         }
     }
 
-    /// Who should lead.
+    /// The oracle that determines the correct leader.
     pub fn oracle(&self) -> Oracle {
         match self {
             Core::Paper(c) => match c.mode {
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// How long a detector takes at most to miss a neighbour.
+    /// The longest time that a detector takes to miss a neighbour.
     pub fn detection(&self) -> Duration {
         match self {
             Core::Paper(c) => c.detector.map_or(c.silence_first, |d| d.timeout),
@@ -62,23 +62,23 @@ impl Core {
 pub enum Mobility {
     /// By a model.
     Model(Model),
-    /// As a file says; the number of nodes is the file's.
+    /// From a file, which also determines the number of nodes.
     Trace(Arc<Motion>),
 }
 
-/// What carries messages.
+/// The medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Channel {
-    /// Everybody in reach hears everything, about 10 ms later; but for this share.
+    /// All nodes in range receive everything about 10 ms later, except for this share.
     Ideal(f64),
     /// A radio channel.
     Radio(RadioConfig),
 }
 
-/// Leaders that crash and come back, one at a time.
+/// Leaders that crash and return, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crashes {
-    /// How long everything runs before, and between two crashes.
+    /// Time before the first crash, and between two crashes.
     pub up: Duration,
     /// How long a leader is away.
     pub down: Duration,
@@ -87,28 +87,28 @@ pub struct Crashes {
 /// An experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Which core.
+    /// The core.
     pub core: Core,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
     /// Side of the square they move in, in metres.
     pub side: f64,
-    /// How far a radio reaches, in metres.
+    /// Radio range in metres.
     pub range: f64,
     /// How nodes move.
     pub mobility: Mobility,
-    /// What carries messages.
+    /// The medium.
     pub channel: Channel,
-    /// Standard deviation of shadowing in decibels; none is a disk.
+    /// Standard deviation of shadowing in decibels; zero gives a disk.
     pub shadowing_db: f64,
     /// Leaders that crash.
     pub crashes: Option<Crashes>,
-    /// How long it runs.
+    /// Duration of the run.
     pub duration: Duration,
 }
 
 impl Params {
-    /// Chapter 4 of the thesis: 900 m, a medium without loss, probes every 400 ms.
+    /// Chapter 4 of the thesis: 900 m, a lossless medium, probes every 400 ms.
     pub fn chapter4(mode: Mode, model: Model, range: f64) -> Params {
         Params {
             core: Core::Paper(Config::chapter4(mode, range)),
@@ -133,8 +133,8 @@ impl Params {
         }
     }
 
-    /// The product's core in this world, with detectors of the same period. Without hysteresis nobody claims
-    /// the lead: of nodes equally far from the others the highest id leads, as the oracle has it.
+    /// The product's core in this configuration, with detectors of the same period. Without hysteresis no node
+    /// claims the lead: of nodes equally far from the others the highest id leads, as the oracle expects.
     pub fn product(mut self, hysteresis: u32) -> Params {
         let (period, misses) = match &self.core {
             Core::Paper(Config {
@@ -159,7 +159,7 @@ impl Params {
         self
     }
 
-    /// Whether these settings make sense.
+    /// Checks whether the settings are valid.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let ensure = |ok: bool, text: &str| match ok {
             true => Ok(()),

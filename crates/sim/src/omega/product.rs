@@ -1,10 +1,10 @@
-//! The product's core in the harness: everybody stands in one election.
+//! The product's core in the harness: all nodes campaign in one election.
 
 use super::actor::Actor;
 use consort_proto::omega::{Event, Input, LinkState, Msg, Omega};
 use consort_proto::{Cx, ElectionId, NodeId, Protocol};
 
-/// The one election.
+/// The election.
 const ELECTION: ElectionId = ElectionId::of("sim");
 
 impl Actor for Omega {

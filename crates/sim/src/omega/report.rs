@@ -1,26 +1,26 @@
-//! What a run showed.
+//! Result of a run.
 
 use crate::radio::{Energy, Tally};
 
-/// What one run showed. Shares are of nodes that run, at looks ten times a second from the start.
+/// Result of one run. Shares are of running nodes, sampled ten times a second from the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Share of nodes whose leader is not the one of the core's oracle.
+    /// Share of nodes whose leader is not that of the core's oracle.
     pub instability: f64,
-    /// The same by the oracle of closeness, whatever the core's.
+    /// The same by the oracle of closeness, for every core.
     pub instability_closeness: f64,
-    /// Share of nodes whose leader is not the one of most nodes of their component.
+    /// Share of nodes whose leader is not that of most nodes of their component.
     pub disagreement: f64,
-    /// Share of nodes whose leader was right at no time since a change can have got around.
+    /// Share of nodes whose leader was at no time correct since a change can have spread.
     pub excess: f64,
-    /// Share of nodes for which the oracle itself would be wrong if it saw the network as late as the
-    /// detectors do.
+    /// Share of nodes for which the oracle itself would be wrong if it saw the network with the delay of the
+    /// detectors.
     pub floor: f64,
     /// Farness of the leader over that of the best, of nodes whose leader is in their component.
     pub optimality: f64,
     /// Share of nodes with others in their component whose leader is not among these.
     pub unreachable: f64,
-    /// Changes of leader, for each node and minute.
+    /// Changes of leader per node and minute.
     pub changes: f64,
     /// Median hops to the leader, of components of two and more (E27).
     pub path_median: f64,
@@ -32,33 +32,33 @@ pub struct Report {
     pub components: f64,
     /// Diameter of components of two and more.
     pub diameter: f64,
-    /// Share of nodes that name a neighbour that is out of reach and that their detector does not hear, now and
-    /// a look ago.
+    /// Share of nodes that name a neighbour which is out of range and which their detector does not hear, now and
+    /// at the last sample.
     pub phantoms: f64,
-    /// Messages without beacons, of all nodes in a second.
+    /// Messages without beacons, of all nodes per second.
     pub messages: f64,
-    /// Beacons of all nodes in a second.
+    /// Beacons of all nodes per second.
     pub beacons: f64,
-    /// Bytes without beacons, of all nodes in a second.
+    /// Bytes without beacons, of all nodes per second.
     pub bytes: f64,
     /// Bytes of beacons.
     pub bytes_beacons: f64,
     /// Longest message.
     pub bytes_max: u64,
-    /// Neighbours that were found missing.
+    /// Neighbours that were reported as gone.
     pub missed: u64,
-    /// Of these, those that were in reach.
+    /// Of these, those that were in range.
     pub missed_wrongly: u64,
-    /// What the medium counted.
+    /// Counters of the medium.
     pub tally: Tally,
-    /// Joules of a node by state, where there is a radio.
+    /// Joules of a node by state, if there is a radio.
     pub energy: Energy,
-    /// Seconds from the crash of a leader until all of its component are right again.
+    /// Seconds from the crash of a leader until all nodes of its component are correct again.
     pub elections: Vec<f64>,
-    /// Crashes after which that did not come before the leader was back.
+    /// Crashes after which the leader returned before that.
     pub unsettled: u64,
     /// By second: instability up to then, and components at that time.
     pub series: Vec<(f64, u32)>,
-    /// Hash of all leaders at all looks.
+    /// Hash of all leaders at all samples.
     pub trace_hash: u64,
 }

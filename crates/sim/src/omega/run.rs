@@ -1,14 +1,16 @@
-//! Nodes that move and elect leaders, event by event.
+//! Moving nodes that elect leaders, event by event.
 
 use super::actor::{Actor, life};
 use super::crash::Crashing;
 use super::params::{Core, Params};
+use super::record;
 use super::report::Report;
 use super::score::{LOOK_EVERY, Score};
 use super::truth::Truth;
 use crate::membership::{ExperimentError, run_seed};
 use crate::mobility::Follower;
 use crate::radio::{Energy, Frame, Medium, Reception};
+use crate::recording::{Change, HostIs, Kind, Recording};
 use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::BinaryHeap;
@@ -21,17 +23,26 @@ use consort_proto::{
 use core::cmp::Reverse;
 use rayon::prelude::*;
 
-/// What a datagram holds besides its header.
+/// Bytes that a datagram can hold besides its header.
 const FRAMES_MAX: usize = 1100;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    run_recorded(params, seed, None)
+}
+
+/// One run, recorded if there is a recording.
+pub fn run_recorded(
+    params: &Params,
+    seed: u64,
+    recording: Option<&Recording>,
+) -> Result<Report, ExperimentError> {
     params.check()?;
     Ok(match &params.core {
-        Core::Paper(config) => run_with(params, seed, |node, _| {
+        Core::Paper(config) => run_with(params, seed, recording, |node, _| {
             PaperOmega::new(*config, id_of(node))
         }),
-        Core::Product(config) => run_with(params, seed, |_, life| {
+        Core::Product(config) => run_with(params, seed, recording, |_, life| {
             Omega::new((**config).clone(), FRAMES_MAX, life)
         }),
     })
@@ -39,17 +50,31 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
+    run_many_recorded(params, seed, runs, None)
+}
+
+/// The same, with a recording of the first run.
+pub fn run_many_recorded(
+    params: &Params,
+    seed: u64,
+    runs: usize,
+    recording: Option<&Recording>,
+) -> Result<Vec<Report>, ExperimentError> {
+    let one = |n: u64| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0));
     (0..runs as u64).into_par_iter().map(one).collect()
 }
 
-/// One run of cores that are made anew whenever a node starts; the parameters make sense.
+/// One run of cores that are created whenever a node starts; the parameters must be valid.
 pub(super) fn run_with<A: Actor<Msg: Clone>>(
     params: &Params,
     seed: u64,
+    recording: Option<&Recording>,
     make: impl Fn(usize, Life) -> A,
 ) -> Report {
     let motion = params.motion(seed);
+    if let Some(recording) = recording {
+        recording.begin(&record::stage(params, &motion), seed);
+    }
     let nodes = motion.nodes();
     let protocol = hash_pair(seed, stream::OMEGA);
     let host = |node| Host {
@@ -77,6 +102,7 @@ pub(super) fn run_with<A: Actor<Msg: Clone>>(
         counts: Counts::default(),
         effects: Vec::new(),
         received: Vec::new(),
+        recording,
     };
     for node in 0..nodes {
         run.step(node, |core, cx| core.start(cx));
@@ -88,12 +114,12 @@ pub(super) struct Host<A: Actor> {
     pub(super) core: A,
     rng: Rng,
     timers: TimerQueue<A::Timer>,
-    /// The earliest entry of this host among the wakes.
+    /// The earliest entry of this host among the wake-ups.
     wake_at: Instant,
     /// Since when it runs.
     pub(super) started: Option<Instant>,
     starts: u32,
-    /// Neighbours out of reach that it named and did not hear, at the last look.
+    /// Neighbours out of range that it named and did not hear, at the last sample.
     unheard: Vec<NodeId>,
 }
 
@@ -123,6 +149,7 @@ pub(super) struct Run<'a, A: Actor, F> {
     counts: Counts,
     effects: Vec<EffectOf<A>>,
     received: Vec<Reception<A::Msg>>,
+    recording: Option<&'a Recording>,
 }
 
 impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
@@ -138,7 +165,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
                 return self.finish();
             }
             self.now = next;
-            // What happens at one time is over before somebody looks.
+            // Events of one time are over before a sample is taken.
             if next == medium {
                 self.medium.step(&mut self.positions, &mut self.received);
                 self.deliver();
@@ -166,7 +193,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         let Some(Reverse((at, _, node))) = self.wakes.pop() else {
             return;
         };
-        // An earlier one took its place.
+        // An earlier entry replaced it.
         if self.hosts[node].wake_at != at {
             return;
         }
@@ -177,7 +204,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         self.schedule(node);
     }
 
-    /// Sees to it that a host is woken for its next deadline, or before.
+    /// Ensures that a host is woken at its next deadline or before.
     fn schedule(&mut self, node: usize) {
         let host = &mut self.hosts[node];
         if let Some(due) = host.timers.next()
@@ -232,6 +259,8 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         *count += 1;
         *sum += bytes as u64;
         self.counts.bytes_max = self.counts.bytes_max.max(bytes as u64);
+        let kind = if beacon { Kind::Hello } else { Kind::Election };
+        self.record(|| Change::Broadcast(node as u32, kind));
         let frame = Frame {
             to,
             bytes,
@@ -255,7 +284,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         self.counts.missed_wrongly += u64::from(wrongly);
     }
 
-    /// Looks at where everybody is.
+    /// Computes the true graph from the current positions.
     pub(super) fn survey(&mut self) {
         let started: Vec<Option<Instant>> = self.hosts.iter().map(|h| h.started).collect();
         let reach = self.medium.reach();
@@ -263,7 +292,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
             .look(reach, &mut self.positions, self.now, &started);
     }
 
-    /// Everybody's leader; nodes that do not run have themselves.
+    /// The leader of every node; a node that does not run has itself.
     pub(super) fn leaders(&mut self) -> Vec<usize> {
         let leader = |(node, host): (usize, &mut Host<A>)| match host.started {
             Some(_) => index(host.core.leader(id_of(node))).unwrap_or(node),
@@ -275,9 +304,12 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     fn look(&mut self) {
         self.survey();
         let leaders = self.leaders();
+        if let Some(recording) = self.recording {
+            record::look(recording, self.now, &self.truth, &leaders, self.params);
+        }
         let truth = &self.truth;
         let phantom = |(node, host): (usize, &mut Host<A>)| {
-            // Who is in reach may have been named by others before it was heard.
+            // Others may have named a node in range before it was heard.
             let beyond = |&id: &NodeId| index(id).is_none_or(|n| truth.distance(node, n) != 1);
             let named = host.core.named(id_of(node)).filter(beyond);
             let unheard: Vec<NodeId> = named.filter(|&id| !host.core.hears(id)).collect();
@@ -289,18 +321,28 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         self.score.look(&self.truth, &leaders, &phantoms);
     }
 
+    fn record(&self, change: impl FnOnce() -> Change<'static>) {
+        if let Some(recording) = self.recording {
+            recording.push(self.now, &change());
+        }
+    }
+
     /// A node stops, and what it knew is gone.
     pub(super) fn stop(&mut self, node: usize) {
         let host = &mut self.hosts[node];
         host.started = None;
+        self.record(|| Change::Host(node as u32, HostIs::Crashed));
+        let host = &mut self.hosts[node];
         host.timers = TimerQueue::default();
         self.medium.set_up(node, false);
     }
 
-    /// A node starts again, in another life.
+    /// A node restarts, in another life.
     pub(super) fn start(&mut self, node: usize) {
         let host = &mut self.hosts[node];
         host.starts += 1;
+        self.record(|| Change::Restart(node as u32));
+        let host = &mut self.hosts[node];
         host.started = Some(self.now);
         host.core = (self.make)(node, life(host.starts));
         self.medium.set_up(node, true);
@@ -308,6 +350,9 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     }
 
     fn finish(self) -> Report {
+        if let Some(recording) = self.recording {
+            recording.end(Instant::ZERO + self.params.duration, "");
+        }
         let seconds = self.params.duration.as_secs_f64();
         let per_second = |count: u64| count as f64 / seconds;
         let counts = &self.counts;
@@ -342,7 +387,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     }
 }
 
-/// How a node appears to others.
+/// The sender data of a node.
 fn sender(node: usize, life: Life) -> Sender {
     Sender {
         id: id_of(node),

@@ -1,4 +1,4 @@
-//! Looks at all leaders at a time, and what they sum up to.
+//! Samples of all leaders, and statistics of them.
 
 use super::report::Report;
 use super::truth::{APART, Component, Oracle, Truth};
@@ -6,16 +6,16 @@ use alloc::collections::VecDeque;
 use consort_proto::hash_pair;
 use core::time::Duration;
 
-/// Time between two looks.
+/// Time between two samples.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Looks in a second.
+/// Samples per second.
 const LOOKS_A_SECOND: u32 = 10;
-/// How long news takes for a hop.
+/// How long news takes per hop.
 const HOP: Duration = Duration::from_millis(50);
-/// No leader of the oracle's yet.
+/// The oracle has no leader yet.
 const NEVER: u32 = u32::MAX;
 
-/// A mean in the making.
+/// A mean under construction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -28,7 +28,7 @@ impl Mean {
         self.count += 1;
     }
 
-    /// Another mean as one number; nothing if it is of nothing.
+    /// Adds another mean as one number; nothing if it is empty.
     fn add_mean(&mut self, other: Mean) {
         if other.count > 0 {
             self.add(other.value());
@@ -40,7 +40,7 @@ impl Mean {
     }
 }
 
-/// Ways to leaders in components of two and more.
+/// Paths to leaders in components of two and more nodes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Paths {
     median: Mean,
@@ -50,7 +50,7 @@ struct Paths {
 }
 
 impl Paths {
-    /// Adds the means of a look.
+    /// Adds the means of a sample.
     fn add(&mut self, look: Paths) {
         self.median.add_mean(look.median);
         self.longest.add_mean(look.longest);
@@ -59,18 +59,18 @@ impl Paths {
     }
 }
 
-/// Sums of looks.
+/// Sums over samples.
 #[derive(Debug)]
 pub(super) struct Score {
     oracle: Oracle,
     detection: Duration,
     nodes: usize,
     looks: u32,
-    /// Each node's leader at the last look.
+    /// Each node's leader at the last sample.
     last: Vec<Option<usize>>,
-    /// By node and leader: the last look at which that was right.
+    /// By node and leader: the last sample at which that was correct.
     right: Vec<u32>,
-    /// The oracle's leaders of the last looks.
+    /// The oracle's leaders of the last samples.
     past: VecDeque<Vec<usize>>,
     /// Votes of a component, by leader.
     votes: Vec<u32>,
@@ -119,13 +119,13 @@ impl Score {
         }
     }
 
-    /// Everybody's leader, and whether they name a neighbour that is none.
+    /// Takes a sample: the leader of every node, and whether it names a false neighbour.
     pub(super) fn look(&mut self, truth: &Truth, leaders: &[usize], phantom: &[bool]) {
         for node in (0..self.nodes).filter(|&n| truth.is_up(n)) {
             self.node(truth, node, leaders[node]);
             self.phantoms.add(share(phantom[node]));
         }
-        // Of components first, then of looks: a look with many components counts no more.
+        // Means of components first, then of samples: a sample with many components does not count more.
         let mut paths = Paths::default();
         for component in &truth.components {
             self.component(truth, component, leaders, &mut paths);
@@ -207,7 +207,7 @@ impl Score {
             .add(f64::from(longest) / f64::from(component.diameter));
     }
 
-    /// Keeps what the oracle said, and compares with what it said when detectors saw what was then.
+    /// Records the oracle's leaders, and compares them with those at the time that detectors saw.
     fn remember(&mut self, truth: &Truth) {
         let said = |n: usize| match truth.is_up(n) {
             true => truth.component(n).leader(self.oracle),

@@ -8,8 +8,7 @@ use consort_papers::omega::Mode;
 use consort_proto::{Cx, NodeId, Protocol, Sender, To};
 use core::time::Duration;
 
-/// A core without ideas: its leader never changes. It says that it is there every second, and something
-/// else every two.
+/// A trivial core: its leader never changes. It sends a beacon every second, and another message every two.
 struct Stub {
     leader: NodeId,
     named: Vec<NodeId>,
@@ -70,7 +69,7 @@ impl Actor for Stub {
     }
 }
 
-/// Four nodes in a row; after ten seconds the last is gone within a microsecond.
+/// Four nodes in a row; after ten seconds the last moves away within a microsecond.
 fn row(seconds: u64) -> Params {
     let ways = "0 0 0\n0 10 0\n0 20 0\n0 30 0 9.999999 30 0 10 500 0\n";
     Params {
@@ -92,7 +91,7 @@ fn stub(leader: u64) -> Stub {
 /// is alone, and 2 is in the middle.
 #[test]
 fn a_stubborn_leader_is_right_until_the_network_changes() {
-    let before = run_with(&row(10), 1, |_, _| stub(3));
+    let before = run_with(&row(10), 1, None, |_, _| stub(3));
     assert_eq!(before.instability, 0.0);
     assert_eq!(before.disagreement, 0.0);
     assert_eq!((before.path_median, before.path_longest), (1.0, 2.0));
@@ -101,19 +100,20 @@ fn a_stubborn_leader_is_right_until_the_network_changes() {
     assert_eq!((before.optimality, before.changes), (1.0, 0.0));
     assert_eq!((before.excess, before.floor), (0.0, 0.0));
 
-    let after = run_with(&row(20), 1, |_, _| stub(3));
+    let after = run_with(&row(20), 1, None, |_, _| stub(3));
     assert_eq!(after.instability, 0.5);
     assert_eq!(after.instability_closeness, 0.5);
     assert_eq!(after.disagreement, 0.0);
-    // 2 and 3 hops in sum, of three nodes: farness 3 instead of 2; before 4 of 4. Nodes in components of
-    // two and more only.
+    // 2 and 3 hops in total, of three nodes: farness 3 instead of 2; before 4 of 4. Only nodes in components of two
+    // and more.
     assert_eq!(after.optimality, (400.0 + 300.0 * 1.5) / 700.0);
     assert_eq!(after.path_longest, 2.0);
     assert_eq!(after.components, 1.5);
-    // What was right 100 ms before the change stays so for 450 ms, and 50 ms for each of two hops.
+    // A leader that was correct 100 ms before the change counts as such for 450 ms, plus 50 ms for each of two
+    // hops.
     let late = 3 * (100 - 5) + (100 - 4);
     assert_eq!(after.excess, f64::from(late) / 800.0);
-    // The oracle is wrong for as long as it is late: 225 ms, two looks, of all four.
+    // The oracle is wrong for as long as its delay: 225 ms, two samples, of all four.
     assert_eq!(after.floor, 8.0 / (4.0 * 198.0));
     assert_eq!(after.series.len(), 20);
     assert_eq!(after.series[0], (0.0, 1));
@@ -122,34 +122,34 @@ fn a_stubborn_leader_is_right_until_the_network_changes() {
 
 #[test]
 fn everybody_for_itself_is_mostly_wrong() {
-    let alone = run_with(&row(10), 1, |node, _| stub(node as u64 + 1));
+    let alone = run_with(&row(10), 1, None, |node, _| stub(node as u64 + 1));
     assert_eq!(alone.instability, 0.75);
     assert_eq!(alone.disagreement, 0.75);
     assert_eq!((alone.path_median, alone.path_longest), (0.0, 0.0));
     assert_eq!(alone.unreachable, 0.0);
     // 6, 4, 4 and 6 of 4.
     assert_eq!(alone.optimality, 1.25);
-    let apart = run_with(&row(20), 1, |_, _| stub(4));
+    let apart = run_with(&row(20), 1, None, |_, _| stub(4));
     assert_eq!(apart.unreachable, 300.0 / 700.0);
 }
 
 #[test]
 fn messages_bytes_and_missing_neighbours_are_counted() {
-    let report = run_with(&row(10), 1, |_, _| stub(3));
+    let report = run_with(&row(10), 1, None, |_, _| stub(3));
     assert_eq!((report.beacons, report.messages), (4.0, 2.0));
     assert_eq!((report.bytes_beacons, report.bytes), (40.0, 200.0));
     assert_eq!(report.bytes_max, 100);
-    // Every message that is heard counts as missing its sender here, which is in reach.
+    // Every message received counts as missing its sender here, which is in range.
     assert_eq!(report.missed, 15 * 6);
     assert_eq!(report.missed_wrongly, report.missed);
     assert_eq!(report.tally.arrivals, 15 * 6);
 }
 
-/// Neighbours that are named, not heard and out of reach count from the second look on.
+/// Neighbours that are named, not heard and out of range count from the second sample on.
 #[test]
 fn phantoms_are_neighbours_named_twice_and_not_heard() {
     let with = |named: Vec<NodeId>| {
-        let report = run_with(&row(10), 1, |node, _| Stub {
+        let report = run_with(&row(10), 1, None, |node, _| Stub {
             named: if node == 0 { named.clone() } else { Vec::new() },
             ..stub(3)
         });
@@ -160,7 +160,7 @@ fn phantoms_are_neighbours_named_twice_and_not_heard() {
     assert_eq!(with(vec![NodeId(4)]), 99.0 / 400.0);
 }
 
-/// Nobody notices that the leader is gone.
+/// No node notices that the leader is gone.
 #[test]
 fn crashes_that_nobody_gets_over_are_counted() {
     let params = Params {
@@ -170,9 +170,9 @@ fn crashes_that_nobody_gets_over_are_counted() {
         }),
         ..row(10)
     };
-    let report = run_with(&params, 1, |_, _| stub(3));
+    let report = run_with(&params, 1, None, |_, _| stub(3));
     assert!((2..=3).contains(&report.unsettled), "{report:?}");
-    assert_eq!(report.elections, []);
+    assert!(report.elections.is_empty());
     // The rest fall apart, and some are wrong.
     assert!(report.instability > 0.05 && report.components > 1.1);
 }
@@ -184,7 +184,7 @@ fn brief(mode: Mode, model: Model, range: f64, seconds: u64) -> Params {
     }
 }
 
-/// All cores meet the same ways, whatever they send; one seed gives one history.
+/// All cores meet the same trajectories, whatever they send; one seed gives one history.
 #[test]
 fn one_seed_is_one_history_and_one_world() {
     let report = |mode, seed| run(&brief(mode, Model::Waypoint, 120.0, 20), seed).unwrap();
@@ -198,13 +198,13 @@ fn one_seed_is_one_history_and_one_world() {
     }
 }
 
-/// Instability in the second half of a minute: a sum of 591 looks without the first 291.
+/// Instability in the second half of a minute: a sum of 591 samples without the first 291.
 fn later(report: &super::Report) -> f64 {
     (report.series[59].0 * 591.0 - report.series[29].0 * 291.0) / 300.0
 }
 
-/// Where nothing moves and nothing is lost, all cores but one find the leader that their oracle has.
-/// Gómez-Calzado's merges components by size, whatever the ids are (E28).
+/// Without movement and loss, all cores but one find the leader of their oracle. Gómez-Calzado's merges components
+/// by size, whatever the ids are (E28).
 #[test]
 fn leaders_of_still_networks_are_found() {
     for mode in Mode::ALL.into_iter().filter(|&m| m != Mode::Gc) {
@@ -218,7 +218,7 @@ fn leaders_of_still_networks_are_found() {
     }
 }
 
-/// The product's finds it also where messages are lost by chance and by collisions.
+/// The product's core finds it even if messages are lost by chance and by collisions.
 #[test]
 fn leaders_of_still_networks_are_found_despite_loss() {
     let radio = RadioConfig {

@@ -1,4 +1,4 @@
-//! The network as it really is, and who should lead it.
+//! The true network, and the correct leaders.
 
 use crate::mobility::Follower;
 use crate::radio::Reach;
@@ -8,7 +8,7 @@ use consort_proto::Instant;
 /// The distance of nodes that are not connected.
 pub(super) const APART: u16 = u16::MAX;
 
-/// Who should lead a component.
+/// Which node should lead a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
     /// The smallest sum of hop distances, then the highest id.
@@ -22,11 +22,11 @@ pub enum Oracle {
 /// A connected component.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Component {
-    /// In order of id.
+    /// Members in order of id.
     pub(super) members: Vec<usize>,
-    /// The longest of the shortest ways.
+    /// The longest of the shortest paths.
     pub(super) diameter: u16,
-    /// Who should lead: by closeness, degree, age.
+    /// The correct leaders: by closeness, degree, age.
     leaders: [usize; 3],
 }
 
@@ -36,7 +36,7 @@ impl Component {
     }
 }
 
-/// The true graph. All nodes within reach of each other that run are linked.
+/// The true graph: running nodes within range of each other are linked.
 #[derive(Debug)]
 pub(super) struct Truth {
     nodes: usize,
@@ -48,10 +48,10 @@ pub(super) struct Truth {
     distances: Vec<u16>,
     farness: Vec<u32>,
     pub(super) components: Vec<Component>,
-    /// Which component a node is in; nonsense for nodes that do not run.
+    /// The component of a node; meaningless for nodes that do not run.
     pub(super) of: Vec<usize>,
     points: Vec<Point>,
-    /// Sets of the search.
+    /// Sets used by the search.
     seen: Vec<u64>,
     front: Vec<u64>,
     next: Vec<u64>,
@@ -77,7 +77,7 @@ impl Truth {
         }
     }
 
-    /// Looks at where nodes are. Ages matter to one oracle only; `started` is when each node began to run.
+    /// Computes the graph from positions. Only one oracle uses ages; `started` is when each node began to run.
     pub(super) fn look(
         &mut self,
         reach: &Reach,
@@ -143,7 +143,7 @@ impl Truth {
         }
     }
 
-    /// Finds components and who should lead them.
+    /// Finds components and their correct leaders.
     fn divide(&mut self, started: &[Option<Instant>]) {
         self.components.clear();
         for first in 0..self.nodes {
@@ -180,7 +180,7 @@ impl Truth {
         self.up[node]
     }
 
-    /// The component of a node that runs.
+    /// The component of a running node.
     pub(super) fn component(&self, node: usize) -> &Component {
         &self.components[self.of[node]]
     }
@@ -201,7 +201,7 @@ impl Truth {
     }
 }
 
-/// Numbers of the bits that are set.
+/// Indices of the bits that are set.
 fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     words.iter().enumerate().flat_map(|(word, &bits)| {
         let mut left = bits;
@@ -258,7 +258,7 @@ mod tests {
         assert!(!truth.is_up(1));
     }
 
-    /// Distances over bits are those of the plainest way to compute them, also with more than 64 nodes.
+    /// Distances over bits equal those of the simplest computation, also with more than 64 nodes.
     #[test]
     fn distances_agree_with_floyd_and_warshall() {
         for (seed, nodes) in [(1, 3), (2, 60), (3, 64), (4, 65), (5, 150)] {

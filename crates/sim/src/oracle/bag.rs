@@ -1,5 +1,5 @@
-//! I7: a bag in passes probes everybody exactly as often as planned, once in a pass; bounded counts keep
-//! their bounds.
+//! I7: a bag in passes probes each member exactly as often as planned, once per pass; bounded counts respect their
+//! bounds.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
@@ -7,12 +7,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use consort_proto::membership::{ProbeFloor, TargetPolicy};
 use consort_proto::{Life, NodeId};
 
-/// The least part of all probes that is spread evenly is 1 in this many (eps).
+/// The least share of all probes that is spread evenly is 1 in this many (eps).
 const FLOOR_LEAST: u64 = 64;
 
-/// Follows the super-rounds of every process from its first probe. A change of plan in mid-round ends the
-/// watch over that process: where the next super-round starts can no longer be told from outside. For
-/// [`TargetPolicy::BagPass`]; of other policies only the counts are checked.
+/// Follows the super-rounds of every process from its first probe. A change of plan within a super-round ends the
+/// observation of that process: the start of the next super-round is no longer visible from outside. For
+/// [`TargetPolicy::BagPass`]; for other policies only the counts are checked.
 #[derive(Debug, Default)]
 pub struct Bag {
     hosts: Vec<Round>,
@@ -24,7 +24,7 @@ struct Round {
     plan: Vec<(NodeId, Life, u64)>,
     /// By member: probes in this super-round.
     seen: BTreeMap<NodeId, u64>,
-    /// Probes in this pass, and how many passes are over.
+    /// Probes in this pass, and number of completed passes.
     pass: BTreeSet<NodeId>,
     passes: u64,
     lost: bool,
@@ -71,7 +71,7 @@ impl Oracle for Bag {
 }
 
 impl Round {
-    /// One more probe of this super-round; says what is wrong with it.
+    /// Counts a probe of this super-round; returns an error if it violates the plan.
     fn count(&mut self, target: NodeId) -> Result<(), String> {
         *self.seen.entry(target).or_default() += 1;
         if !self.pass.insert(target) {

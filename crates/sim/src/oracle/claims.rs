@@ -8,10 +8,10 @@ use consort_proto::election::{Claim, Key, Msg, Token};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{ElectionId, Life, NodeId, Term};
 
-/// Remembers every claim that anybody held or sent.
+/// Records every claim that any host held or sent.
 #[derive(Debug, Default)]
 pub struct Claims {
-    /// The greatest key that the present process of each host held.
+    /// The greatest key that the current process of each host held.
     held: Vec<BTreeMap<ElectionId, Key>>,
     /// The greatest term that each host has seen and not lost with its disk.
     floors: Vec<BTreeMap<ElectionId, Term>>,
@@ -43,7 +43,7 @@ impl Claims {
                 election, claim, ..
             } => self.note(world, host, *election, claim),
             Msg::Query(query) => {
-                // The term after the last, or the wall clock, which runs fast by a tenth at most.
+                // The term after the last, or the wall clock, which is at most a tenth fast.
                 let wall = BIRTH_SECS + world.now().as_micros() / 1_000_000 * 11 / 10;
                 let known = self.terms.get(&query.election).copied();
                 let most = known.unwrap_or_default().max(Term(wall));
@@ -93,7 +93,7 @@ impl Oracle for Claims {
             }
             let floor = slot(&mut self.floors, host).entry(id).or_default();
             if claim.term() < *floor {
-                // Also in an earlier life: what it led by must not come before what it follows.
+                // Also across lives: the token with which it led must not come after the claim it follows.
                 let text = format!("holds term {} after {}", claim.term().0, floor.0);
                 return violated("S1", world, host, text);
             }

@@ -1,10 +1,10 @@
-//! I9: when faults have stopped, all lists become equal, and equal to who is there.
+//! I9: when faults have stopped, all lists become equal, and equal to the set of running nodes.
 
 use super::{Oracle, Verdict, violated};
 use crate::world::{HostState, World, id_of};
 use consort_proto::membership::Phase;
 
-/// Checks at the end that all nodes agree on who is there.
+/// Checks at the end that all nodes agree on the running nodes.
 #[derive(Debug, Default)]
 pub struct Convergence;
 
@@ -17,8 +17,8 @@ impl Oracle for Convergence {
     }
 }
 
-/// Whether every running node lists exactly the running ones, up and by their latest claim; otherwise
-/// where it does not, and how.
+/// Checks that every running node lists exactly the running ones, as up and by their latest claim; otherwise
+/// returns where it does not, and how.
 pub fn converged(world: &World) -> Result<(), (usize, String)> {
     let running = |i: usize| world.host(i).state() == HostState::Up;
     let mut digest = None;

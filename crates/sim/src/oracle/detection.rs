@@ -5,11 +5,11 @@ use crate::world::{HostState, World, id_of};
 use consort_proto::membership::Phase;
 use core::time::Duration;
 
-/// Checks at every sample that no node holds a crashed one for longer than the bound after the crash,
-/// the last fault and its own start.
+/// Checks at every sample that no node considers a crashed one up for longer than the bound after the crash, the
+/// last fault and its own start.
 ///
-/// Choosing targets independently at random gives no certain bound, so it is a parameter: large enough
-/// that missing it means a bug and not bad luck.
+/// Random independent targets give no certain bound, so it is a parameter: large enough that exceeding it means a
+/// bug and not bad luck.
 #[derive(Debug)]
 pub struct Detection {
     /// Longest time from the last disturbance to the verdict.

@@ -1,16 +1,16 @@
-//! L5: in a group that is not partitioned, nobody may act as the leader while another may.
+//! L5: in a group that is not partitioned, no two nodes may act as the leader at the same time.
 
 use super::{Oracle, Verdict, violated};
 use crate::world::World;
 use consort_proto::{ElectionId, Event, election};
 
-/// Looks for two who may act, whenever somebody begins to and now and then. For worlds in which every
-/// running process can reach every other.
+/// Searches for two nodes that may act, whenever one begins to and periodically. For worlds in which every running
+/// process can reach every other.
 #[derive(Debug, Default)]
 pub struct Exclusive;
 
 impl Exclusive {
-    /// Hosts whose process may act, also while it is stopped: what it started runs on.
+    /// Hosts whose process may act, also while it is paused: work that it started continues.
     fn acting(world: &World, election: ElectionId) -> impl Iterator<Item = usize> + '_ {
         use crate::world::HostState::{Paused, Up};
         (0..world.hosts().len()).filter(move |&host| {

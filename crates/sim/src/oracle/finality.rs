@@ -1,4 +1,4 @@
-//! I4: a goodbye is final for its life, and after a restart the old life never comes back.
+//! I4: a goodbye is final for its life, and after a restart the old life never returns.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use consort_proto::membership::{self, Departure};
 use consort_proto::{Event, Life, NodeId};
 
-/// Remembers at every node which lives are over.
+/// Records for every node which lives have ended.
 #[derive(Debug, Default)]
 pub struct Finality {
     over: Vec<BTreeMap<NodeId, Life>>,
@@ -35,7 +35,7 @@ impl Oracle for Finality {
     }
 
     fn after_step(&mut self, world: &World, host: usize) -> Verdict {
-        // What a node may forget with its tombstone, it may also see again as a ghost.
+        // A node may see again, as a ghost, what it forgot with its tombstone.
         let table = world.host(host).node().membership().table();
         slot(&mut self.over, host).retain(|&id, _| table.get(id).is_some());
         Ok(())

@@ -1,4 +1,4 @@
-//! I6: a member that stays is probed again within a bound, whatever luck the draws have.
+//! I6: a member that stays is probed again within a bound, whatever the random draws are.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
@@ -6,10 +6,10 @@ use alloc::collections::BTreeMap;
 use consort_proto::membership::TargetPolicy;
 use consort_proto::{Life, NodeId};
 
-/// Counts the regular probes of each process under one plan, and compares the gaps between two of the
-/// same member with the bound of the policy. A changed plan starts anew; so do newcomers, who have
-/// precedence for a while: gaps count once everybody was probed. For worlds without naps and without
-/// passive feedback, which take periods away from the plan.
+/// Counts the regular probes of each process under one plan, and compares the gaps between two probes of the same
+/// member with the bound of the policy. A changed plan starts anew; so do newcomers, which have precedence for a
+/// while: gaps count once every member was probed. For worlds without naps and without passive feedback, which take
+/// periods away from the plan.
 #[derive(Debug, Default)]
 pub struct Gap {
     hosts: Vec<Sequence>,
@@ -21,7 +21,7 @@ struct Sequence {
     plan: Vec<(NodeId, Life, u64)>,
     /// By member: number of the last probe of it.
     last: BTreeMap<NodeId, u64>,
-    /// Number of the probe with which everybody had one.
+    /// Number of the probe with which every member had one.
     all_at: Option<u64>,
 }
 

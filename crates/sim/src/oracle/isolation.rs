@@ -1,4 +1,4 @@
-//! I13: a node that hears nobody keeps its verdicts to itself.
+//! I13: an isolated node keeps its verdicts to itself.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
@@ -7,12 +7,12 @@ use consort_proto::membership::{JoinState, Precedence};
 use consort_proto::wire::Datagram;
 use consort_proto::{Instant, NodeId};
 
-/// Periods after the silence that makes a node isolated until it must have noticed: a tick of a node that
-/// is not well takes eight, a pause that nobody notices two.
+/// Periods after the silence that isolates a node until it must have noticed: a tick of an unhealthy node takes
+/// eight, an unnoticed pause two.
 const NOTICE_PERIODS: u32 = 12;
 
-/// Tells from deliveries alone which process hears nobody, and checks that from then on none of its
-/// records changes: records are what is passed on. A pause is no excuse: who wakes up has heard nobody, whether it
+/// Determines from deliveries alone which process is isolated, and checks that from then on none of its records
+/// changes: records are what is gossiped. A pause is no excuse: a process that resumes has heard nobody, whether it
 /// could have or not.
 #[derive(Debug, Default)]
 pub struct Isolation {
@@ -22,7 +22,7 @@ pub struct Isolation {
 #[derive(Debug, Default)]
 struct Silence {
     heard: Option<Instant>,
-    /// Its records when it must have noticed.
+    /// Its records at the time when it must have noticed.
     held: Option<BTreeMap<NodeId, Precedence>>,
 }
 

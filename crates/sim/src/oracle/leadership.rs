@@ -1,13 +1,13 @@
-//! S3: only who is named by the claim it holds leads. L1: when faults have stopped, everybody holds
-//! one claim, and its leader leads.
+//! S3: a node leads only if the claim it holds names it. L1: when faults have stopped, all nodes hold one claim,
+//! and its leader leads.
 
 use super::{Oracle, Verdict, violated};
 use crate::world::World;
 use consort_proto::ElectionId;
 use consort_proto::election::Claim;
 
-/// Looks at every node that may act as the leader. Not at its events: by the time they are read, a later
-/// frame of the same datagram may have ended the leadership.
+/// Checks every node that may act as the leader. Events are not used: by the time they are read, a later frame of
+/// the same datagram may have ended the leadership.
 #[derive(Debug, Default)]
 pub struct Leadership;
 
@@ -35,8 +35,8 @@ impl Oracle for Leadership {
     }
 }
 
-/// Whether every running node holds the same claim, whose leader runs and alone leads; otherwise where
-/// not, and how.
+/// Checks that every running node holds the same claim, whose leader runs and alone leads; otherwise returns where
+/// it does not, and how.
 pub fn agreed(world: &World, election: ElectionId) -> Result<Claim, (usize, String)> {
     let mut agreed: Option<Claim> = None;
     for host in world.up() {

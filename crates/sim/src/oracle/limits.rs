@@ -1,12 +1,12 @@
-//! I14 and I16: lists stay within their caps, and local health within its range.
+//! I14 and I16: lists stay within their limits, and local health within its range.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
 
-/// Watches the size of what a node holds.
+/// Watches the sizes of a node's tables.
 #[derive(Debug, Default)]
 pub struct Limits {
-    /// The most live members each node has had.
+    /// The greatest number of live members of each node so far.
     live_max: Vec<usize>,
 }
 

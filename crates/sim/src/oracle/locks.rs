@@ -1,6 +1,6 @@
-//! Locks. I1: at most one holder whose lease is valid, beside others only if all share. I2: tokens grow in
-//! the order of grants. I3: who holds is ready. I5: a witness remembers whatever an owner counts on. I7:
-//! places in the queue rise above all that was heard. I9: stamps only rise, and are never below the place.
+//! Locks. I1: at most one holder with a valid lease, or several that share. I2: tokens grow in the order of grants.
+//! I3: a holder fulfils the condition for a grant. I5: a witness remembers whatever an owner relies on. I7: a place
+//! in the queue is above all that were heard of. I9: stamps only rise, and are never below the place.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::{HostState, World};
@@ -9,12 +9,12 @@ use consort_proto::mutex::{self, Fence, LockId, Mode, Msg};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Event, Life};
 
-/// Watches every grant, every request and, now and then, what everybody remembers.
+/// Watches every grant, every request and, periodically, what all nodes remember.
 #[derive(Debug, Default)]
 pub struct Locks {
-    /// The last token of each lock by which somebody held it alone.
+    /// The last token of each lock with which it was held exclusively.
     last: BTreeMap<LockId, Fence>,
-    /// By host: what its process asked for.
+    /// By host: the requests of its process.
     asked: Vec<BTreeMap<LockId, Asked>>,
     /// By host: the process.
     lives: Vec<Life>,
@@ -27,7 +27,7 @@ struct Asked {
     ctr: u32,
     prio: Fence,
     stamp: Fence,
-    /// The last place that was heard of.
+    /// The greatest place that was heard of.
     heard: Fence,
 }
 
@@ -96,7 +96,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Forgets what a process asked for that does not run any more.
+    /// Forgets the requests of a process that no longer runs.
     fn follow(&mut self, world: &World, host: usize) {
         let born = world.host(host).born();
         let life = slot(&mut self.lives, host);

@@ -2,7 +2,7 @@
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
-use consort_proto::membership::Msg;
+use consort_proto::membership::{Fast, Msg};
 use consort_proto::wire::{Datagram, Frame};
 
 /// Probes of others' suspects that may be under way besides the regular one.
@@ -25,6 +25,7 @@ struct Count {
     acks_out: u64,
     answers_out: u64,
     requests_out: u64,
+    news_out: u64,
     datagrams_out: u64,
     /// Members before the step under way.
     live: usize,
@@ -71,6 +72,7 @@ impl Oracle for Messages {
             match msg {
                 Msg::Ack { .. } => count.acks_out += 1,
                 Msg::IndirectAck { .. } | Msg::Nack { .. } => count.answers_out += 1,
+                Msg::News | Msg::Check(_) => count.news_out += 1,
                 Msg::PingReq { .. } => {
                     count.requests_out += 1;
                     if live <= 1 {
@@ -98,6 +100,20 @@ impl Oracle for Messages {
         let helpers = u64::from(config.probe_helpers);
         let pings = 1 + u64::from(config.probe_retries);
         let regular = pings * (1 + WITNESS_PROBES) + u64::from(config.pursuits);
+        // Fast detection: more pings of a probe, frequent pings of suspects, and a budget for the rest.
+        let (regular, news) = match config.fast {
+            None => (regular, 0),
+            Some(fast) => {
+                let probes = Fast::PINGS_MAX as u64 * (1 + WITNESS_PROBES);
+                let often = config.probe_period.as_micros() / fast.quick.as_micros().max(1) + 1;
+                let chases = Fast::CHASES_MAX as u64 * often as u64;
+                let pursuits = u64::from(config.pursuits);
+                (
+                    probes + chases + pursuits,
+                    u64::from(Fast::NEWS_MAX) + periods,
+                )
+            }
+        };
         let checks = [
             ("probes", stats.probes, periods),
             ("acks", count.acks_out, count.pings_in),
@@ -107,12 +123,13 @@ impl Oracle for Messages {
                 count.requests_out,
                 helpers * periods * (1 + WITNESS_PROBES),
             ),
+            ("news", count.news_out, news),
             (
                 "datagrams",
                 count.datagrams_out,
                 // Its own probes and their helpers, goodbyes, one try to heal, and answers; every
                 // datagram may also draw a pursuit or a comparison of lists.
-                periods * (regular + helpers * (1 + WITNESS_PROBES) + 2 * helpers + 2)
+                news + periods * (regular + helpers * (1 + WITNESS_PROBES) + 2 * helpers + 2)
                     + 2 * count.datagrams_in
                     + count.requests_in
                     + ANSWER_MAX * count.lists_in,

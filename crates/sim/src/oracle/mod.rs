@@ -1,5 +1,5 @@
-//! Oracles: they watch a world and report the first broken invariant. Each looks at history (every
-//! event, datagram and step), not only at the end.
+//! Oracles: they watch a world and report the first broken invariant. Each examines the history (every event,
+//! datagram and step), not only the end.
 
 mod accuracy;
 mod bag;
@@ -18,6 +18,7 @@ mod ownership;
 mod precedence;
 mod refutation;
 mod sides;
+mod talk;
 mod witnesses;
 mod work;
 
@@ -38,6 +39,7 @@ pub use ownership::Ownership;
 pub use precedence::Monotony;
 pub use refutation::Refutation;
 pub use sides::Sides;
+pub use talk::Talk;
 pub use witnesses::Witnesses;
 pub use work::Work;
 
@@ -50,15 +52,15 @@ use core::fmt;
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which, by its number in the specification, such as `I2`.
+    /// The invariant, by its name in docs/RULES.md, such as `I2`.
     pub invariant: &'static str,
-    /// When.
+    /// Virtual time of the observation.
     pub at: Instant,
-    /// At which host; `None` when it is about the whole group.
+    /// The host it was observed at; `None` if it concerns the whole group.
     pub host: Option<usize>,
-    /// What was seen.
+    /// What was observed.
     pub text: String,
-    /// A command that shows it again.
+    /// A command that reproduces it.
     pub rerun: String,
 }
 
@@ -95,6 +97,16 @@ pub trait Oracle {
     fn on_send(&mut self, _: &World, _host: usize, _: &Datagram, _bytes: usize) -> Verdict {
         Ok(())
     }
+    /// A datagram is on its way to a host; `delay_us` is `None` when it is lost.
+    fn on_dispatch(
+        &mut self,
+        _: &World,
+        _from: usize,
+        _to: usize,
+        _: &Datagram,
+        _delay_us: Option<u64>,
+    ) {
+    }
     /// A datagram arrives at a node, which has not seen it yet.
     fn on_deliver(&mut self, _: &World, _from: usize, _to: usize, _: &Datagram) -> Verdict {
         Ok(())
@@ -103,7 +115,7 @@ pub trait Oracle {
     fn after_step(&mut self, _world: &World, _host: usize) -> Verdict {
         Ok(())
     }
-    /// A fault is about to strike.
+    /// A fault is about to occur.
     fn on_fault(&mut self, _world: &World, _fault: &Fault) -> Verdict {
         Ok(())
     }
@@ -111,7 +123,7 @@ pub trait Oracle {
     fn on_restart(&mut self, _world: &World, _host: usize) -> Verdict {
         Ok(())
     }
-    /// A look at everything, now and then.
+    /// A periodic sample of the whole world.
     fn sample(&mut self, _world: &World) -> Verdict {
         Ok(())
     }
@@ -121,7 +133,7 @@ pub trait Oracle {
     }
 }
 
-/// Nobody watches.
+/// No checks.
 impl Oracle for () {}
 
 /// Several oracles.
@@ -144,7 +156,7 @@ impl Panel {
         ])
     }
 
-    /// The same and one more.
+    /// The same panel with one more oracle.
     pub fn with(mut self, oracle: impl Oracle + Send + 'static) -> Panel {
         self.0.push(Box::new(oracle));
         self
@@ -173,6 +185,18 @@ impl Oracle for Panel {
             .iter_mut()
             .try_for_each(|o| o.on_send(world, host, d, bytes))
     }
+    fn on_dispatch(
+        &mut self,
+        world: &World,
+        from: usize,
+        to: usize,
+        d: &Datagram,
+        delay_us: Option<u64>,
+    ) {
+        for oracle in &mut self.0 {
+            oracle.on_dispatch(world, from, to, d, delay_us);
+        }
+    }
     fn on_deliver(&mut self, world: &World, from: usize, to: usize, d: &Datagram) -> Verdict {
         self.0
             .iter_mut()
@@ -199,7 +223,7 @@ impl Oracle for Panel {
     }
 }
 
-/// A violation seen now.
+/// A violation observed now.
 pub(crate) fn violated(
     invariant: &'static str,
     world: &World,
@@ -215,7 +239,7 @@ pub(crate) fn violated(
     })
 }
 
-/// Grows a list so that `index` is in it.
+/// Grows a list so that it contains `index`.
 pub(crate) fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);

@@ -5,7 +5,7 @@ use crate::fault::{Fault, Keep};
 use crate::world::World;
 use consort_proto::{Incarnation, Life};
 
-/// Watches whose claims are above those of their owner.
+/// Checks that no claim is above that of its owner.
 #[derive(Debug, Default)]
 pub struct Ownership {
     /// The highest claim each owner has made.
@@ -46,7 +46,7 @@ impl Oracle for Ownership {
                 return violated("I2", world, host, text);
             };
             let held = (member.precedence.life, member.precedence.incarnation);
-            // A claim may be on its way before the owner's first step is over.
+            // A claim may be in flight before the owner's first step is over.
             let now = world.host(subject).node().membership();
             let best = (now.life(), now.incarnation()).max(*slot(&mut self.own, subject));
             if held > best {

@@ -1,4 +1,4 @@
-//! I1: what a node holds of any id never goes back in precedence, until the tombstone is gone.
+//! I1: a node's record of any id never decreases in precedence, until its tombstone expires.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! I12: an accused member that answers a ping of a node that holds it accused is no longer held so there.
+//! I12: an accused member that answers a ping of its accuser is no longer accused there.
 
 use super::{Oracle, Verdict, slot, violated};
 use crate::world::World;
@@ -7,11 +7,11 @@ use consort_proto::NodeId;
 use consort_proto::membership::{Msg, Precedence, Status};
 use consort_proto::wire::{Datagram, Frame};
 
-/// Pings remembered for one process; the oldest are forgotten.
+/// Most pings remembered per process; the oldest are forgotten.
 const PINGS_MAX: usize = 256;
 
-/// Remembers every ping to an accused member with the claim that is held against it, and checks that its
-/// answer ends that claim: what is sent to a suspect tells it so, and it defends itself.
+/// Remembers every ping to an accused member with the accusation, and checks that its answer ends the accusation:
+/// every message to a suspect tells it of the accusation, and it refutes it.
 #[derive(Debug, Default)]
 pub struct Refutation {
     hosts: Vec<Pings>,
@@ -19,12 +19,12 @@ pub struct Refutation {
 
 #[derive(Debug, Default)]
 struct Pings {
-    /// By number of the ping: the member, and what is held against it.
+    /// By number of the ping: the member, and the accusation.
     accused: BTreeMap<u32, (NodeId, Precedence)>,
-    /// Answers in the step under way.
+    /// Answers in the current step.
     answered: Vec<(NodeId, Precedence)>,
-    /// The greatest number of any ping, and that of the lives before: pings are numbered anew in each,
-    /// and a late answer to an earlier one says nothing about this one.
+    /// The greatest number of any ping, and that of earlier lives: each life numbers pings anew, and a late answer
+    /// to an earlier one says nothing about this one.
     last: u32,
     earlier: u32,
 }
@@ -77,7 +77,7 @@ impl Oracle for Refutation {
                 continue;
             };
             let now = member.precedence;
-            // A goodbye is final (I4), and one who leaves still answers.
+            // A goodbye is final (I4), and a leaving node still answers.
             let gone = now.status == Status::Left;
             if !gone && (now.life, now.incarnation) <= (held.life, held.incarnation) {
                 let text = format!("{id} answered, and is still held {now:?}");

@@ -1,5 +1,5 @@
-//! I11: while a partition lasts, only one of its sides is granted a lock. What was said before the cut may still
-//! count for a lease, so grants are looked at from then on.
+//! I11: while a partition lasts, only one of its sides is granted a lock. Answers from before the cut may still
+//! count for a lease, so grants are checked from then on.
 
 use super::{Oracle, Verdict, violated};
 use crate::fault::Fault;
@@ -9,13 +9,13 @@ use consort_proto::mutex::{self, LockId};
 use consort_proto::{Event, Instant};
 use core::time::Duration;
 
-/// Watches which side of a partition is granted locks.
+/// Checks which side of a partition is granted locks.
 #[derive(Debug)]
 pub struct Sides {
     lease: Duration,
-    /// Since when the hosts are split, and the side of each.
+    /// When the hosts were partitioned, and the side of each.
     cut: Option<(Instant, Vec<u8>)>,
-    /// The side that was granted the lock since, and a host there.
+    /// The side that was granted the lock since, and a host of it.
     granted: BTreeMap<LockId, (u8, usize)>,
 }
 

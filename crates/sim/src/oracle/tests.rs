@@ -1,4 +1,4 @@
-//! Proof that the oracles bite: each test plants a bug and expects the right invariant to be named.
+//! Tests that the oracles find violations: each test plants a bug and expects the right invariant to be named.
 
 use super::*;
 use crate::engine::{Engine, Tamper};
@@ -43,7 +43,7 @@ fn broken(result: Verdict) -> &'static str {
         .invariant
 }
 
-/// A datagram of `from` that says `frames`.
+/// A datagram of `from` that contains `frames`.
 fn forged(engine: &Engine<Panel>, from: usize, frames: Vec<Msg>) -> Datagram {
     let node = engine.world().host(from).node();
     let membership = node.membership();
@@ -57,6 +57,7 @@ fn forged(engine: &Engine<Panel>, from: usize, frames: Vec<Msg>) -> Datagram {
             ..Header::default()
         },
         frames: frames.into_iter().map(Frame::Membership).collect(),
+        ..Datagram::default()
     }
 }
 
@@ -91,7 +92,7 @@ fn i1_bites_when_a_record_goes_back() {
         })
         .unwrap();
     engine.run_for(secs(10)).unwrap();
-    // The process of host 0 loses its memory, and nobody is told of a restart.
+    // The process of host 0 loses its memory without a reported restart.
     engine.world_mut().respawn(0, true);
     engine.world_mut().rearm(0);
     assert_eq!(broken(engine.run_for(secs(10))), "I1");
@@ -174,7 +175,7 @@ fn i9_bites_while_a_partition_lasts_and_not_after() {
 #[test]
 fn i9_bites_when_refutations_are_dropped() {
     let mut engine = world(5, Panel::default().with(Convergence));
-    // A bug: nobody passes on, or announces, a raised incarnation.
+    // A bug: no node spreads or announces a raised incarnation.
     engine.set_tamper(|_, _, datagram| {
         datagram.header.incarnation.0 = 0;
         datagram.frames.retain(|frame| {
@@ -257,7 +258,7 @@ fn i14_bites_when_a_list_is_over_its_cap() {
     let mut config = config(6);
     config.node.membership.members_max = 3;
     let engine = Engine::new(config, Panel::default()).unwrap();
-    // The node keeps to its cap...
+    // The node respects its limit...
     assert_eq!(engine.world().host(0).node().membership().table().len(), 3);
     let mut limits = Limits::default();
     limits.after_step(engine.world(), 0).unwrap();
@@ -284,8 +285,8 @@ fn a_violation_names_itself_and_how_to_see_it_again() {
 
 type Adjust = fn(&mut membership::Config);
 
-/// A group in a row whose nodes are told how far the others are; with or without a bug: every draw forgets
-/// those before.
+/// A group in a row whose nodes are told the distances; with or without a bug: every draw forgets the previous
+/// ones.
 fn row(nodes: usize, oracle: Panel, policy: Adjust, forgets: bool) -> Engine<Panel> {
     let mut config = config(nodes);
     config.node.membership.distance_source = DistanceSource::Given;
@@ -345,7 +346,7 @@ fn i12_bites_when_suspects_are_not_told() {
         engine.run_for(secs(60))
     };
     silent(None).unwrap();
-    // A bug: pings do not say what is held against their target.
+    // A bug: pings do not tell their target of accusations.
     let lost = silent(Some(|_, _, datagram| {
         let to = datagram.frames.iter().find_map(|frame| match frame {
             Frame::Membership(Msg::Ping { target, .. }) => Some(*target),

@@ -1,6 +1,6 @@
-//! What witnesses of locks say. I4: who was let pass by one that waits comes before it. I6: of two requests that a
-//! witness remembers, the later was told of the earlier. I8: no young witness counts, and no former life beside a
-//! grown one. L6: an answer names nobody twice, nor the asking node, nor more than contend.
+//! Answers of witnesses of locks. I4: a request that a waiting node consented to comes before its own. I6: of two
+//! requests that a witness remembers, the later was told of the earlier. I8: no young witness counts, and no former
+//! life next to a mature one. L6: an answer names nobody twice, nor the asking node, nor more nodes than contend.
 
 use super::{Oracle, Verdict, violated};
 use crate::world::{HostState, World};
@@ -8,10 +8,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use consort_proto::mutex::{Heard, LockId, Mode, Msg, ReqId, Witnessed};
 use consort_proto::wire::{Datagram, Frame};
 
-/// Looks at every answer that is sent and, now and then, at what everybody remembers.
+/// Checks every answer that is sent and, periodically, what all nodes remember.
 #[derive(Debug, Default)]
 pub struct Witnesses {
-    /// How many contended at a host before what it does now: an answer may be older than the end of others.
+    /// Number of contenders at a host before the current step: an answer may be older than the end of others.
     before: BTreeMap<(usize, LockId), usize>,
 }
 
@@ -68,7 +68,7 @@ fn passes_first(world: &World, host: usize, lock: LockId) -> Verdict {
     let passes = |e: &Witnessed| e.passes && !share(node.mode(lock), e.mode);
     let first =
         |e: &Witnessed| in_front.iter().any(|n| n.req == e.req) || node.knows_over(lock, e.req);
-    // Notes of what is over do not last for ever.
+    // Notes of finished requests do not last for ever.
     let mut passed = node.entries(lock).filter(|e| goes_on(world, lock, e.req));
     match passed.find(|e| passes(e) && !first(e)) {
         Some(e) => violated(
@@ -121,7 +121,7 @@ fn share(mine: Option<Mode>, other: Mode) -> bool {
     (mine, other) == (Some(Mode::Shared), Mode::Shared)
 }
 
-/// Whether the process that made a request still makes it.
+/// Whether the process that made a request still pursues it.
 fn goes_on(world: &World, lock: LockId, req: ReqId) -> bool {
     let Some(owner) = world.index_of(req.node) else {
         return false;

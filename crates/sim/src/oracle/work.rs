@@ -1,8 +1,8 @@
-//! I10: what is done under a lock has ended before anybody else has the lock, beside others only if all share. And
-//! tokens grow in the order of their use, not only of their grants.
+//! I10: work under a lock has ended before another node has the lock, unless all share. In addition, tokens grow in
+//! the order of their use, not only of their grants.
 //!
-//! Work begins with the grant and lasts for as long as it may: until its holder says that it has stopped, or until the
-//! end of the time that it was told at any moment that it has the lock, and the notice, by the clock of its host. It
+//! Work begins with the grant and lasts for as long as it may: until its holder reports that it has stopped, or
+//! until the end of the validity that it was told at any time, plus the notice, by the clock of its host. It
 //! outlives a lost lock, a connection to the node, and the node itself.
 
 use super::{Oracle, Verdict, violated};
@@ -12,13 +12,13 @@ use alloc::collections::BTreeMap;
 use consort_proto::mutex::{self, Fence, LockId, Mode, Order, Ticket};
 use consort_proto::{Command, Event, Instant};
 
-/// Watches all work.
+/// Watches all work under locks.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// Work goes on when the process of its node ends: it has one of its own.
+    /// Whether work has its own process and continues when that of its node ends.
     apart: bool,
     running: Vec<Running>,
-    /// By lock: the greatest token that was used alone.
+    /// By lock: the greatest token that was used exclusively.
     used: BTreeMap<LockId, Fence>,
 }
 
@@ -29,7 +29,7 @@ struct Running {
     ticket: Ticket,
     mode: Mode,
     token: Fence,
-    /// By the clock of its host.
+    /// End of its validity by the clock of its host.
     until: Instant,
 }
 
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// What a holder is told now, and the notice.
+    /// The validity that a holder is told now, plus the notice.
     fn promised(world: &World, host: usize, valid_until: Instant) -> Instant {
         let config = world.host(host).node().mutex().config();
         valid_until + config.notice(config.ttl)
@@ -119,7 +119,7 @@ impl Oracle for Work {
         }
     }
 
-    /// Who releases a lock has stopped, whether it lost the lock before or not.
+    /// A node that releases a lock has stopped, whether it lost the lock before or not.
     fn on_command(&mut self, world: &World, host: usize, command: &Command) -> Verdict {
         if let Command::Lock(Order::Release(lock, ticket)) = command {
             let ends = |w: &Running| w.host == host && w.lock == *lock && w.ticket == *ticket;

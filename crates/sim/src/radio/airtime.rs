@@ -1,4 +1,4 @@
-//! How long frames take on the air.
+//! Airtime of frames.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use core::time::Duration;
 const HEADERS: u64 = 64;
 /// Bits of service and tail around the bytes of a frame.
 const SERVICE_BITS: u64 = 22;
-/// Microseconds of a symbol.
+/// Microseconds per symbol.
 const SYMBOL: u64 = 4;
 /// Silence that ends an OFDM frame at 2.4 GHz.
 const EXTENSION: u64 = 6;
@@ -23,7 +23,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Time on the air of a message of `bytes`.
+    /// Airtime of a message of `bytes`.
     pub fn airtime(self, bytes: usize) -> Duration {
         let (preamble, bits_per_symbol) = match self {
             Rate::Mbps52 => (36, 208),

@@ -1,9 +1,9 @@
 //! One shared channel: 802.11 broadcasts with carrier sensing.
 //!
-//! Who has something to send when the channel has been free for a DIFS sends at once; otherwise it waits for a
-//! random number of free slots. Broadcasts are not acknowledged, not repeated, and the window does not grow. Two
-//! nodes that begin within 4 us do not sense each other; two that are out of each other's range never do.
-//! Where frames overlap they destroy each other.
+//! A node that has a frame to send when the channel has been free for a DIFS sends it at once; otherwise it waits
+//! for a random number of free slots. Broadcasts are not acknowledged, not repeated, and the window does not grow.
+//! Two nodes that begin within 4 us do not sense each other; two that are out of each other's range never do.
+//! Frames that overlap destroy each other.
 
 use super::station::{Arrival, DIFS, Station};
 use super::{Frame, Meter, Rate, Reach, Reception, Tally};
@@ -13,7 +13,7 @@ use alloc::collections::BinaryHeap;
 use consort_proto::{Instant, Rng};
 use core::cmp::Reverse;
 
-/// Slots that a countdown has, less by one; the window never grows.
+/// Greatest number of slots of a countdown, plus one; the window never grows.
 const WINDOW: u32 = 16;
 /// How long a transmission is not sensed, in microseconds.
 const BLIND: u64 = 4;
@@ -21,9 +21,9 @@ const BLIND: u64 = 4;
 /// Settings of a channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// Of frames that are no beacons; those go at 6 Mb/s.
+    /// Rate of frames other than beacons, which are sent at 6 Mb/s.
     pub rate: Rate,
-    /// How much farther a transmission is sensed and disturbs than it can be received.
+    /// How much farther a transmission is sensed, and interferes, than it can be received.
     pub sense_factor: f64,
     /// Whether a frame survives weaker ones.
     pub capture: bool,
@@ -42,7 +42,7 @@ impl Default for RadioConfig {
     }
 }
 
-/// What is due; by its number a station or a flight.
+/// An event that is due, with the number of a station or a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A countdown ends.
@@ -58,7 +58,7 @@ enum Due {
 struct Flight<P> {
     from: usize,
     frame: Option<Frame<P>>,
-    /// Who senses it.
+    /// Nodes that sense it.
     hearers: Vec<usize>,
 }
 
@@ -98,12 +98,12 @@ impl<P: Clone> Radio<P> {
         &self.reach
     }
 
-    /// What it counted.
+    /// Its counters.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// How long a node was in which state.
+    /// How long a node was in each state.
     pub fn meter(&self, node: usize) -> Meter {
         self.stations[node].meter
     }
@@ -113,7 +113,7 @@ impl<P: Clone> Radio<P> {
         self.due.push(Reverse((at, self.scheduled, due)));
     }
 
-    /// A node has something to send.
+    /// A node has a frame to send.
     pub fn send(&mut self, now: Instant, node: usize, frame: Frame<P>) {
         let now = now.as_micros();
         let station = &mut self.stations[node];
@@ -159,20 +159,20 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next(&self) -> Option<Instant> {
         let next = self.due.peek();
         next.map(|Reverse((at, ..))| Instant::from_micros(*at))
     }
 
-    /// Lets what is due next happen.
+    /// Performs the next event.
     pub fn step(&mut self, positions: &mut Follower<'_>, received: &mut Vec<Reception<P>>) {
         let Some(Reverse((now, _, due))) = self.due.pop() else {
             return;
         };
         match due {
             Due::Access(node) => {
-                // A countdown that was stopped left its end behind.
+                // A countdown that was stopped left its end in the queue.
                 if self.stations[node].access_at == Some(now) {
                     self.access(now, node, positions);
                 }
@@ -197,7 +197,7 @@ impl<P: Clone> Radio<P> {
         station.access_at = None;
         station.slots = None;
         let Some(frame) = station.queue.pop_front() else {
-            // It waited after its last frame, and nothing came.
+            // It waited after its last frame, and no other followed.
             return;
         };
         let rate = if frame.beacon {
@@ -286,7 +286,7 @@ impl<P: Clone> Radio<P> {
     }
 }
 
-/// Power from a distance, with the third power of it; the same up to a metre.
+/// Received power by distance, falling with the third power; constant up to a metre.
 fn power(metres: f64) -> f64 {
     let metres = metres.max(1.0);
     1.0 / (metres * metres * metres)

@@ -1,4 +1,4 @@
-//! What listening and sending take.
+//! Energy of listening, sending and receiving.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ const RECEIVE: f64 = 1.0;
 /// Watts while listening, whether the channel is busy or not.
 const LISTEN: f64 = 0.5;
 
-/// How long a radio was in which state; the rest of the time it listened.
+/// How long a radio was in each state; the rest of the time it listened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meter {
     /// Sending.
@@ -27,12 +27,12 @@ pub struct Energy {
     pub receive: f64,
     /// Listening.
     pub listen: f64,
-    /// What sending and receiving took more than listening would have.
+    /// Energy of sending and receiving beyond that of listening.
     pub above: f64,
 }
 
 impl Meter {
-    /// What a radio took that was on for so long.
+    /// Energy of a radio that was on for this long.
     pub fn energy(&self, on: Duration) -> Energy {
         let (transmit, receive) = (self.transmit.as_secs_f64(), self.receive.as_secs_f64());
         let listen = (on.as_secs_f64() - transmit - receive).max(0.0);

@@ -1,4 +1,4 @@
-//! The medium of chapter 4: who is in range when something is sent receives it, after a while of its own.
+//! The medium of chapter 4: nodes in range at the time of sending receive the frame, each after a random latency.
 
 use super::{Frame, Reach, Reception, Tally};
 use crate::mobility::Follower;
@@ -9,17 +9,17 @@ use core::time::Duration;
 
 /// Mean latency in milliseconds.
 const LATENCY: f64 = 10.0;
-/// Longest latency: longer ones have a chance of 10^-25.
+/// Longest latency: longer ones have a probability of 10^-25.
 const LATENCY_MAX: usize = 60;
 
 /// The medium without loss or contention.
 #[derive(Debug)]
 pub struct Ideal<P> {
     reach: Reach,
-    /// Share of receptions that are lost all the same.
+    /// Share of receptions that are lost nevertheless.
     loss: f64,
     up: Vec<bool>,
-    /// By milliseconds: the chance of at most so many.
+    /// By milliseconds: the probability of at most that many.
     latency: Vec<f64>,
     under_way: BTreeMap<(Instant, u64), Reception<P>>,
     sent: u64,
@@ -77,7 +77,7 @@ impl<P: Clone> Ideal<P> {
                 continue;
             }
             self.tally.arrivals += 1;
-            // Both are drawn for everybody in range: what one frame is for changes nothing for others.
+            // Both are drawn for all nodes in range, so that the receiver of one frame does not affect others.
             let drawn = self.rng.unit();
             let ms = self.latency.partition_point(|&chance| chance <= drawn);
             if self.rng.chance(self.loss) {
@@ -95,12 +95,12 @@ impl<P: Clone> Ideal<P> {
         }
     }
 
-    /// When something is received next.
+    /// Time of the next reception.
     pub fn next(&self) -> Option<Instant> {
         self.under_way.first_key_value().map(|(key, _)| key.0)
     }
 
-    /// Lets the next reception happen.
+    /// Performs the next reception.
     pub fn step(&mut self, received: &mut Vec<Reception<P>>) {
         if let Some((_, reception)) = self.under_way.pop_first()
             && self.up[reception.to]

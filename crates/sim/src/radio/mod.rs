@@ -1,8 +1,8 @@
-//! What nodes that move hear of each other: an ideal medium and one shared radio channel.
+//! The medium between moving nodes: an ideal one, and one shared radio channel.
 //!
-//! Everything is a local broadcast. A frame for one node is one that others ignore: 802.11 would acknowledge
-//! and repeat it, which is left out, so it fares no better than a broadcast here. A medium is told what is sent
-//! and asked when it is next due; it never looks at a clock and has a random stream of its own.
+//! Everything is a local broadcast. A frame for one node is one that others ignore: 802.11 would acknowledge and
+//! repeat it, which is not modelled, so it fares no better than a broadcast here. A medium is told what is sent and
+//! asked for its next event; it never reads a clock and has its own random stream.
 
 mod airtime;
 mod dcf;
@@ -22,14 +22,14 @@ pub use reach::{Reach, Shadowing};
 use crate::mobility::Follower;
 use consort_proto::Instant;
 
-/// Something to send.
+/// A frame to send.
 #[derive(Clone, Debug)]
 pub struct Frame<P> {
-    /// Who it is for; everybody in range without.
+    /// The receiver; all nodes in range if `None`.
     pub to: Option<usize>,
     /// Length of the message.
     pub bytes: usize,
-    /// Beacons go out before other frames, at the basic rate.
+    /// Whether it is a beacon: beacons are sent before other frames, at the basic rate.
     pub beacon: bool,
     /// The message.
     pub payload: P,
@@ -38,24 +38,24 @@ pub struct Frame<P> {
 /// A frame that a node received.
 #[derive(Clone, Debug)]
 pub struct Reception<P> {
-    /// Who received it.
+    /// The receiver.
     pub to: usize,
-    /// Who sent it.
+    /// The sender.
     pub from: usize,
     /// The message.
     pub payload: P,
 }
 
-/// What a medium counted.
+/// Counters of a medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Frames sent.
     pub frames: u64,
-    /// Time on the air of all frames, in microseconds.
+    /// Airtime of all frames, in microseconds.
     pub airtime_us: u64,
-    /// Time on the air of beacons.
+    /// Airtime of beacons.
     pub airtime_beacons_us: u64,
-    /// Frames at nodes in range of their sender.
+    /// Receptions at nodes in range of the sender.
     pub arrivals: u64,
     /// Of these, those that another transmission destroyed.
     pub collisions: u64,
@@ -89,7 +89,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next(&self) -> Option<Instant> {
         match self {
             Medium::Ideal(ideal) => ideal.next(),
@@ -97,7 +97,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Lets what is due next happen, and adds what was received.
+    /// Performs the next event, and adds what was received.
     pub fn step(&mut self, positions: &mut Follower<'_>, received: &mut Vec<Reception<P>>) {
         match self {
             Medium::Ideal(ideal) => ideal.step(received),
@@ -105,7 +105,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// A node is switched on or off. What it had to send is gone.
+    /// A node is switched on or off. Its queued frames are dropped.
     pub fn set_up(&mut self, node: usize, up: bool) {
         match self {
             Medium::Ideal(ideal) => ideal.set_up(node, up),
@@ -113,7 +113,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Who hears whom.
+    /// Which nodes can reach each other.
     pub fn reach(&self) -> &Reach {
         match self {
             Medium::Ideal(ideal) => ideal.reach(),
@@ -121,7 +121,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// What it counted.
+    /// Its counters.
     pub fn tally(&self) -> Tally {
         match self {
             Medium::Ideal(ideal) => ideal.tally(),
@@ -129,7 +129,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// How long a node was in which state; nothing where there is no radio.
+    /// How long a node was in each state; zero without a radio.
     pub fn meter(&self, node: usize) -> Meter {
         match self {
             Medium::Ideal(_) => Meter::default(),

@@ -1,23 +1,23 @@
-//! Who hears whom: a disk, or one disk for each pair in a place with walls.
+//! Which nodes can reach each other: a disk, or a separate disk for each pair in a place with walls.
 
 use crate::stream;
 use crate::topology::Point;
 use consort_proto::{Rng, hash_pair};
 use core::f64::consts::PI;
 
-/// Power falls with this power of the distance.
+/// Received power falls with this power of the distance.
 const PATH_LOSS: f64 = 3.0;
 
-/// Walls and people between nodes: each direction of each pair has a factor of its own, for good.
+/// Obstacles between nodes: each direction of each pair has its own constant factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shadowing {
     nodes: usize,
-    /// By sender and receiver: how much farther they are for the radio.
+    /// By sender and receiver: factor of their distance for the radio.
     factors: Vec<f64>,
 }
 
 impl Shadowing {
-    /// Log-normal with this standard deviation in decibels.
+    /// Log-normal factors with this standard deviation in decibels.
     pub fn draw(nodes: usize, deviation_db: f64, seed: u64) -> Shadowing {
         let seed = hash_pair(seed, stream::SHADOWING);
         let factor = |pair: usize| {
@@ -33,12 +33,12 @@ impl Shadowing {
     }
 }
 
-/// Who hears whom.
+/// Which nodes can reach each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
     /// Radio range in metres: a radius (E24).
     pub range: f64,
-    /// Where links are not the same in both directions.
+    /// Obstacles, if links differ by direction.
     pub shadowing: Option<Shadowing>,
 }
 
@@ -51,7 +51,7 @@ impl Reach {
         }
     }
 
-    /// Metres from sender to receiver as the radio sees it.
+    /// Distance from sender to receiver as the radio sees it, in metres.
     pub fn distance(&self, (from, at): (usize, Point), (to, other): (usize, Point)) -> f64 {
         let metres = at.distance(other);
         match &self.shadowing {
@@ -60,7 +60,7 @@ impl Reach {
         }
     }
 
-    /// Whether both hear each other.
+    /// Whether both can receive from each other.
     pub fn linked(&self, a: (usize, Point), b: (usize, Point)) -> bool {
         self.distance(a, b) <= self.range && self.distance(b, a) <= self.range
     }

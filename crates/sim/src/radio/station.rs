@@ -1,4 +1,4 @@
-//! One node's part of the channel: its queue, its countdown and what is on the air where it is.
+//! One node's part of the channel: its queue, its countdown and the frames on the air at its position.
 
 use super::{Frame, Meter};
 use alloc::collections::VecDeque;
@@ -8,14 +8,14 @@ use core::time::Duration;
 pub(super) const DIFS: u64 = 28;
 /// A slot of the countdown.
 pub(super) const SLOT: u64 = 9;
-/// Most frames that wait.
+/// Most frames in the queue.
 const QUEUE_MAX: usize = 50;
 
-/// A frame on the air, as one node has it.
+/// A frame on the air, as one node receives it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) flight: usize,
-    /// In range, not only sensed.
+    /// Whether it is in range, not only sensed.
     pub(super) decodable: bool,
     pub(super) spoiled: bool,
     pub(super) power: f64,
@@ -29,11 +29,11 @@ pub(super) struct Station<P> {
     pub(super) heard: u32,
     /// Since when it senses none and does not send.
     pub(super) idle_since: u64,
-    /// Slots left to count down.
+    /// Remaining slots of the countdown.
     pub(super) slots: Option<u64>,
-    /// When it may send, if nothing comes in between.
+    /// When it may send if the channel stays free.
     pub(super) access_at: Option<u64>,
-    /// Which frame of its own is on the air.
+    /// Its own frame on the air.
     pub(super) sending: Option<usize>,
     pub(super) arrivals: Vec<Arrival>,
     receiving_since: Option<u64>,
@@ -56,7 +56,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// Puts a frame into the queue, beacons before others; false when there is no room.
+    /// Adds a frame to the queue, beacons before others; false if there is no room.
     pub(super) fn enqueue(&mut self, frame: Frame<P>) -> bool {
         if self.queue.len() >= QUEUE_MAX {
             return false;
@@ -71,7 +71,7 @@ impl<P> Station<P> {
         true
     }
 
-    /// Counts down if it has to and the channel is free; gives the time at which it may send.
+    /// Counts down if necessary and the channel is free; returns the time at which it may send.
     pub(super) fn count_down(&mut self) -> Option<u64> {
         if self.heard > 0 || self.sending.is_some() {
             return None;
@@ -80,8 +80,8 @@ impl<P> Station<P> {
         self.access_at
     }
 
-    /// Senses that somebody sends: the countdown stops. The slot in which it stops counts, as in 802.11e and in
-    /// the theory that the tests compare with; if it did not, shares of collisions would differ by up to 0.012.
+    /// Senses a transmission: the countdown stops. The slot in which it stops counts, as in 802.11e and in the
+    /// theory that the tests compare with; otherwise the shares of collisions would differ by up to 0.012.
     pub(super) fn freeze(&mut self, now: u64) {
         self.heard += 1;
         if self.heard > 1 || self.access_at.take().is_none() {
@@ -93,8 +93,8 @@ impl<P> Station<P> {
         }
     }
 
-    /// A frame begins to arrive. Another, or sending, destroys it; with capture a frame survives that is ten
-    /// times as strong as all others together.
+    /// A frame begins to arrive. Another frame, or the node's own sending, destroys it; with capture a frame
+    /// survives that is ten times as strong as all others together.
     pub(super) fn arrive(&mut self, now: u64, mut arrival: Arrival, capture: bool) {
         arrival.spoiled |= self.sending.is_some();
         let free = self.arrivals.is_empty() && self.sending.is_none();
@@ -112,7 +112,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// It sends: whatever arrives meanwhile is lost.
+    /// It sends: frames that arrive meanwhile are lost.
     pub(super) fn deafen(&mut self, now: u64) {
         for arrival in &mut self.arrivals {
             arrival.spoiled = true;
@@ -120,7 +120,7 @@ impl<P> Station<P> {
         self.stop_receiving(now);
     }
 
-    /// A frame ends; gives whether it was in range, and whether it arrived.
+    /// A frame ends; returns whether it was in range, and whether it was received.
     pub(super) fn end(&mut self, now: u64, flight: usize) -> (bool, bool) {
         let Some(n) = self.arrivals.iter().position(|a| a.flight == flight) else {
             return (false, false);

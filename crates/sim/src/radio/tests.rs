@@ -28,7 +28,7 @@ fn at(us: u64) -> Instant {
     Instant::from_micros(us)
 }
 
-/// Everything that comes of what was sent so far.
+/// All receptions that result from what was sent so far.
 fn finish(radio: &mut Radio<u32>, motion: &Motion) -> Vec<(usize, u32)> {
     let mut received = Vec::new();
     let mut positions = motion.follow();
@@ -38,7 +38,7 @@ fn finish(radio: &mut Radio<u32>, motion: &Motion) -> Vec<(usize, u32)> {
     received.iter().map(|r| (r.to, r.payload)).collect()
 }
 
-/// Share of frames that collide when `nodes` in one cell always have something to send.
+/// Share of frames that collide when `nodes` in one cell always have a frame to send.
 fn saturated(nodes: usize) -> f64 {
     let motion = row(&vec![0.0; nodes]);
     let mut positions = motion.follow();
@@ -48,7 +48,7 @@ fn saturated(nodes: usize) -> f64 {
     while radio.tally().frames < 40_000 {
         let now = radio.next().expect("somebody waits to send");
         radio.step(&mut positions, &mut received);
-        // Those with full queues refuse.
+        // Stations with full queues refuse.
         (0..nodes).for_each(|n| radio.send(now, n, frame(0)));
         received.clear();
     }
@@ -56,7 +56,7 @@ fn saturated(nodes: usize) -> f64 {
     tally.collisions as f64 / tally.arrivals as f64
 }
 
-/// A station sends in 2 of 17 slots, so that a frame collides with a chance of 1 - (15/17)^(n-1).
+/// A station sends in 2 of 17 slots, so that a frame collides with probability 1 - (15/17)^(n-1).
 #[test]
 fn saturated_stations_collide_as_theory_says() {
     for (nodes, expected) in [(2, 0.118), (5, 0.394), (10, 0.676)] {
@@ -65,7 +65,7 @@ fn saturated_stations_collide_as_theory_says() {
     }
 }
 
-/// Collisions at the node in the middle of three while the outer ones send 400 frames a second each.
+/// Collisions at the node in the middle of three while the outer ones send 400 frames per second each.
 fn collisions(xs: [f64; 3], config: RadioConfig) -> f64 {
     let motion = row(&xs);
     let mut positions = motion.follow();
@@ -121,7 +121,7 @@ fn one_seed_gives_one_history() {
     assert_ne!(history(1), history(2));
 }
 
-/// Two that begin within 4 us do not sense each other, a microsecond later they do.
+/// Two nodes that begin within 4 us do not sense each other; a microsecond later they do.
 #[test]
 fn transmissions_are_sensed_after_four_microseconds() {
     let heard = |after: u64| {
@@ -271,7 +271,7 @@ fn the_ideal_medium_delivers_to_all_in_range_after_ten_milliseconds_or_so() {
     assert!((2_800..3_200).contains(&lossy.tally().lost));
 }
 
-/// Shadowing gives some links one direction only; the same for one seed.
+/// Shadowing makes some links one-way; the same seed gives the same links.
 #[test]
 fn walls_make_links_one_way() {
     let reach = |seed| Reach {

@@ -6,19 +6,19 @@ use crate::history::{History, Limit, Run, Work};
 use crate::record::RunId;
 use std::collections::BTreeMap;
 
-/// How much longer than `--timeout` a client may take: it has to start, to ask, and to give up.
+/// How much longer than `--timeout` a client may take: it has to start, send its request, and give up.
 const TIMEOUT_SLACK: Ns = 1500 * MS;
 
-/// How long `--try` may take: as long as members are asked, and no longer.
+/// How long `--try` may take: the time needed to ask the members.
 const TRY_MAX: Ns = 10 * SEC;
 
-/// How long a command may run on after its client ended by itself: the end of either is seen a little late.
+/// How long a command may keep running after its client ended on its own: either end is observed a little late.
 const END_SLACK: Ns = 50 * MS;
 
-/// How long after the end of a lease a command may run on whose client was killed.
+/// How long after the end of a lease a command may keep running if its client was killed.
 const KILL_SLACK: Ns = SEC;
 
-/// Requests for a lock end in time: the lock is granted, or the client says that it is not.
+/// Requests for a lock end in time: the lock is granted, or the client reports that it is not.
 pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
     let works = works_by_run(history);
     for run in &history.runs {
@@ -27,7 +27,7 @@ pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
             Limit::Timeout(limit) => limit + TIMEOUT_SLACK,
             Limit::Try => TRY_MAX,
         };
-        // What was seen last of a run that is cut short says only that it lasted so long.
+        // The last observation of a run that was cut short only shows that it lasted that long.
         let cut_short = [run.killed.map(|k| k.at), run.told];
         let seen = cut_short.into_iter().flatten().chain(run.end).min();
         let granted = of(&works, run).iter().map(|w| w.enter()).min();
@@ -61,7 +61,7 @@ pub(super) fn overruns(history: &History, found: &mut Vec<Violation>) {
     }
 }
 
-/// A command ends before its client does. Should the client be killed, it ends with its lease at the latest.
+/// A command ends before its client does. If the client was killed, the command ends at the latest with its lease.
 pub(super) fn leftovers(history: &History, found: &mut Vec<Violation>) {
     let works = works_by_run(history);
     for run in &history.runs {

@@ -1,8 +1,8 @@
-//! The checker: which promises a history breaks.
+//! The checker: finds the promises that a history breaks.
 //!
-//! It is pure. What is not promised is decided by rules that stand beside each check. Overlaps and tokens are judged
-//! by the works' own log entries on one clock, without any tolerance; only durations allow for what the machine was
-//! measured to be late at that time.
+//! It is a pure function. The exceptions to a promise are documented at each check. Overlaps and tokens are judged
+//! by the log entries of the commands on one clock, without any tolerance; only durations allow for the scheduling
+//! delays measured at that time.
 
 mod limits;
 mod overlap;
@@ -14,33 +14,33 @@ mod tokens;
 use crate::clock::Ns;
 use crate::history::History;
 
-/// Which promise is broken.
+/// The promises that can be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// Two works that exclude each other ran at the same time under a lock.
+    /// Two commands that exclude each other ran at the same time under a lock.
     LockOverlap,
-    /// Two leaders' works ran at the same time without a partition between them.
+    /// Commands of two leaders ran at the same time without a partition between them.
     LeaderOverlap,
     /// A later holder of a lock has a smaller token than an earlier one.
     LockTokenBack,
     /// A later leader has a smaller token than an earlier one.
     LeaderTokenBack,
-    /// Two works have the same token, and not one after the other in one leadership.
+    /// Two commands have the same token, other than one after the other in one leadership.
     TokenTwice,
-    /// After faults stopped, a lock was not granted, or no leader agreed upon and at work.
+    /// After faults stopped, a lock was not granted, or there was no agreed leader whose command runs.
     Stall,
-    /// A client took longer than it may.
+    /// A client took longer than allowed.
     Overrun,
-    /// A command ran on without anybody who looks after it.
+    /// A command kept running without a process that guards it.
     Leftover,
-    /// A process ended in a way it must not.
+    /// A process ended in an unexpected way.
     Incident,
-    /// The run shows nothing, because hardly anything happened.
+    /// The run proves nothing, because too little happened.
     Empty,
 }
 
 impl Rule {
-    /// A short name.
+    /// Short name of the rule.
     pub fn name(self) -> &'static str {
         match self {
             Rule::LockOverlap => "lock overlap",
@@ -60,19 +60,19 @@ impl Rule {
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The promise that was broken.
     pub rule: Rule,
-    /// When it began.
+    /// When the violation began.
     pub at: Ns,
-    /// When it ended, or was seen.
+    /// When it ended or was observed.
     pub until: Ns,
-    /// The lock or election, empty if it is about none.
+    /// The lock or election; empty if the violation concerns none.
     pub resource: String,
     /// What happened.
     pub text: String,
 }
 
-/// All broken promises of a history, in the order of time.
+/// Returns all broken promises of a history, ordered by time.
 pub fn check(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
     for resource in history.resources() {

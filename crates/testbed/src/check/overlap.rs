@@ -1,14 +1,15 @@
-//! No two works at a time that exclude each other.
+//! Commands that exclude each other never run at the same time.
 
 use super::{Rule, Violation};
 use crate::clock::{Ns, SEC};
 use crate::history::{History, Use, Work};
 
-/// How long after a partition has healed two leaders may still be at work: until both sides know each other again
-/// and have compared their claims.
-const HEAL: Ns = 10 * SEC;
+/// How long after a partition has healed two leaders may still be at work: until both sides have found each other
+/// again (about six periods of these agents), and one has learned of the other from a watcher and stopped (a few
+/// leases). Twice that, because other faults strike at the same time.
+const HEAL: Ns = 5 * SEC;
 
-/// The same for an agent that started alone: it is told where others are when it starts again.
+/// The same for an agent that started alone: it learns the addresses of the others when it restarts.
 const JOIN: Ns = 3 * SEC;
 
 pub(super) fn check(history: &History, resource: &str, found: &mut Vec<Violation>) {
@@ -26,7 +27,7 @@ pub(super) fn check(history: &History, resource: &str, found: &mut Vec<Violation
                     beside += 1;
                     continue;
                 }
-                (Use::Lead, Use::Lead) if apart(history, earlier, later) => continue,
+                (Use::Lead, Use::Lead) if apart(history, earlier, later, end) => continue,
                 (Use::Lead, Use::Lead) => Rule::LeaderOverlap,
                 _ => Rule::LockOverlap,
             };
@@ -46,7 +47,7 @@ pub(super) fn check(history: &History, resource: &str, found: &mut Vec<Violation
     }
 }
 
-/// Whether two works may have different permits: those that were not told their slot may.
+/// Whether two commands may hold different permits; this is possible if they were not told their slots.
 fn differ(a: &Work, b: &Work) -> bool {
     match (a.entry.slot, b.entry.slot) {
         (Some(a), Some(b)) => a != b,
@@ -54,20 +55,22 @@ fn differ(a: &Work, b: &Work) -> bool {
     }
 }
 
-/// Whether a partition between two leaders explains that both are at work, which is not promised away.
+/// Whether a partition between two leaders explains that both are at work, which is then no violation.
 ///
-/// That takes a fault that cuts their agents off from each other, both ways. It counts while it lasts and [`HEAL`]
-/// longer ([`JOIN`] for an agent that started alone), for works that overlap because of it: the later one began in that time. A leader that is left alone on
-/// its side has to stop before others lead; so for one that is alone it counts only if it began to lead there.
-/// One-way links, loss and agents that are killed, frozen or leave explain nothing.
-pub(super) fn apart(history: &History, earlier: &Work, later: &Work) -> bool {
+/// This requires a fault that separates their agents in both directions. It counts while it lasts and for [`HEAL`]
+/// after it ([`JOIN`] for an agent that started alone), and only for overlaps that it caused: the later command
+/// began in that time, and the overlap ended in it. A leader that is alone on its side has to stop before others lead,
+/// so for such a leader it counts only if it began to lead there. One-way links, loss, and agents that are killed,
+/// frozen or leave are no explanation.
+pub(super) fn apart(history: &History, earlier: &Work, later: &Work, overlap_end: Ns) -> bool {
     let bit = |work: &Work| 1_u32 << work.agent;
     history.faults.iter().any(|fault| {
         let separates = (fault.apart & bit(earlier) == 0) != (fault.apart & bit(later) == 0);
         let heal = if fault.kind == "lone" { JOIN } else { HEAL };
         let end = fault.until.map_or(Ns::MAX, |until| until + heal);
         let lonely = |w: &Work| fault.apart == bit(w) && w.enter() < fault.at;
-        separates && (fault.at..=end).contains(&later.enter()) && !lonely(earlier) && !lonely(later)
+        let meanwhile = (fault.at..=end).contains(&later.enter()) && overlap_end <= end;
+        separates && meanwhile && !lonely(earlier) && !lonely(later)
     })
 }
 

@@ -1,9 +1,9 @@
-//! After faults stop everything works again, and the run was not empty.
+//! After faults stop everything works again, and enough happened in the run.
 
 use super::{Rule, Violation};
 use crate::history::History;
 
-/// Least number of faults and of works per resource in a run that counts.
+/// Least number of faults, and of commands per resource, in a run that counts.
 const LEAST: usize = 3;
 
 pub(super) fn check(history: &History, found: &mut Vec<Violation>) {
@@ -52,7 +52,7 @@ pub(super) fn check(history: &History, found: &mut Vec<Violation>) {
     }
 }
 
-/// How often another agent's client than the one before began to hold or lead.
+/// How often a client of a different agent than before began to hold or lead.
 pub(crate) fn takeovers(history: &History, resource: &str) -> usize {
     let works: Vec<_> = history.works_of(resource).map(|w| w.agent).collect();
     works.windows(2).filter(|pair| pair[0] != pair[1]).count()

@@ -1,11 +1,11 @@
-//! Constructed histories: each rule finds what breaks it, and nothing else.
+//! Constructed histories: each rule finds the violation, and nothing else.
 
 use super::{Rule, check};
 use crate::clock::{MS, Ns, SEC};
 use crate::history::{Calm, Client, Fault, History, Incident, Killed, Limit, Run, Use, Work};
 use crate::record::{Entry, Record, RunId, Verb, WorkId};
 
-/// A history of five agents with a candidate and a lock holder each, that breaks nothing.
+/// A history of five agents with a candidate and a lock holder each, without violations.
 struct Kit(History);
 
 const LOCKS: usize = 5;
@@ -111,7 +111,7 @@ fn works_that_share_one_moment_under_a_lock_are_found() {
     assert_eq!(kit.rules(), [], "one ends when the next begins");
     kit.work(LOCKS + 2, 3 * SEC - 1, 4 * SEC, "0102");
     assert_eq!(kit.rules(), [Rule::LockOverlap]);
-    // Partitions and late machines explain nothing.
+    // Partitions and scheduling delays are no excuse.
     kit.fault(SEC, 9 * SEC, 0b00010);
     kit.0.delays.push(3 * SEC, SEC);
     assert_eq!(kit.rules(), [Rule::LockOverlap]);
@@ -183,6 +183,11 @@ fn two_leaders_are_found_unless_a_partition_separates_them() {
     kit.work(0, 20 * SEC, 25 * SEC, "0100");
     kit.work(1, 24 * SEC, 26 * SEC, "0101");
     assert_eq!(kit.rules(), [Rule::LeaderOverlap], "healed long ago");
+    let mut kit = Kit::new();
+    kit.fault(SEC, 6 * SEC, halves);
+    kit.work(0, 2 * SEC, 12 * SEC, "0100");
+    kit.work(1, 4 * SEC, 12 * SEC, "0101");
+    assert_eq!(kit.rules(), [Rule::LeaderOverlap], "they go on together");
 }
 
 #[test]
@@ -246,12 +251,12 @@ fn clients_that_return_late_are_found_unless_frozen_or_on_a_late_machine() {
     assert_eq!(kit.rules(), []);
     let mut kit = limited(11 * SEC, Limit::Try);
     assert_eq!(kit.rules(), [Rule::Overrun]);
-    // Granted in time, and then at work for long.
+    // Granted in time, then at work for a long time.
     let first = kit.run().id;
     kit.work(LOCKS, 2 * SEC, 12 * SEC, "0101").entry.run = first;
     kit.0.runs.pop();
     assert_eq!(kit.rules(), []);
-    // It had not returned when it was killed, much too late.
+    // It had not returned when it was killed, far too late.
     let mut kit = limited(20 * SEC, Limit::Timeout(SEC));
     kit.run().killed = Some(Killed {
         at: 9 * SEC,

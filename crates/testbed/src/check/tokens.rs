@@ -1,4 +1,4 @@
-//! Tokens grow in the order in which works begin, and no two works at a time have the same.
+//! Tokens grow in the order in which commands begin, and no two concurrent commands have the same token.
 
 use super::overlap::apart;
 use super::{Rule, Violation};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) fn check(history: &History, resource: &str, found: &mut Vec<Violation>) {
     let mut by_slot: BTreeMap<Option<u16>, Vec<&Work>> = BTreeMap::new();
     for work in history.works_of(resource) {
-        // Tokens of different slots have nothing to do with each other.
+        // Tokens of different slots are unrelated.
         if !matches!(work.usage, Use::Permit(_)) || work.entry.slot.is_some() {
             by_slot.entry(work.entry.slot).or_default().push(work);
         }
@@ -40,8 +40,8 @@ fn in_order(history: &History, works: &[&Work], found: &mut Vec<Violation>) {
             && token < &*earlier.entry.token
         {
             match work.usage {
-                // Each side of a partition has tokens of its own until they meet again.
-                Use::Lead if apart(history, earlier, work) => {}
+                // Each side of a partition has its own tokens until they meet again.
+                Use::Lead if apart(history, earlier, work, work.enter()) => {}
                 Use::Lead => say(
                     Rule::LeaderTokenBack,
                     format!("{work} entered after {earlier}"),
@@ -67,8 +67,9 @@ fn in_order(history: &History, works: &[&Work], found: &mut Vec<Violation>) {
     }
 }
 
-/// Whether a leader's client goes on with the same leadership: its command had ended, nobody else has led by that
-/// token, and none ran beside it. Such a command may have the token of the one before. Locks have a new one each time.
+/// Whether a leader's client continues the same leadership: its previous command had ended, nobody else has led
+/// with that token, and no other command ran meanwhile. Such a command may have the previous token. Locks have a
+/// new token each time.
 fn resumes(earlier: &Work, later: &Work) -> bool {
     let same_client = earlier.entry.run.client == later.entry.run.client;
     later.usage == Use::Lead && same_client && earlier.last <= later.enter()

@@ -11,43 +11,43 @@ use consort_papers::mutex::{Config, Input, Msg, PaperMutex, State as Place, View
 use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
 use stateright::{Model, Property};
 
-/// What may strike, one after the other, each at any time.
+/// Faults that may occur, one after the other, each at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// A list gains a node.
     Learn(usize, usize),
-    /// The failure detector of a node takes another from its list.
+    /// The failure detector of a node removes another from its list.
     Suspect(usize, usize),
     /// The same, while the node has no request.
     Forget(usize, usize),
     /// A process ends.
     Crash(usize),
-    /// A process forgets.
+    /// A process restarts without stored state.
     Restart(usize),
-    /// Everybody believes in so many nodes.
+    /// All nodes assume this number of nodes.
     Bound(u32),
 }
 
 /// A group that uses a lock of the papers.
 #[derive(Clone, Debug)]
 pub struct Thesis {
-    /// Which lock.
+    /// The lock.
     pub config: Config,
-    /// Whom each node lists.
+    /// The member list of each node.
     pub lists: Vec<Vec<usize>>,
-    /// How many nodes each believes in; 0 for no bound.
+    /// The number of nodes that each node assumes; 0 for no bound.
     pub bound: Vec<u32>,
-    /// How often each node asks.
+    /// Number of requests of each node.
     pub requests: Vec<u8>,
-    /// What strikes.
+    /// The faults, in order.
     pub faults: Vec<Fault>,
     /// How often a message may arrive.
     pub copies: u8,
-    /// Whether nobody may wait in vain.
+    /// Whether no request may wait for ever.
     pub live: bool,
 }
 
-/// A message on its way: from, to, what.
+/// A message in flight: sender, receiver, content.
 type Flight = (usize, usize, Msg);
 
 /// A state of such a group.
@@ -57,23 +57,23 @@ pub struct State {
     lists: Vec<Vec<NodeId>>,
     bound: Vec<u32>,
     dead: Vec<bool>,
-    /// And how often each may still arrive.
+    /// Messages in flight, and how often each may still arrive.
     wire: BTreeMap<Flight, u8>,
     left: Vec<u8>,
     struck: usize,
     broken: Option<&'static str>,
 }
 
-/// What may happen next.
+/// Actions of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A message arrives.
     Deliver(Flight),
-    /// A node asks.
+    /// A node makes a request.
     Enter(usize),
-    /// A node leaves.
+    /// A holder exits.
     Exit(usize),
-    /// The next fault.
+    /// The next fault occurs.
     Strike(Fault),
 }
 

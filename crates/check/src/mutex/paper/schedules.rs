@@ -1,4 +1,5 @@
-//! What breaks the papers' locks, what the repairs mend, and the lock that ships in the same situations.
+//! Executions that break the papers' locks, those that the repairs cure, and the product's lock in the same
+//! situations.
 
 use super::{Fault, Thesis};
 use crate::mutex::group::{Budget, Group};
@@ -7,23 +8,23 @@ use crate::search::{Searched, search};
 use consort_papers::mutex::{Config, Mode};
 use consort_proto::mutex;
 
-/// A schedule, and what each lock must make of it.
+/// A schedule, and the expected result for each lock.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// As in the design.
+    /// Name, as in docs/RULES.md.
     pub name: &'static str,
-    /// In words.
+    /// Description.
     pub about: &'static str,
-    /// With any lock.
+    /// The group, for any of the papers' locks.
     pub group: Thesis,
-    /// Which of [`Mode::ALL`] let two in at once.
+    /// The modes of [`Mode::ALL`] that admit two holders at the same time.
     pub unsafe_in: &'static [Mode],
-    /// The same with the lock that ships.
+    /// The same situation with the product's lock.
     pub ours: Group,
 }
 
 impl Schedule {
-    /// What a mode must show.
+    /// The expected result of a mode.
     pub fn expect(&self, mode: Mode) -> Expect {
         match self.unsafe_in.contains(&mode) {
             true => Expect::TwoHolders,
@@ -31,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// Looks at every state of a mode, or at the first `most` that are generated.
+    /// Examines every state of a mode, or the first `most` that are generated.
     pub fn check(&self, mode: Mode, most: usize, threads: usize) -> Searched {
         let group = Thesis {
             config: Config {
@@ -43,7 +44,7 @@ impl Schedule {
         search(group, most, threads, |state| state.broken)
     }
 
-    /// Looks at the states of the lock that ships.
+    /// Examines the states of the product's lock.
     pub fn check_ours(&self, most: usize, threads: usize) -> Searched {
         let ours = Ours {
             name: self.name,
@@ -82,8 +83,8 @@ fn thesis(lists: &[&[usize]], bound: u32, requests: &[u8], faults: &[Fault]) -> 
     }
 }
 
-/// The same situation for the lock that ships: members that are gone count for a lease, and a verdict about
-/// a member decides nothing.
+/// The same situation for the product's lock: members that are gone count for a lease, and a verdict about a member
+/// decides nothing.
 fn ours(thesis: &Thesis) -> Group {
     let others = |(n, list): (usize, &Vec<usize>)| {
         let list = list.iter().copied();

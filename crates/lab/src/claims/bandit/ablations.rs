@@ -1,4 +1,4 @@
-//! What each rule of the program does, one changed at a time.
+//! The effect of each rule of the program, with one changed at a time.
 
 use super::{ratio, rounds, seeds, stationary, studied};
 use crate::budget::Budget;
@@ -124,7 +124,8 @@ fn changed(change: Change, size: usize, budget: Budget) -> Cell {
     Cell::bandit(params).runs(seeds(budget))
 }
 
-/// S5, S11, S23, NS5 and PM11/600.
+/// The settings of the experiment: stationary groups of three sizes, one whose nodes change their types, and one
+/// redrawn every 600 s.
 fn params(world: usize) -> Params {
     let policy = Policy::EpsilonGreedy;
     match world {

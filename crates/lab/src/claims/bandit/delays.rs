@@ -1,4 +1,4 @@
-//! Figures 4, 5 and 8: how long elections take, and who leads when.
+//! Figures 4, 5 and 8: how long elections take, and which nodes lead when.
 
 use super::figures::WORLD;
 use super::{FOUR, stationary};

@@ -1,4 +1,4 @@
-//! Figure 7: what nodes believe of each other.
+//! Figure 7: the nodes' estimates of each other.
 
 use super::stationary;
 use crate::cell::Data;

@@ -147,7 +147,7 @@ fn pattern() -> Cell {
     .runs(5)
 }
 
-/// One round of the text's core with everybody up, message by message.
+/// One round of the text's core with all nodes up, message by message.
 pub(super) fn one_round(nodes: u16) -> Values {
     let mut config = Config::text(nodes);
     config.broadcast_wait = core::time::Duration::ZERO;
@@ -159,7 +159,7 @@ pub(super) fn one_round(nodes: u16) -> Values {
         request: 1,
         attempt: 1,
     };
-    // The client believes in nobody of the group: everybody takes part.
+    // The client's leader is outside the group, so that all nodes take part.
     let leader = Some(consort_papers::bandit::paper::Leader {
         stamp: Instant::from_micros(1),
         id: NodeId(u64::from(nodes)),

@@ -48,7 +48,7 @@ fn round(nodes: u16) -> Cell {
     .runs(5)
 }
 
-/// The first election of a group with terms: f nodes are down at most, and nobody else for half a minute.
+/// The first election of a group with terms: at most f nodes are down, and no further node fails for half a minute.
 fn terms(nodes: u16) -> Cell {
     let count = |args: &[f64], seed: u64| {
         let params = TermParams {

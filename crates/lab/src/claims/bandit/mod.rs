@@ -1,10 +1,10 @@
-//! Elections that learn who fails ("Learning Node Characteristics for Reliable Leader Election").
+//! Elections that learn which nodes fail ("Learning Node Characteristics for Reliable Leader Election").
 //!
-//! The published bars are single runs of the authors' program; its settings, and vectors of probabilities, are
-//! taken from it. What it and the text leave open is chosen once: a ballot counts in its own round, and rounds have
-//! numbers; ties go to the lowest id; nodes draw independently; who is down hears nothing (each of these changes the
-//! rounds by 12 % at most, see `bandit.new-4`); messages take 0.1 to 0.4 s; the first nodes go down at once. Reference
-//! values are means of 300 runs of a simulation made beforehand.
+//! The published bars are single runs of the authors' program; settings and vectors of probabilities are taken from
+//! it. Details that it and the text leave open are fixed once: a ballot counts in its own round, and rounds have
+//! numbers; ties go to the lowest id; nodes draw independently; a node that is down hears nothing (each of these
+//! changes the rounds by at most 12 %, see `bandit.new-4`); messages take 0.1 to 0.4 s; the first nodes go down at
+//! once. Reference values are means of 300 runs of a simulation made beforehand.
 
 mod ablations;
 mod delays;
@@ -34,7 +34,7 @@ pub fn claims() -> impl Iterator<Item = &'static Claim> {
     groups.into_iter().flatten()
 }
 
-/// The four of the figures.
+/// The four policies of the figures.
 const FOUR: [(Policy, &str); 4] = [
     (Policy::Next, "DLE"),
     (Policy::Random, "RLE"),
@@ -42,12 +42,12 @@ const FOUR: [(Policy, &str); 4] = [
     (Policy::Ucb, "UCB"),
 ];
 
-/// How many runs a cell gets.
+/// Number of runs of a cell.
 fn seeds(budget: Budget) -> usize {
     budget.pick(100, 300)
 }
 
-/// The paper's world: a policy, nodes, requests.
+/// The paper's configuration: a policy, nodes, requests.
 fn stationary(policy: Policy, nodes: u16, requests: u64, budget: Budget) -> Cell {
     Cell::bandit(Params::stationary(policy, nodes, requests)).runs(seeds(budget))
 }
@@ -75,7 +75,7 @@ fn studied(out: &mut Outcome, what: impl Into<String>, measured: Estimate, refer
         .push(check.own(format!("our pre-study: {reference}")));
 }
 
-/// A published single run is within 2.5 standard deviations of a run, which is how well one run tells a magnitude.
+/// A published single run is within 2.5 standard deviations of a run, which is the precision of a single run.
 fn plausible(out: &mut Outcome, data: &Data<'_>, what: &str, cell: &Cell, published: f64) {
     let z = data.one(cell, |v| v.deviations("rounds", published));
     let what = format!("{what}, published run of {published} in standard deviations");

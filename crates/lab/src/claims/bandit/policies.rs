@@ -1,4 +1,4 @@
-//! The table of policies: what learning gives, and what else does.
+//! The table of policies: the gain of learning, and of other rules.
 
 use super::{ratio, rounds, seeds};
 use crate::budget::Budget;
@@ -44,7 +44,7 @@ const WORLDS: [&str; 10] = [
     "A11/1800",
 ];
 
-/// Worlds whose types stay: there, learning can come near the truth.
+/// Configurations whose types persist: there, learning can approach the truth.
 const LASTING: [usize; 5] = [0, 1, 2, 3, 8];
 
 fn cell(policy: Policy, world: usize, budget: Budget) -> Cell {

@@ -1,4 +1,4 @@
-//! Two leaders at once: how often.
+//! How often there are two leaders at the same time.
 
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -123,7 +123,7 @@ fn judge(data: &Data<'_>) -> Outcome {
             ("overlaps", "leases that overlap"),
             ("regrants", "terms granted twice by a node"),
         ] {
-            // Who lost its store cannot know what it granted.
+            // A node that lost its store cannot know what it granted.
             if name == "regrants" && lost > 0.0 {
                 continue;
             }

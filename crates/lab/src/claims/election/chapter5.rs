@@ -201,14 +201,14 @@ fn config(variant: Variant, c: u16) -> Config {
     Config::paper(Method::Tolerant(variant), c, tu(1.0))
 }
 
-/// A desk at which `initiator` asks exactly `others`, and itself if it may: the first seed that does.
+/// A desk at which `initiator` asks exactly `others`, and possibly itself: the first seed that does.
 fn asking<'a>(config: Config, views: &[&'a [Listed]], initiator: u64, others: &[u64]) -> Desk<'a> {
     let desk = |seed| Desk::new(config, views.to_vec(), Rng::seed(seed, 1));
     let seed = (0..10_000).find(|&seed| desk(seed).start(initiator) == others);
     desk(seed.unwrap_or(0))
 }
 
-/// With this c.
+/// Takes the value of c.
 fn fig5_1(c: u16) -> Outcome {
     let all = list(&[(0, 0), (1, 0), (2, 0), (3, 0)]);
     let without = list(&[(1, 0), (2, 0), (3, 0)]);

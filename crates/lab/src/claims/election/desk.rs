@@ -1,4 +1,4 @@
-//! Elections at a desk: lists by hand, messages delivered at once, in the order in which they are sent.
+//! Elections with lists given by hand and messages delivered at once, in the order in which they are sent.
 
 use alloc::collections::VecDeque;
 use consort_papers::election::{Config, Event, Input, Listed, Msg, PaperElection, View};
@@ -7,7 +7,7 @@ use consort_proto::{
 };
 use core::net::SocketAddr;
 
-/// A group whose node n has the list `views[n]`, in order of id, itself included.
+/// A group whose node n has the list `views[n]`, in order of id, including itself.
 pub(super) struct Desk<'a> {
     config: Config,
     views: Vec<&'a [Listed]>,
@@ -16,7 +16,7 @@ pub(super) struct Desk<'a> {
     nodes: Vec<PaperElection>,
     pub(super) unicasts: usize,
     pub(super) multicasts: usize,
-    /// Whom initiators notified, in order.
+    /// The nodes that initiators notified, in order.
     pub(super) notified: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// One whole election.
+    /// Runs one whole election.
     pub(super) fn elect(&mut self, initiator: u64) {
         self.start(initiator);
         while let Some((from, to, msg)) = self.flights.pop_front() {
@@ -42,13 +42,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Only the initiator's part: whom it notifies in the end. Answers come from the lists.
+    /// Runs only the initiator's part and returns the node it notifies in the end. Answers come from the lists.
     pub(super) fn choose(&mut self, initiator: u64) -> Option<u64> {
         let views = self.views.clone();
         self.choose_from(initiator, |_, to| views[to as usize])
     }
 
-    /// The same with the list that a node answers from, by those who are asked at first and the node.
+    /// The same, with a function that gives the list a node answers from, by the nodes asked first and the node.
     pub(super) fn choose_from<'b>(
         &mut self,
         initiator: u64,
@@ -68,13 +68,13 @@ impl<'a> Desk<'a> {
         self.notified.last().copied()
     }
 
-    /// Whom nodes follow.
+    /// The leaders that the nodes follow.
     pub(super) fn leaders(&self) -> Vec<Option<u64>> {
         let leader = |e: &PaperElection| e.leader().map(|id| id.0);
         self.nodes.iter().map(leader).collect()
     }
 
-    /// Starts an election and tells whom the first queries go to, in order of id.
+    /// Starts an election and returns the receivers of the first queries, in order of id.
     pub(super) fn start(&mut self, initiator: u64) -> Vec<u64> {
         self.step(initiator, |e, cx, view| e.on_input(cx, view, Input::Start));
         let queries = self.flights.iter().filter(|f| matches!(f.2, Msg::Query(_)));
@@ -83,7 +83,7 @@ impl<'a> Desk<'a> {
         asked
     }
 
-    /// Whom the first query under way goes to.
+    /// The receiver of the first query in flight.
     pub(super) fn first_asked(&self) -> Option<u64> {
         let mut queries = self.flights.iter().filter(|f| matches!(f.2, Msg::Query(_)));
         queries.next().map(|f| f.1)

@@ -105,7 +105,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
 const SAMPLES: [usize; 3] = [10, 30, 50];
 const INITIATORS: u32 = 5;
-/// Low hashes that are missing somewhere.
+/// Number of low hashes that some lists lack.
 const LOW: usize = 5;
 const BURN_IN: usize = 50;
 const ROUNDS: usize = 100;
@@ -137,7 +137,7 @@ impl Lists {
         self.order[..count].to_vec()
     }
 
-    /// Every low hash is missing in exactly `c` lists of others.
+    /// Draws lists such that every low hash is missing in exactly `c` lists of others.
     fn draw(&mut self, c: usize, rng: &mut Rng) {
         for low in 0..LOW {
             let picked = self.pick(c + 1, rng);
@@ -148,12 +148,12 @@ impl Lists {
         }
     }
 
-    /// What a node answers: the lowest hash that it lists.
+    /// The answer of a node: the lowest hash that it lists.
     fn best(&self, at: usize) -> usize {
         (0..LOW).find(|&low| !self.lacks[low][at]).unwrap_or(LOW)
     }
 
-    /// Counts in the lists of `sample` random nodes.
+    /// Counts missing entries in the lists of `sample` random nodes.
     fn sample(&mut self, sample: usize, rng: &mut Rng) -> Vec<Missing> {
         let picked = self.pick(sample, rng);
         let count = |low: usize| {
@@ -168,8 +168,8 @@ impl Lists {
         (0..LOW).map(count).collect()
     }
 
-    /// A round of elections with the estimate `c`: how many initiators saw several candidates, how many
-    /// answers there were, and how many of these lacked the leader.
+    /// A round of elections with the estimate `c`: how many initiators saw several candidates, the number of
+    /// answers, and how many of these lacked the leader.
     fn elections(&mut self, c: f64, rng: &mut Rng) -> (u32, u32, u32) {
         let (mut several, mut answers, mut lacking) = (0, 0, 0);
         for _ in 0..INITIATORS {
@@ -185,7 +185,7 @@ impl Lists {
     }
 }
 
-/// About a standard normal number, from sums only: the same on every machine.
+/// An approximately standard normal number, from sums only: the same on every machine.
 fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0
 }
@@ -194,7 +194,7 @@ fn moving(nodes: u32, alpha: f64) -> Cell {
     Cell::numbers("moving", &[nodes.into(), alpha], follow)
 }
 
-/// A moving c and what the estimators make of it.
+/// A c that varies over time, and the estimates of it.
 fn follow(args: &[f64], seed: u64) -> Values {
     let (nodes, alpha) = (args[0] as u32, args[1]);
     let n = f64::from(nodes);
@@ -253,14 +253,14 @@ fn follow(args: &[f64], seed: u64) -> Values {
         values.insert(format!("{name}.sd"), (square - bias * bias).max(0.0).sqrt());
     }
     values.insert("feedback.correlation".into(), correlation(&pairs));
-    // Traces are for the figure that shows one.
+    // Only the figure that shows a trace needs it.
     if alpha < 0.15 {
         values.retain(|name, _| !name.contains('@'));
     }
     values
 }
 
-/// How far two numbers move together, from -1 to 1; not a number when one never moves.
+/// The correlation of two numbers, from -1 to 1; NaN if one never changes.
 fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let mean =
         |f: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>() / pairs.len() as f64;
@@ -269,7 +269,7 @@ fn correlation(pairs: &[(f64, f64)]) -> f64 {
     both / (mean(&|p| (p.0 - x) * (p.0 - x)) * mean(&|p| (p.1 - y) * (p.1 - y))).sqrt()
 }
 
-/// A fixed c and an estimate that starts far below it.
+/// A fixed c, and an estimate that starts far below it.
 fn converge(args: &[f64], seed: u64) -> Values {
     let mode = match args[0] > 0.0 {
         true => Mode::Literal,
@@ -289,7 +289,7 @@ fn converge(args: &[f64], seed: u64) -> Values {
     values
 }
 
-/// With the formula for p, a margin and a confidence.
+/// Takes the formula for p, a margin and a confidence.
 fn tab7_1(formula: fn(f64, f64, f64) -> u32) -> Outcome {
     let cells = [0.02, 0.05, 0.1].into_iter();
     let cells: Vec<(f64, f64)> = cells.flat_map(|e| [(e, 0.9), (e, 0.95)]).collect();

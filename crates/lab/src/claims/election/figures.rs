@@ -292,7 +292,7 @@ const DROPS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
 const SIZES: [usize; 5] = [32, 49, 64, 128, 256];
 const PLACES: [usize; 3] = [0, 1, 2];
 const PLACE_NAMES: [&str; 3] = ["grid", "random", "cluster"];
-/// How many more nodes are asked, in lanes of their own.
+/// Numbers of additional nodes that are asked, in separate lanes.
 const SPARE: [u16; 3] = [0, 1, 2];
 
 /// The four elections, and Base and Optimistic with spare nodes.
@@ -410,7 +410,7 @@ fn grows(data: &Data<'_>, out: &mut Outcome, cells: &[Cell], metric: &str) {
     }
 }
 
-/// How many percent lower `ours` is than `theirs`, on average over cells.
+/// By how many percent `ours` is lower than `theirs`, on average over cells.
 fn lower(views: &[View<'_>], ours: &str, theirs: &str) -> f64 {
     mean(
         views
@@ -542,7 +542,7 @@ fn fig6_7(data: &Data<'_>) -> Outcome {
         more,
         0.0,
     ));
-    // Where nothing is lost that makes the initiator begin again, there is one notification.
+    // Without a loss that makes the initiator start again, there is one notification.
     for (cell, d) in cells.iter().zip(DROPS) {
         let calm = of(cell, "preferred.calm-changes");
         let what = format!("Preferred, {d}, runs without a restart");

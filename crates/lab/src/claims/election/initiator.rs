@@ -1,9 +1,9 @@
-//! A product node that holds one election after the other in a group of lists drawn at random.
+//! A product node that runs one election after the other in a group of random lists.
 //!
-//! The node is a real one with a full member list; what the members it asks would answer is drawn: each
-//! lists any candidate with the same chance, and itself. The node's own list always lacks the best
-//! candidate, for otherwise it cannot be missed: the share of elections that miss it is counted among
-//! these, and multiplied by the chance that a list lacks it.
+//! The node is a real one with a full member list; the answers of the members it asks are drawn: each lists any
+//! candidate with the same probability, and itself. The node's own list always lacks the best candidate, since
+//! otherwise it cannot be missed: the share of elections that miss it is counted among these, and multiplied by the
+//! probability that a list lacks it.
 
 use crate::sample::Values;
 use consort_proto::churn::hedge;
@@ -25,7 +25,7 @@ pub(super) const ELECTIONS: u32 = 250;
 
 const ELECTION: ElectionId = ElectionId::of("gateway");
 const LIFE: Life = Life(10);
-/// Share of silent members, in thousandths, that a node assumes until it has seen silence, and the most
+/// Share of silent members, in thousandths, that a node assumes until it has observed silence, and the most members
 /// that it asks beyond its quorum.
 const SILENT: u16 = 100;
 const HEDGE_MAX: usize = 16;
@@ -35,9 +35,9 @@ struct Bench {
     node: Node,
     group: u32,
     nodes: usize,
-    /// All candidates, the best first.
+    /// All candidates, best first.
     ranking: Vec<Entry>,
-    /// Chance that a list lacks a candidate.
+    /// Probability that a list lacks a candidate.
     lacks: f64,
     rng: Rng,
     datagram: Datagram,
@@ -45,15 +45,15 @@ struct Bench {
 
 /// One election.
 struct Held {
-    /// Lists read, its own included.
+    /// Lists read, including its own.
     quorum: usize,
     asked: usize,
     messages: usize,
     leader: Option<NodeId>,
 }
 
-/// Some elections among `args[0]` nodes, where a list lacks a candidate with chance `args[1]`, and the
-/// best may be missed with chance `args[2]`.
+/// Runs elections among `args[0]` nodes, where a list lacks a candidate with probability `args[1]`, and the best
+/// may be missed with probability `args[2]`.
 pub(super) fn elections(args: &[f64], seed: u64) -> Values {
     let mut bench = Bench::new(args[0] as usize, args[1], args[2], seed);
     let best = bench.ranking[0].id;
@@ -90,7 +90,7 @@ impl Bench {
         let mut config = Config::default();
         config.election.quorum = Quorum::Posterior { epsilon };
         config.membership.members_max = nodes as u32;
-        // A verdict counts at once: no time passes here.
+        // A verdict counts at once: time does not pass here.
         config.membership.confirm_grace_periods = 0;
         let group = config.group_tag();
         let campaign = Campaign {
@@ -143,7 +143,7 @@ impl Bench {
         bench
     }
 
-    /// Another member says that the best candidate is gone.
+    /// Another member reports that the best candidate is gone.
     fn lose_best(&mut self) {
         let (best, from) = (self.ranking[0].id, self.ranking[1].id);
         let accusation = Accusation {
@@ -177,7 +177,11 @@ impl Bench {
             ..Header::default()
         };
         let frames = vec![frame];
-        let mut datagram = Datagram { header, frames };
+        let mut datagram = Datagram {
+            header,
+            frames,
+            ..Datagram::default()
+        };
         let addr = addr_of(from.0 as usize - 1);
         self.node
             .handle_datagram(Instant::ZERO, addr, &mut datagram);
@@ -189,7 +193,7 @@ impl Bench {
         while self.node.poll_fact().is_some() {}
     }
 
-    /// What the node sends about the election, in order.
+    /// The node's messages about the election, in order.
     fn sent(&mut self) -> Vec<(NodeId, Msg)> {
         let mut sent = Vec::new();
         while let Some((addr, _)) = self.node.poll_transmit(&mut self.datagram) {
@@ -208,8 +212,8 @@ impl Bench {
         sent
     }
 
-    /// Holds an election. The answers come one by one, and the chosen one accepts before any answer
-    /// beyond the quorum is read.
+    /// Runs an election. The answers arrive one by one, and the chosen node accepts before any answer beyond the
+    /// quorum is read.
     fn elect(&mut self) -> Held {
         assert!(self.lacks_best(), "the initiator's list has the best");
         self.order(Command::Election(Order::Hold(ELECTION)));
@@ -247,7 +251,7 @@ impl Bench {
         held
     }
 
-    /// What `from` answers: the best that it lists.
+    /// The answer of `from`: the best candidates that it lists.
     fn response(&mut self, from: NodeId, query: &Query) -> Response {
         let mut best = Vec::new();
         for entry in &self.ranking {

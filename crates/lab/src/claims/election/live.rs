@@ -1,5 +1,4 @@
-//! Product nodes with real membership that elect a leader: how long leaders stay, and how soon they are
-//! replaced.
+//! Product nodes with real membership that elect a leader: how long leaders stay, and how soon they are replaced.
 
 use crate::sample::Values;
 use consort_proto::election::{Claim, Policy};
@@ -18,20 +17,20 @@ pub(super) const ELECTION: ElectionId = ElectionId::of("gateway");
 /// A group has formed and elected after this.
 const FORMED: Duration = Duration::from_secs(60);
 
-/// Counts what is said of the leader, and who leads.
+/// Counts suspicions of the leader, and changes of leader.
 #[derive(Default)]
 pub(super) struct Watch {
     claims: Claims,
     leadership: Leadership,
-    /// The greatest claim that anybody holds.
+    /// The greatest claim that any node holds.
     pub(super) greatest: Option<Claim>,
-    /// How often it came to name another.
+    /// How often the claim came to name another leader.
     pub(super) changes: u32,
     /// How often a node suspected the leader.
     pub(super) suspicions: u32,
-    /// How often a node took it for gone.
+    /// How often a node considered the leader gone.
     pub(super) verdicts: u32,
-    /// How often a node suspected anybody.
+    /// How often a node suspected any member.
     pub(super) suspicions_all: u32,
 }
 
@@ -73,7 +72,7 @@ impl Oracle for Watch {
     }
 }
 
-/// A group in which everybody stands, some time after its start.
+/// A group in which all nodes campaign, some time after its start.
 pub(super) fn group(nodes: usize, seed: u64, node: Config) -> Result<Engine<Watch>, Violation> {
     let layout = Layout::draw(&Topology::Full, nodes, 10.0, 30.0, seed);
     let config = WorldConfig {
@@ -91,8 +90,8 @@ pub(super) fn group(nodes: usize, seed: u64, node: Config) -> Result<Engine<Watc
     Ok(engine)
 }
 
-/// 400 periods of false alarms among 12 nodes, at `args[0]` loss. The detector is the default one, or
-/// declares suspects down after `args[1]` periods, at once everywhere.
+/// 400 periods of false alarms among 12 nodes, at `args[0]` loss. The detector is the default one, or declares
+/// suspects down after `args[1]` periods, at all nodes at once.
 pub(super) fn false_alarms(args: &[f64], seed: u64) -> Values {
     let run = || -> Result<Values, Violation> {
         let mut config = Config::default();
@@ -127,7 +126,7 @@ pub(super) fn false_alarms(args: &[f64], seed: u64) -> Values {
     run().unwrap_or_else(|_| Values::from([("disagree".into(), 1.0)]))
 }
 
-/// A storm of faults over a group that holds elections: whether it agrees afterwards.
+/// A storm of faults over a group that runs elections: whether it agrees afterwards.
 pub(super) fn storm(_: &[f64], seed: u64) -> Values {
     match chaos(seed, &ChaosParams::elections()) {
         Ok(report) => Values::from([
@@ -139,8 +138,8 @@ pub(super) fn storm(_: &[f64], seed: u64) -> Values {
     }
 }
 
-/// How long a failover takes from the leader's crash until all hold the next claim. If `args[0]` is not 0 everybody is told
-/// of the crash at once; otherwise it comes before the failure detector's verdict.
+/// How long a failover takes from the leader's crash until all nodes hold the next claim. If `args[0]` is not 0 all
+/// nodes are told of the crash at once; otherwise it precedes the failure detector's verdict.
 pub(super) fn failover(args: &[f64], seed: u64) -> Values {
     run_failover(args[0] > 0.0, seed)
         .ok()
@@ -153,7 +152,7 @@ fn run_failover(clean: bool, seed: u64) -> Result<Option<Values>, Violation> {
     const LIMIT: u32 = 12_000;
     let mut config = Config::default();
     if clean {
-        // What is said to all counts at once.
+        // A report to all nodes counts at once.
         config.membership.confirm_grace_periods = 0;
     }
     let mut engine = group(24, seed, config)?;
@@ -217,7 +216,7 @@ fn run_failover(clean: bool, seed: u64) -> Result<Option<Values>, Violation> {
     Ok(None)
 }
 
-/// The host at `from` says that the leader of `claim` is gone.
+/// The host at `from` reports that the leader of `claim` is gone.
 fn verdict(world: &World, from: usize, claim: Claim) -> Datagram {
     let node = world.host(from).node();
     let known = node.membership().table().get(claim.leader);
@@ -236,7 +235,11 @@ fn verdict(world: &World, from: usize, claim: Claim) -> Datagram {
         accuser: node.id(),
     };
     let frames = vec![Frame::Membership(membership::Msg::Accusation(accusation))];
-    Datagram { header, frames }
+    Datagram {
+        header,
+        frames,
+        ..Datagram::default()
+    }
 }
 
 #[cfg(test)]

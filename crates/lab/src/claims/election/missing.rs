@@ -1,8 +1,8 @@
-//! Theorem 1 in the world that it is about: lists that lack the best node, for c = 0 to 13.
+//! Theorem 1 in the situation that it is about: lists that lack the best node, for c = 0 to 13.
 //!
-//! In the live membership of chapter 6 lists hardly ever lack anybody, so that even c = 0 elects the best. Here a set number
-//! of lists lack it, up to 30 % of them: chosen by an adversary, drawn at random, or changing while an election runs, as
-//! when a node fails and rejoins.
+//! In the live membership of chapter 6 lists hardly ever lack a node, so that even c = 0 elects the best. Here a
+//! fixed number of lists lack it, up to 30 % of them: chosen by an adversary, drawn at random, or changing while an
+//! election runs, as when a node fails and rejoins.
 
 use super::desk::{Desk, list};
 use crate::budget::Budget;
@@ -59,12 +59,12 @@ const NODES: u64 = 49;
 const C_MAX: u16 = 13;
 /// Most lists that lack the best: 31 %.
 const LACK_MAX: usize = 15;
-/// How many lists lack the best where they are drawn.
+/// Numbers of lists that lack the best node, where they are drawn.
 const MISSING: [usize; 5] = [0, 2, 5, 10, 15];
 /// Elections of one run.
 const ELECTIONS: u32 = 100;
 
-/// A list of everybody, and one without the best.
+/// A full list, and one without the best node.
 fn lists() -> [Vec<Listed>; 2] {
     let entries: Vec<(u64, u32)> = (0..NODES).map(|id| (id, 0)).collect();
     [list(&entries), list(&entries[1..])]
@@ -74,17 +74,17 @@ fn config(variant: Variant, c: u16) -> Config {
     Config::paper(Method::Tolerant(variant), c, tu(1.0))
 }
 
-/// Whether Theorem 1 is about it.
+/// Whether Theorem 1 applies to the variant.
 fn is_safe(variant: Variant) -> bool {
     matches!(variant, Variant::Base | Variant::Optimistic)
 }
 
-/// Whether an election goes wrong in which up to `lack` of those who are asked lack the best; with `moves` all of them do, each
-/// when it answers.
+/// Whether an election goes wrong in which up to `lack` of the nodes asked lack the best; with `moves` all of them
+/// do, each at the time of its answer.
 fn is_fooled(variant: Variant, c: u16, lack: usize, moves: bool) -> bool {
     let [all, without] = lists();
     let views: Vec<&[Listed]> = vec![&all; NODES as usize];
-    // The first draw that asks neither the initiator nor the best, whose lists are not the adversary's.
+    // The first draw that asks neither the initiator nor the best node, whose lists the adversary does not control.
     let desk = |seed| Desk::new(config(variant, c), views.clone(), Rng::seed(seed, 2));
     let asks_others = |seed: &u64| {
         desk(*seed).start(7).len() == usize::from(c) + 1 && !desk(*seed).start(7).contains(&0)
@@ -102,7 +102,7 @@ fn is_fooled(variant: Variant, c: u16, lack: usize, moves: bool) -> bool {
     elected != Some(0)
 }
 
-/// With the c that elections use for the one they are told.
+/// Takes the function that maps the configured c to the one that elections use.
 fn adversary(used: fn(u16) -> u16) -> Outcome {
     let mut out = Outcome::new("lists that lack the best", "least c that is always right");
     for variant in Variant::ALL {
@@ -145,7 +145,7 @@ fn cell(lack: usize, budget: Budget) -> Cell {
     Cell::numbers("missing", &[lack as f64], elections).runs(budget.pick(20, 200))
 }
 
-/// Some elections with every variant and c: the share that elects another node than the best, in percent.
+/// Runs elections with every variant and c; returns the share that elects another node than the best, in percent.
 fn elections(args: &[f64], seed: u64) -> Values {
     let lack = args[0] as usize;
     let [all, without] = lists();

@@ -1,10 +1,10 @@
 //! Churn-tolerant elections and churn estimation (doctoral thesis, chapters 5 to 7).
 //!
-//! What the thesis leaves open is chosen once, here: no spare nodes are asked (f = 0), which fits its
-//! completion times; the initiator may ask itself; a drop rate is that of a message from end to end;
-//! sizes are encoded sizes; every copy of a multicast is routed, and sent again each timeout until it is
-//! there; the node of hash rank h drops 1 + e^(-h/1.5) times as much; unhealth is the number of
-//! suspicions heard of, and of equals the higher hash counts as worse; which hash is where is drawn.
+//! Details that the thesis leaves open are fixed once, here: no spare nodes are asked (f = 0), which fits its
+//! completion times; the initiator may ask itself; a drop rate applies to a message from end to end; sizes are
+//! encoded sizes; every copy of a multicast is routed, and repeated each timeout until it arrives; the node of hash
+//! rank h drops 1 + e^(-h/1.5) times as much; unhealth is the number of suspicions heard of, and of equals the
+//! higher hash counts as worse; hashes are assigned to positions at random.
 
 mod chapter5;
 mod deployment;

@@ -1,5 +1,5 @@
-//! What the product's elections add to the thesis's: few lists whatever the size of the group, and
-//! leaders that stay.
+//! What the product's elections add to those of the thesis: few lists for any size of the group, and leaders that
+//! stay.
 
 use super::initiator::{ELECTIONS, elections};
 use super::live::{failover, false_alarms, storm};
@@ -122,7 +122,7 @@ fn new_2(data: &Data<'_>) -> Outcome {
         let spread = data.estimate(&cells.each_ref(), |views| {
             let means = views.iter().map(|v| v.value("r"));
             let most = means.clone().fold(f64::NEG_INFINITY, f64::max);
-            // Not a number stays one.
+            // NaN stays NaN.
             most / means
                 .reduce(|a, b| if b < a { b } else { a })
                 .unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! Chapter 7.3.1: what an underestimated c does.
+//! Chapter 7.3.1: the effect of an underestimated c.
 
 use super::desk::{Desk, list};
 use crate::cell::{Cell, Data};
@@ -83,7 +83,7 @@ fn cell(c: u16, initiators: u16) -> Cell {
     Cell::numbers("underestimate", &[c.into(), initiators.into()], rounds)
 }
 
-/// Some rounds: how often an initiator was wrong, by the number of initiators that count.
+/// Runs rounds and counts how often an initiator was wrong, by the number of initiators that count.
 fn rounds(args: &[f64], seed: u64) -> Values {
     let (c, initiators) = (args[0] as u16, args[1] as usize);
     let entries: Vec<(u64, u32)> = (0..NODES).map(|id| (id, 0)).collect();
@@ -127,8 +127,8 @@ fn rounds(args: &[f64], seed: u64) -> Values {
     values
 }
 
-/// All of r asked nodes lack node 0: C(25,r)/C(127,r) for an initiator that lacks it itself. Others may
-/// ask node 0, which lists itself: C(25,r)/C(128,r).
+/// All of r nodes asked lack node 0: C(25,r)/C(127,r) for an initiator that lacks it itself. Others may ask node 0,
+/// which lists itself: C(25,r)/C(128,r).
 fn all_lack(r: u32) -> f64 {
     let of = |listed: u32| -> f64 {
         let miss = |k: u32| f64::from(MISSING as u32 - k) / f64::from(listed - k);
@@ -138,7 +138,7 @@ fn all_lack(r: u32) -> f64 {
     lacks * of(NODES as u32 - 1) + (1.0 - lacks) * of(NODES as u32)
 }
 
-/// A share that is expected to be `p` in so many trials: its interval is within five deviations of it.
+/// A share whose expected value is `p` in this many trials: its interval is within five deviations of it.
 fn noise(what: String, share: Estimate, p: f64, trials: f64) -> Check {
     let by = 5.0 * (p * (1.0 - p) / trials).sqrt();
     let check = Check::within(what, "", share, (p - by, p + by));

@@ -1,4 +1,4 @@
-//! Chapter 5.1: many requests at once.
+//! Chapter 5.1: many simultaneous requests.
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
@@ -139,7 +139,7 @@ const FEW: [usize; 8] = [2, 4, 6, 8, 10, 15, 20, 30];
 const LOSSES: [f64; 2] = [0.05, 0.2];
 pub(super) const SIZES: [usize; 7] = [32, 49, 64, 128, 256, 512, 1024];
 const DROPS: [f64; 7] = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.45];
-/// Time inside, in seconds.
+/// Duration of the critical section, in seconds.
 const HOLD: f64 = 0.2;
 
 fn burst(requesters: usize, who: Who) -> Params {
@@ -189,7 +189,7 @@ fn drop(drop: f64, budget: Budget) -> Cell {
     Cell::mutex(params).runs(budget.pick(16, 100))
 }
 
-/// A value that the authors' result files have, and the thesis only draws; ours may differ by a share of it.
+/// A value from the authors' result files, which the thesis only plots; ours may differ by a share of it.
 pub(super) fn authors(
     out: &mut Outcome,
     what: impl Into<String>,
@@ -234,7 +234,7 @@ fn exponential(data: &Data<'_>, out: &mut Outcome, value: &str) {
     ));
 }
 
-/// Least squares through (1/n, w/n): the constant.
+/// Least squares through (1/n, w/n): the constant term.
 fn constant(waits: &[f64]) -> f64 {
     let points = MANY.iter().zip(waits);
     let points: Vec<(f64, f64)> = points
@@ -308,7 +308,7 @@ fn fig5_1b(data: &Data<'_>) -> Outcome {
         });
         let what = format!("share of the fall that is left at n=15, r={r}");
         out.checks.push(Check::below(what, "quickly", left, 0.25));
-        // A wait that does not grow with n would have a half.
+        // A wait that does not grow with n would give a half.
         let flat = data.estimate(&[&cells[2], &cells[1]], |v| {
             v[0].value("wait") / v[1].value("wait") / 2.0
         });
@@ -422,7 +422,7 @@ fn fig5_4(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// Sends for each node grow from size to size, less than the size does.
+/// Transmissions per node grow with the size, but less than proportionally.
 pub(super) fn sublinear(data: &Data<'_>, out: &mut Outcome, cells: &[Cell; 7]) {
     for n in 1..SIZES.len() {
         let more = SIZES[n] as f64 / SIZES[n - 1] as f64;

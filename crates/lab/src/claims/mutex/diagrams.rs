@@ -1,4 +1,4 @@
-//! Chapters 3 and 4: the diagrams, as executions at a desk.
+//! Chapters 3 and 4: the diagrams as executions.
 
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -88,7 +88,7 @@ fn executions(_: &[f64], seed: u64) -> Values {
     values
 }
 
-/// Node 0 requests, tells node 1 outside the protocol, and node 1 requests: it meets only the friend.
+/// Node 0 makes a request, tells node 1 outside the protocol, and node 1 makes a request: it meets only the friend.
 fn causality(seed: u64) -> bool {
     let mut desk = Desk::new(Mode::CameraPaper, FRIEND, 0, seed);
     desk.input(0, Input::Enter);
@@ -128,7 +128,7 @@ struct Flight {
     msg: Msg,
 }
 
-/// Nodes with lists of their own, and a network that delivers in random order.
+/// Nodes with their own lists, and a network that delivers in random order.
 struct Desk {
     nodes: Vec<PaperMutex>,
     lists: Vec<Vec<NodeId>>,
@@ -157,7 +157,7 @@ impl Desk {
         }
     }
 
-    /// These nodes request at random times; nobody leaves.
+    /// These nodes make requests at random times; none exits.
     fn race(&mut self, requesters: &[u64]) {
         let mut left = requesters.to_vec();
         self.rng.shuffle(&mut left);

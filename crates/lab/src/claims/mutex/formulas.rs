@@ -1,4 +1,4 @@
-//! Chapter 4.3: what loss does to a message, by formula.
+//! Chapter 4.3: the effect of loss on a message, by formula.
 
 use crate::budget::Budget;
 use crate::cell::Cell;
@@ -69,7 +69,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// With the mean delay that is measured by loss of a hop.
+/// Takes the measured mean delay by loss per hop.
 fn fig4_5(measured: &dyn Fn(f64) -> Estimate) -> Outcome {
     let mut out = Outcome::new("loss of a hop", "ms");
     out.curve("drawn", LOSSES.map(|r| (r, measured(r))));
@@ -99,7 +99,7 @@ fn cell(r: f64, budget: Budget) -> Cell {
     Cell::numbers("hops", &[r], draw).runs(budget.pick(40, 400))
 }
 
-/// Messages that are sent again until they arrive: the share of sendings that is lost, and the mean delay.
+/// Messages that are retransmitted until they arrive: the share of lost transmissions, and the mean delay.
 fn draw(args: &[f64], seed: u64) -> Values {
     let mut rng = Rng::seed(seed, 1);
     let (mut sent, mut lost, mut delay) = (0_u32, 0_u32, 0.0);
@@ -121,7 +121,7 @@ fn draw(args: &[f64], seed: u64) -> Values {
     ])
 }
 
-/// What a loss costs in milliseconds (lambda).
+/// The cost of a loss in milliseconds (lambda).
 type Waste = fn(f64) -> f64;
 
 const WASTES: [(&str, Waste); 3] = [
@@ -134,8 +134,7 @@ fn loss(r: f64) -> f64 {
     1.0 - (1.0 - r).powi(HOPS)
 }
 
-/// The sum of probability and milliseconds that is printed, with the exponent of the plot, not of the
-/// text (C3).
+/// The printed sum of a probability and milliseconds, with the exponent of the plot instead of the text (C3).
 fn published(r: f64) -> f64 {
     let c = f64::from(HOPS);
     let chances = r / (1.0 - r) * ((1.0 - (1.0 - r).powi(HOPS - 1)) / r - 1.0);
@@ -156,7 +155,7 @@ fn delay(r: f64, waste: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// C1: what is added is nearly the same for every loss.
+    /// C1: the added delay is nearly the same for every loss.
     #[test]
     fn the_published_waste_does_not_depend_on_loss() {
         for r in (1..=19).map(|n| f64::from(n) * 0.05) {

@@ -39,10 +39,10 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
     }),
 }];
 
-/// Shares of the nodes that crash in a minute.
+/// Shares of the nodes that crash per minute.
 const CHURN: [f64; 2] = [0.0, 0.1];
 
-/// Whose settings: ours as an argument of [`sizes`].
+/// The settings, as an argument of [`sizes`].
 const SETTINGS: [(&str, f64); 2] = [("papers'", 0.0), ("product's", 1.0)];
 
 fn cell(churn: f64, product: f64, budget: Budget) -> Cell {
@@ -82,7 +82,7 @@ fn fig2_1(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// Lists are looked at from outside.
+/// An observer without effect: lists are inspected from outside.
 struct Nobody;
 
 impl Oracle for Nobody {}
@@ -94,8 +94,7 @@ fn listed(world: &World, host: usize) -> u32 {
     1 + listed.count() as u32
 }
 
-/// Arguments: nodes, loss of a hop, share that crashes in a minute, periods, whether with the product's
-/// settings.
+/// Arguments: nodes, loss per hop, share that crashes per minute, periods, whether with the product's settings.
 fn sizes(args: &[f64], seed: u64) -> Values {
     watch(args, seed).unwrap_or_default()
 }
@@ -157,7 +156,7 @@ fn watch(args: &[f64], seed: u64) -> Option<Values> {
         let world = engine.world();
         for host in (0..nodes).filter(|&h| world.host(h).state() == HostState::Up) {
             let size = listed(world, host);
-            // Who has just come back knows nobody yet.
+            // A node that has just returned knows nobody yet.
             if round >= known_from[host] {
                 least[host] = least[host].min(f64::from(size));
             }

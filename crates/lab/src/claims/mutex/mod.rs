@@ -1,11 +1,11 @@
 //! Churn-tolerant mutual exclusion (thesis, Camera).
 //!
-//! The published figures show waits and messages of Ricart and Agrawala with full lists, releases and one
-//! hop too many (D1, D6): that is what `paper-sim` runs, on layouts of our own. Waits are counted from the
-//! request to the lock; beside them stands what a client waits, queueing included (D3). What the thesis
-//! leaves open is chosen once: gaps have a mean of IA:D times the time inside; Weibull gaps have shape 0.7,
-//! or 2 as the author's later program; which node has which Zipf rank is drawn; a lost message is sent again
-//! up to 499 ms after its loss.
+//! The published figures show waits and messages of Ricart and Agrawala's algorithm with full lists, releases and
+//! one hop too many (D1, D6): this is what `paper-sim` runs, on our own layouts. Waits are counted from the request
+//! to the lock; the time that a client waits, including queueing, is reported as well (D3). Details that the thesis
+//! leaves open are fixed once: gaps have a mean of IA:D times the time inside; Weibull gaps have shape 0.7, or 2 as
+//! in the author's later program; Zipf ranks are assigned to nodes at random; a lost message is retransmitted up to
+//! 499 ms after its loss.
 
 mod burst;
 mod diagrams;

@@ -1,4 +1,4 @@
-//! The product's lock beside the papers': what it costs, how long it waits, and what breaks which.
+//! The product's lock compared with the papers': cost, waiting times, and faults.
 
 use super::stream::ZIPF;
 use crate::budget::Budget;
@@ -64,7 +64,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// The papers' lock with releases, repeated by the transport.
+/// The papers' lock with releases; the transport retransmits.
 pub(super) fn paper(mode: Mode) -> Lock {
     Lock::Paper(Config {
         release: true,
@@ -174,9 +174,9 @@ struct Row {
     requests: Requests,
     service: Service,
     cohort: u8,
-    /// Many messages are lost on the way.
+    /// Whether many messages are lost.
     lossy: bool,
-    /// Wait in the reference, in seconds.
+    /// Waiting time in the reference, in seconds.
     reference: f64,
 }
 
@@ -269,7 +269,7 @@ fn wait(row: Row, budget: Budget) -> Cell {
         lock.config.ttl_max = Duration::from_secs(30);
     }
     params.lock = Lock::Witness(Box::new(lock));
-    // A stream of some requests differs much from the next.
+    // Short streams of requests differ much from each other.
     let runs = match row.requests {
         Requests::AtOnce(_) => 8,
         Requests::Stream(_) => 16,
@@ -316,7 +316,7 @@ mod tests {
     use crate::claim::Verdict;
     use crate::sample::Sample;
 
-    /// The verdict when those who come wait `factor` times as long as in the reference.
+    /// The verdict if requests wait `factor` times as long as in the reference.
     fn waits(factor: f64) -> Verdict {
         let budget = Budget::Full;
         let measured = rows(budget).map(|row| {

@@ -1,4 +1,4 @@
-//! Chapter 5.2: requests that come one after the other.
+//! Chapter 5.2: requests that arrive one after the other.
 
 use super::burst::{PAPER_SIM, SIZES, authors, sublinear};
 use crate::budget::Budget;
@@ -202,7 +202,7 @@ fn size(nodes: usize, (gap, spread): (Gap, Spread), budget: Budget) -> Cell {
     Cell::mutex(params).runs(budget.pick(runs, 100))
 }
 
-/// The four of the figure; gaps of shape 2 (D11), and ranks by id (D10), are reported beside them.
+/// The four distributions of the figure; gaps of shape 2 (D11), and ranks by id (D10), are reported for comparison.
 fn ratio_cells(budget: Budget) -> Vec<Cell> {
     let mut all = FOUR.to_vec();
     all.extend([(Gap::Weibull(2.0), UNIFORM), (GAPS[0], BY_ID)]);
@@ -310,7 +310,7 @@ fn fig5_7b(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// All four grow alike from loss to loss.
+/// All four grow by the same factor from loss to loss.
 fn growth(data: &Data<'_>, out: &mut Outcome, value: &str) {
     let cells = |r| FOUR.map(|(gap, spread)| drop(r, gap, spread, data.budget));
     for (n, which) in FOUR.into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What the thesis did not try: lists that are incomplete, detectors that are wrong, nodes that crash,
-//! restart and join, networks that fall apart.
+//! Situations that the thesis did not examine: incomplete lists, wrong detectors, nodes that crash, restart and
+//! join, and partitions.
 
 use super::product::paper;
 use crate::budget::Budget;
@@ -20,7 +20,7 @@ const WORLD: &str = "32 nodes, 5 % loss of a hop, 60 requests, one a second on a
     Live: the lists of real nodes with the papers' membership (or the product's) in the same places, under the same loss \
     and faults, the same for all locks; forming: nodes know four seeds when the requests begin; busy: five requests a second";
 
-/// The claims about troubles.
+/// The claims about these situations.
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "mutex.new-1",
@@ -73,10 +73,10 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 const NODES: usize = 32;
 
-/// One kind of trouble: its name, what nodes list, what strikes, and how many requests come in a second.
+/// One situation: its name, the lists, the faults, and the requests per second.
 type Kind = (&'static str, Lists, fn() -> Trouble, f64);
 
-/// The papers' membership, at work for a while, or just beginning.
+/// The papers' membership, running for a while, or just starting.
 const LIVE: Lists = live(Profile::Paper, false);
 const FORMING: Lists = live(Profile::Paper, true);
 const FORMING_PRODUCT: Lists = live(Profile::Product, true);
@@ -166,7 +166,7 @@ const FAULTS: &[Kind] = &[
     ),
 ];
 
-/// The columns. The last is outside of its assumptions in a partition, and not judged.
+/// The columns. The last is outside its assumptions in a partition, and not judged.
 const COLUMNS: [&str; 6] = [
     "ricart-agrawala",
     "camera",

@@ -1,4 +1,4 @@
-//! Section 4.4.2: instability of Topology Aware beside Flooding Degree.
+//! Section 4.4.2: instability of Topology Aware compared with Flooding Degree.
 
 use super::{FD, Line, S4, TA_C, TA_D, above, below, curve, mean_ratio, ranges4, ratio, s4};
 use crate::budget::Budget;
@@ -110,7 +110,7 @@ pub(super) fn grid(model: Model, budget: Budget) -> Vec<Cell> {
     cells.collect()
 }
 
-/// With the milliseconds for a range.
+/// Takes the function from a range to milliseconds.
 fn fig4_11(ms: fn(f64) -> f64) -> Outcome {
     let ranges = || (1..=20).map(|n| f64::from(n) * 10.0);
     let mut out = Outcome::new("range, m", "ms");
@@ -216,7 +216,7 @@ fn fig4_15(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// For as long as it takes to leave and gather again.
+/// Long enough to leave and gather again.
 fn round(line: Line, budget: Budget) -> Cell {
     let params = Params {
         duration: Duration::from_secs(budget.pick(300, 1800)),

@@ -1,4 +1,4 @@
-//! Sections 5.4.2 to 5.4.5: CEL beside Gómez-Calzado.
+//! Sections 5.4.2 to 5.4.5: CEL compared with Gómez-Calzado.
 
 use super::{CEL_1, CEL_07, GC, Line, S5, above, below, curve, mean_ratio, ranges5, ratio, s5};
 use crate::budget::Budget;
@@ -330,7 +330,7 @@ fn fig5_9(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// Gómez-Calzado for as long as published, whatever the budget: it is cheap, and drifts slowly.
+/// Gómez-Calzado for the published duration, whatever the budget: it is cheap, and changes slowly.
 fn long(model: Model, budget: Budget) -> Cell {
     let params = Params {
         duration: Duration::from_secs(1800),

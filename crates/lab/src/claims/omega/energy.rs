@@ -109,7 +109,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
     out
 }
 
-/// Ranges at which there is something to pass on.
+/// Ranges at which there is something to forward.
 fn far(budget: Budget) -> impl Iterator<Item = f64> {
     ranges5(budget).into_iter().filter(|&r| r >= 60.0)
 }

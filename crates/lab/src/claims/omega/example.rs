@@ -28,7 +28,7 @@ pub(super) const CLAIMS: &[Claim] = &[Claim {
 
 const LINES: [Line; 2] = [TA_C, OMEGA];
 
-/// Lines of g, h, i, j and k, 10 m between neighbours.
+/// Trajectories of g, h, i, j and k, 10 m between neighbours.
 const WAYS: &str =
     "0 540 0 129 540 0 130 40 0\n0 0 0\n0 20 0\n0 530 0 129 530 0 130 30 0\n0 10 0\n";
 
@@ -48,7 +48,7 @@ fn judge(data: &Data<'_>) -> Outcome {
     out.ticks = vec!["before".into(), "after".into()];
     for line in LINES {
         let cell = cell(line);
-        // Means up to a time are of as many looks, ten a second and the first.
+        // Means up to a time are over the samples so far, ten per second plus the first.
         let minute = |from: &str, to: &str, looks: (f64, f64)| {
             data.one(&cell, |v| {
                 let sum = v.value(to) * looks.1 - v.value(from) * looks.0;

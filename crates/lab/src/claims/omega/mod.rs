@@ -1,9 +1,9 @@
-//! Eventual leaders of networks that move (thesis: Topology Aware, CEL).
+//! Eventual leaders of moving networks (thesis: Topology Aware, CEL).
 //!
-//! Chapter 4 runs on a medium without loss, chapter 5 on a radio channel. What the thesis leaves open is chosen
-//! once: ranges are radii (E24); 10 m steps; a beacon is missed after 3.5 periods (E15); steps of a random walk
-//! take a minute; Lévy walks are sampled every minute and wrap around, as its tool does (E33). Quick runs are
-//! shorter, with fewer ranges and seeds; full ones have 1800 s and ten seeds.
+//! Chapter 4 uses a lossless medium, chapter 5 a radio channel. Details that the thesis leaves open are fixed once:
+//! ranges are radii (E24); 10 m steps; a beacon is missed after 3.5 periods (E15); steps of a random walk take a
+//! minute; Lévy walks are sampled once a minute and wrap around, as its tool does (E33). Quick runs are shorter,
+//! with fewer ranges and seeds; full runs have 1800 s and ten seeds.
 
 mod chapter4;
 mod chapter5;
@@ -50,9 +50,9 @@ const S5: &str = "60 nodes in 500 m, radio of 52 Mb/s, beacons of 6 Mb/s every 1
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Line {
     Paper(Mode),
-    /// CEL with this many thousandths of a chance to pass news on.
+    /// CEL with this probability of forwarding news, in thousandths.
     Cel(u16),
-    /// Ours, with this hysteresis in percent.
+    /// The product's layer, with this hysteresis in percent.
     Omega(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Section 4.4.4: ways to the leader.
+//! Section 4.4.4: paths to the leader.
 
 use super::chapter4::{curves, grid, pairs};
 use super::{FD, S4, TA_C, TA_D, below, mean_ratio};

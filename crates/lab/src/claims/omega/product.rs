@@ -1,4 +1,4 @@
-//! Our own core beside the papers', and what breaks which.
+//! The product's layer compared with the papers' algorithms, and their faults.
 
 use super::{CEL_1, Line, OMEGA, S5, TA_C, ranges5, ratio, s4, s5};
 use crate::budget::Budget;
@@ -110,7 +110,7 @@ fn goal_below(out: &mut Outcome, what: impl Into<String>, measured: Estimate, mo
     out.checks.push(check.own(format!("our goal: {most}")));
 }
 
-/// Ours at a range, with more runs than others have: its differences are small.
+/// The product's layer at a range, with more runs than the others: its differences are small.
 fn ours(model: Model, range: f64, budget: Budget) -> Cell {
     s5(OMEGA, model, range, budget).runs(budget.pick(8, 10))
 }
@@ -146,7 +146,7 @@ fn new_1(data: &Data<'_>) -> Outcome {
     out
 }
 
-/// Settings in which floods make neighbours seem gone.
+/// Settings in which floods make neighbours appear to be gone.
 fn congested(line: Line, slow: bool, budget: Budget) -> Cell {
     let mut params = Params {
         duration: Duration::from_secs(budget.pick(30, 300)),

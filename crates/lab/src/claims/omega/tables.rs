@@ -1,4 +1,4 @@
-//! Section 5.4.6: Topology Aware in the world of chapter 5.
+//! Section 5.4.6: Topology Aware in the configuration of chapter 5.
 
 use super::{CEL_1, CEL_07, Line, OMEGA, TA_C, below, ratio, s5};
 use crate::budget::Budget;
@@ -71,8 +71,8 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 const LINES: [Line; 4] = [TA_C, CEL_1, CEL_07, OMEGA];
 
-/// TA that takes every probe for a connection, as section 4.3 says: "when a probe message is received by node i, the Connection
-/// method of the algorithm is triggered".
+/// TA with every probe as a connection, as section 4.3 says: "when a probe message is received by node i, the
+/// Connection method of the algorithm is triggered".
 fn per_probe(model: Model, budget: Budget) -> Cell {
     let mut params = Params {
         duration: Duration::from_secs(20),

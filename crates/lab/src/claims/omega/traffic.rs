@@ -1,4 +1,4 @@
-//! Section 4.4.3: messages of Topology Aware beside Flooding Degree.
+//! Section 4.4.3: messages of Topology Aware compared with Flooding Degree.
 
 use super::chapter4::{curves, grid};
 use super::{FD, Line, S4, TA_C, TA_D, above, below, ranges4, ratio, s4};
@@ -75,7 +75,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// TA that takes every probe for a connection, as section 4.3 can be read and the tables of chapter 5 are (omega.tab5.1).
+/// TA with every probe as a connection, as section 4.3 can be read and the tables of chapter 5 suggest
+/// (omega.tab5.1).
 fn per_probe(budget: Budget) -> Cell {
     let mut params = Params {
         duration: Duration::from_secs(20),
@@ -133,7 +134,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
     for &range in &ranges {
         let over = ratio(data, &at(range), &flood(range), value);
         let what = format!("TA over FD, {range} m");
-        // The text compares all ranges of a point of interest, and small ones of waypoints.
+        // The text compares all ranges of a point of interest, and small ranges of waypoints.
         match model == Model::Interest || range <= 90.0 {
             true => below(&mut out, what, "fewer", over, 1.0),
             false => out.curve(what, [(range, over)]),
@@ -145,7 +146,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
 const MODELS: [(Model, &str); 2] = [(Model::Waypoint, "waypoint"), (Model::Interest, "interest")];
 const LINES: [Line; 3] = [FD, TA_D, TA_C];
 
-/// Ranges at which sizes are looked at.
+/// Ranges at which sizes are compared.
 fn places(model: Model, budget: Budget) -> impl Iterator<Item = f64> {
     let ranges = ranges4(model, budget).into_iter();
     ranges.filter(move |r| budget == Budget::Full || [90.0, 130.0].contains(r))

@@ -1,6 +1,6 @@
-//! The client: it sends requests to the leader it believes in, and starts elections.
+//! The client: it sends requests to the leader it knows, and starts elections.
 //!
-//! Nobody else does: without a client, or with one that gives up, there is no leader (B-3).
+//! No other node starts elections: without a client, or with one that gives up, there is no leader (B-3).
 
 use super::config::ClientConfig;
 use super::msg::{Leader, Msg, Round};
@@ -15,14 +15,14 @@ pub enum ClientTimer {
     Elect,
 }
 
-/// What a client notes.
+/// Events that a client reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClientEvent {
-    /// No reply: everybody is asked, which starts an election.
+    /// No reply: all nodes are asked, which starts an election.
     Elects,
-    /// The election has a leader.
+    /// The election found a leader.
     Found(NodeId),
-    /// It has none.
+    /// The election found none.
     Failed,
     /// That was the last request.
     Done,
@@ -33,9 +33,9 @@ pub enum ClientEvent {
 pub struct Client {
     config: ClientConfig,
     leader: Leader,
-    /// The number of the request under way, from 1.
+    /// Number of the current request, from 1.
     request: u64,
-    /// How often everybody was asked.
+    /// How often all nodes were asked.
     attempt: u32,
     replied: bool,
     /// The leader when the election began.
@@ -43,7 +43,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that believes in node 0.
+    /// A client whose leader is node 0.
     pub fn new(config: ClientConfig) -> Client {
         let leader = Leader {
             stamp: Instant::ZERO,
@@ -59,12 +59,12 @@ impl Client {
         }
     }
 
-    /// Whom it believes in.
+    /// The leader it knows.
     pub fn leader(&self) -> Leader {
         self.leader
     }
 
-    /// The number of the request under way.
+    /// Number of the current request.
     pub fn request(&self) -> u64 {
         self.request
     }
@@ -104,7 +104,7 @@ impl Client {
 }
 
 impl Protocol for Client {
-    /// It starts.
+    /// Its start.
     type Input = ();
     type Msg = Msg;
     type Timer = ClientTimer;
@@ -142,7 +142,7 @@ impl Protocol for Client {
             }
             ClientTimer::Elect => {
                 cx.emit(ClientEvent::Failed);
-                // Not sent again, but an answer may still come.
+                // The request is not sent again, but an answer may still arrive.
                 cx.set_timer(ClientTimer::Reply, cx.now + self.config.reply_wait);
             }
         }

@@ -1,4 +1,4 @@
-//! Settings of the published election: as the text has them, or as the authors' program ran.
+//! Settings of the published election: as in the text, or as in the authors' program.
 
 use crate::bandit::{Choice, Estimator, Tally, Tie};
 use core::time::Duration;
@@ -6,7 +6,7 @@ use core::time::Duration;
 /// Most nodes of a group.
 pub const NODES_MAX: usize = 1024;
 
-/// Which election.
+/// The kind of election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Nodes send each other ballots. The random election of the paper (RLE) is one that always explores.
@@ -15,88 +15,88 @@ pub enum Method {
     Next,
 }
 
-/// Who is penalised when an election brings no leader.
+/// Which node is penalised when an election finds no leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Penalty {
-    /// Nobody.
+    /// No node.
     None,
-    /// The leader that is missed, as the text has it: a dead candidate wins again and again (B-4).
+    /// The missing leader, as in the text: a dead candidate wins again and again (B-4).
     Leader(u32),
-    /// The candidate that this node took for the winner, as the program has it.
+    /// The candidate that this node considered the winner, as in the program.
     Candidate(u32),
 }
 
-/// Whom a node pings.
+/// Which node a node pings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PingRule {
-    /// Who was observed least (equation 2).
+    /// The node observed least (equation 2).
     LeastObserved,
-    /// Who is believed to be worst, with a bonus for the unknown, in thousandths; itself too (B-9).
+    /// The node believed worst, with a bonus for unknown nodes, in thousandths; itself included (B-9).
     Worst(u32),
-    /// Anybody, itself too: what runs with buffers.
+    /// A random node, itself included: used with buffers.
     Uniform,
-    /// One after the other.
+    /// All nodes in turn.
     RoundRobin,
 }
 
-/// Where the text and the program differ, and what can be left out.
+/// Rules in which text and program differ, and rules that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// Who is penalised, and by how many thousandths.
+    /// Which node is penalised, and by how many thousandths.
     pub penalty: Penalty,
-    /// Whom a node pings.
+    /// Which node is pinged.
     pub ping: PingRule,
-    /// A ping counts as a sign of life of its sender.
+    /// Whether a ping counts as a sign of life of its sender.
     pub ping_counts: bool,
-    /// An answer to the leader's broadcast does too; in the program that line is never reached.
+    /// Whether an answer to the leader's broadcast counts as well; in the program that line is never reached.
     pub answer_counts: bool,
-    /// A node counts its own failures, and what it hears of itself (B-8).
+    /// Whether a node counts its own failures, and what it hears about itself (B-8).
     pub self_counts: bool,
-    /// Ballots belong to a round; a node counts one of each sender, once, and joins a round that others are in.
-    /// Otherwise they pile up until somebody is confirmed, and late ones are counted again (B-23).
+    /// Whether ballots belong to a round: a node counts one of each sender, once, and joins a round that others are
+    /// in. Otherwise they accumulate until a leader is confirmed, and late ones are counted again (B-23).
     pub rounds: bool,
-    /// The leader that is missed cannot win.
+    /// Whether the missing leader is excluded from winning.
     pub exclude_leader: bool,
-    /// A confirmation always counts, not only if it is newer: the text says no more than that nodes update
-    /// their leader. Two that cross leave nobody leading (B-1).
+    /// Whether every confirmation counts, not only a newer one: the text only says that nodes update their leader.
+    /// Two that cross leave the group without a leader (B-1).
     pub confirm_any: bool,
-    /// Confirmations go to the client alone (DLE in the program).
+    /// Whether confirmations go to the client alone (DLE in the program).
     pub confirm_client_only: bool,
-    /// A node that is down still learns of leaders (B-24).
+    /// Whether a node that is down still learns of leaders (B-24).
     pub hears_while_down: bool,
 }
 
 /// Settings of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// How many nodes there are (N).
+    /// Number of nodes (N).
     pub nodes: u16,
-    /// Which election.
+    /// The kind of election.
     pub method: Method,
     /// What is learnt.
     pub estimator: Estimator,
-    /// Whom a node would have lead.
+    /// Which candidates a node prefers.
     pub choice: Choice,
-    /// How that is counted.
+    /// How votes are counted.
     pub tally: Tally,
-    /// Details.
+    /// Detailed rules.
     pub rules: Rules,
     /// Mean and standard deviation of the priors, in thousandths.
     pub prior: (u16, u16),
-    /// How long a node waits for the leader's broadcast of a request that it has heard itself (t_rb).
+    /// How long a node waits for the leader's broadcast of a request that it received itself (t_rb).
     pub broadcast_wait: Duration,
-    /// How long it goes on collecting ballots once it has enough (t_tally).
+    /// How long it continues to collect ballots once it has enough (t_tally).
     pub tally_wait: Duration,
-    /// How long it waits for the winner, then it begins another round (t_confirm); for ever, if `None`: the
-    /// client asks again.
+    /// How long it waits for the winner before it starts another round (t_confirm); for ever if `None`: the client
+    /// asks again.
     pub confirm_wait: Option<Duration>,
-    /// Between the end of one ping and the next.
+    /// Interval between the end of one ping and the next.
     pub ping_period: Duration,
-    /// How long it waits for the answer.
+    /// How long it waits for the answer to a ping.
     pub ping_wait: Duration,
 }
 
-/// Why a group cannot be run like this.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -106,7 +106,7 @@ pub enum ConfigError {
     /// Use fewer.
     #[error("the number of nodes must be between 1 and {NODES_MAX}, not {0}")]
     Nodes(u16),
-    /// Evidence can be merged if it is a rate of failures.
+    /// Evidence can be merged only if it is a failure rate.
     #[error("evidence is shared where failures are counted by time: use Estimator::Hazard")]
     NothingToShare,
     /// Use a buffer that fits.
@@ -115,8 +115,9 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The program, with this many nodes and the paper's ε-greedy choice. Three things are not, and are measured beside
-    /// it: ties go to the lowest id, who is down hears nothing, and ballots count in their own round.
+    /// The program, with this many nodes and the paper's ε-greedy choice. Three details differ and are measured
+    /// separately: ties go to the lowest id, a node that is down hears nothing, and ballots count in their own
+    /// round.
     pub const fn as_run(nodes: u16) -> Config {
         Config {
             nodes,
@@ -177,7 +178,7 @@ impl Config {
         }
     }
 
-    /// The random election of the program: ε-greedy that always explores (B-22).
+    /// The program's random election: ε-greedy that always explores (B-22).
     pub const fn random(self) -> Config {
         Config {
             choice: Choice::EpsilonGreedy {
@@ -196,7 +197,7 @@ impl Config {
         }
     }
 
-    /// Only those who answer can win: no penalties, pings one after the other, nothing counted of oneself.
+    /// Only nodes that answer can win: no penalties, pings in turn, and no self-evidence.
     pub const fn responders(self, tally: Tally) -> Config {
         Config {
             tally,
@@ -212,12 +213,12 @@ impl Config {
         }
     }
 
-    /// How many may be down (f).
+    /// Number of nodes that may be down (f).
     pub const fn failures(&self) -> usize {
         (self.nodes as usize).saturating_sub(1) / 2
     }
 
-    /// How many candidates are on a list (k): at least one, also where nobody may fail.
+    /// Number of candidates on a list (k): at least one, even if no node may fail.
     pub const fn candidates(&self) -> usize {
         match self.tally {
             Tally::Approval { candidates, .. } if candidates > 0 => candidates as usize,
@@ -226,7 +227,7 @@ impl Config {
         }
     }
 
-    /// Whether a group can be run like this.
+    /// Checks whether the configuration is valid.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self.nodes {
             2 => return Err(ConfigError::TwoNodes),
@@ -245,19 +246,19 @@ impl Config {
 /// Settings of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientConfig {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u16,
-    /// How many requests it makes.
+    /// Number of requests.
     pub requests: u64,
-    /// How long it waits for a reply; the next request follows then (t_reply).
+    /// How long it waits for a reply before the next request follows (t_reply).
     pub reply_wait: Duration,
     /// How long it waits for a leader (t_elect).
     pub elect_wait: Duration,
-    /// After an election it goes on with the next request, as if this one had been served (B-26).
+    /// Whether it continues with the next request after an election, as if this one had been served (B-26).
     pub skips: bool,
-    /// The missed leader is not asked with all the others.
+    /// Whether the missing leader is left out when all nodes are asked.
     pub spares_leader: bool,
-    /// Requests say whom the client believes in.
+    /// Whether requests name the leader that the client knows.
     pub names_leader: bool,
 }
 

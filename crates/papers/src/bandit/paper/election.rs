@@ -7,7 +7,7 @@ use crate::bandit::{Ballot, Evidence, Score, Tally, approved, merge, responder, 
 use alloc::vec::Vec;
 use consort_proto::{Instant, NodeId, Sender, To};
 
-/// Ballots of one sender that pile up at most, where rounds do not tell them apart.
+/// Most ballots of one sender that accumulate if rounds do not separate them.
 const PILE_MAX: usize = 16;
 
 impl PaperNode {
@@ -19,7 +19,7 @@ impl PaperNode {
         }
     }
 
-    /// The client asked everybody, and the leader has not told of it.
+    /// The client asked all nodes, and the leader has not announced the request.
     pub(super) fn miss_leader(&mut self, cx: &mut NodeCx<'_>) {
         let Round { request, attempt } = self.waiting;
         if self.served >= request || self.leader.id == self.id() {
@@ -29,7 +29,7 @@ impl PaperNode {
             request,
             attempt: attempt.max(1),
         };
-        // It may have got ahead of the client by itself.
+        // It may be ahead of the client on its own.
         let again = self.scratch.round.request == request;
         if again && self.config.confirm_wait.is_some() {
             return;
@@ -47,7 +47,7 @@ impl PaperNode {
         self.begin(cx, round);
     }
 
-    /// No winner came forward in time.
+    /// No winner announced itself in time.
     pub(super) fn next_attempt(&mut self, cx: &mut NodeCx<'_>) {
         let Round { request, attempt } = self.scratch.round;
         let attempt = attempt + 1;
@@ -55,7 +55,7 @@ impl PaperNode {
     }
 
     fn begin(&mut self, cx: &mut NodeCx<'_>, round: Round) {
-        // The same request, and still no leader: whoever won is down.
+        // The same request, and still no leader: the winner must be down.
         let again = self.scratch.round.request == round.request;
         if let (Some(choice), true) = (self.scratch.choice, again)
             && let Penalty::Candidate(amount) = self.config.rules.penalty
@@ -92,7 +92,7 @@ impl PaperNode {
         self.consider(cx);
     }
 
-    /// DLE: the next node by id; it says so if it is this one.
+    /// DLE: the next node by id leads, and announces it if it is this one.
     fn take_turn(&mut self, cx: &mut NodeCx<'_>, round: Round) {
         self.turn = (self.turn + 1) % usize::from(self.config.nodes);
         self.scratch.round = round;
@@ -106,7 +106,7 @@ impl PaperNode {
         }
     }
 
-    /// What this node would have.
+    /// The ballot of this node.
     fn ballot(&mut self, cx: &mut NodeCx<'_>) -> Ballot {
         let nodes = 0..self.book.len();
         match self.config.tally {
@@ -129,7 +129,7 @@ impl PaperNode {
         }
     }
 
-    /// What this node tells of the others, where evidence is shared.
+    /// What this node shares about the others.
     pub(super) fn evidence(&self, now: Instant) -> Evidence {
         if self.config.tally != Tally::Shared {
             return Evidence::new();
@@ -141,7 +141,7 @@ impl PaperNode {
         (0..self.book.len()).map(digest).collect()
     }
 
-    /// Keeps a ballot: the first of a sender in a round, or all that fit.
+    /// Stores a ballot: the first of a sender in a round, or all that fit.
     fn keep(&mut self, node: usize, round: Round, ballot: Ballot) {
         let theirs = || self.scratch.ballots.iter().filter(|b| b.0 == node);
         let keeps = match self.config.rules.rounds {
@@ -168,13 +168,13 @@ impl PaperNode {
             return;
         }
         let rounds = self.config.rules.rounds;
-        // Of before the leader that this node has: over.
+        // From before the current leader: outdated.
         if rounds && (round < self.scratch.round || stamp <= self.leader.stamp) {
             return;
         }
         self.keep(node, round, ballot);
         if rounds && round > self.scratch.round {
-            // Others are ahead: who is in the election goes along, who is not once there are f (section 7.2).
+            // Others are ahead: a node in the election follows at once, others once there are f (section 7.2).
             let there = self.scratch.ballots.iter().filter(|b| b.1 == round);
             if self.scratch.joined || there.count() >= self.config.failures() {
                 self.begin(cx, round);
@@ -200,7 +200,7 @@ impl PaperNode {
         }
     }
 
-    /// How many others' ballots count.
+    /// Number of ballots of other nodes that count.
     fn others(&self) -> usize {
         let counts = |b: &&(usize, Round, Ballot)| {
             b.0 != self.me && (!self.config.rules.rounds || b.1 == self.scratch.round)
@@ -215,7 +215,7 @@ impl PaperNode {
         let held = ballots.iter().filter(|b| !rounds || b.1 == round);
         let held: Vec<(usize, &Ballot)> = held.map(|(n, _, b)| (*n, b)).collect();
         let nodes = self.book.len();
-        // Alone, a node is all there is.
+        // A group of one has only itself.
         let excluded = match self.config.rules.exclude_leader && nodes > 1 {
             true => self.index(self.leader.id),
             false => None,

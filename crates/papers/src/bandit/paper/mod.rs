@@ -1,16 +1,16 @@
-//! The published election: as its text has it or as the authors' program ran, and its two baselines.
+//! The published election, as in its text or as in the authors' program, and its two baselines.
 //!
-//! A client sends requests to the leader it believes in. The leader replies and tells all nodes of the request.
-//! If no reply comes, the client asks everybody; a node that has not heard of the request from the leader takes
-//! that one to be down and sends all others a ballot. With its own ballot and those of f others, a node waits for
-//! a while and counts; who finds itself to be the winner tells everybody. Between all that, nodes ping each other,
-//! and everything heard or missed is an observation in the node's [`Book`].
+//! A client sends requests to the leader it knows. The leader replies and announces the request to all nodes. If no
+//! reply arrives, the client asks all nodes; a node that has not heard of the request from the leader considers the
+//! leader down and sends a ballot to all others. With its own ballot and those of f others, a node waits for a
+//! while and counts; a node that finds itself to be the winner announces it. Meanwhile nodes ping each other, and
+//! everything heard or missed is an observation in the node's [`Book`].
 //!
-//! Kept: the estimate is an exact mean of observations (P1), penalties end with an answer to a ping (P2), choices
-//! are different nodes (P3), and with [`Rules::rounds`] a node counts once a round, one ballot of each sender (P4).
-//! There is no agreement: two sets of f + 1 ballots share one, and their winners may differ (B-1); stamps are of
-//! wall clocks (B-2); one lost ballot of f + 1 survivors stalls a round (B-3). What the text gets wrong is kept and
-//! has a test, step by step; `terms` does better.
+//! Invariants: the estimate is an exact mean of observations (P1), penalties end with an answer to a ping (P2),
+//! choices are different nodes (P3), and with [`Rules::rounds`] a node counts once a round, one ballot of each
+//! sender (P4). There is no agreement: two sets of f + 1 ballots share one, and their winners may differ (B-1);
+//! stamps are taken from wall clocks (B-2); one lost ballot of f + 1 survivors stalls a round (B-3). The mistakes
+//! of the text are kept, each with a test; `terms` does better.
 
 mod client;
 mod config;
@@ -30,56 +30,56 @@ use consort_proto::{Cx, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 
 type NodeCx<'a> = Cx<'a, PaperNode>;
 
-/// Orders to a node, and what happens to it.
+/// Orders to a node, and events that happen to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// It starts; pings begin at a random time.
     Start,
-    /// It goes down: it says nothing, and what it hears is lost.
+    /// It goes down: it sends nothing, and messages to it are lost.
     Fail,
-    /// It is back, with all that it knew.
+    /// It is back, with all its state.
     Recover,
-    /// What [`Estimator::Truth`](super::Estimator::Truth) knows of all nodes from now on.
+    /// The values that [`Estimator::Truth`](super::Estimator::Truth) uses for all nodes.
     Truth(Vec<f64>),
 }
 
 /// Deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// To ping.
+    /// The next ping is due.
     Ping,
-    /// A ping is not answered.
+    /// A ping was not answered.
     PingReply,
-    /// The leader has not told of a request.
+    /// The leader has not announced a request.
     Broadcast,
-    /// To count ballots.
+    /// Ballots are to be counted.
     Tally,
-    /// No winner has come forward.
+    /// No winner has announced itself.
     Confirm,
 }
 
-/// What a node reports.
+/// Events that a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// This node won a round, by its own count.
     Elected(Round),
-    /// It follows another.
+    /// It follows another leader.
     Follows(NodeId),
-    /// It counted the ballots of a round; the winner, if there is one.
+    /// It counted the ballots of a round; with the winner, if there is one.
     Counted(Round, Option<NodeId>),
 }
 
-/// What a node collects during an election.
+/// State of a node during an election.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Scratch {
     round: Round,
-    /// It has sent a ballot of this round.
+    /// Whether it has sent a ballot of this round.
     joined: bool,
-    /// It counts ballots as soon as it has waited for late ones, or has.
+    /// Whether it has counted, or counts as soon as it has waited for late ballots.
     counted: bool,
     /// The winner by its own count.
     choice: Option<usize>,
-    /// Ballots by sender, of rounds from this one on.
+    /// Ballots by sender, of this and later rounds.
     ballots: Vec<(usize, Round, Ballot)>,
 }
 
@@ -92,23 +92,23 @@ pub struct PaperNode {
     leader: Leader,
     book: Book,
     chooser: Chooser,
-    /// Whom a ping was sent to.
+    /// Target of the pending ping.
     pinged: Option<usize>,
-    /// Whom the next one goes to, one after the other.
+    /// The next target, in turn.
     ping_next: usize,
-    /// The latest request that the leader told of.
+    /// The latest request that the leader announced.
     served: u64,
-    /// The latest request that this node told of as the leader.
+    /// The latest request that this node announced as the leader.
     told: u64,
-    /// A request waits for the leader's broadcast.
+    /// The request that waits for the leader's broadcast.
     waiting: Round,
-    /// DLE: whose turn it is.
+    /// DLE: the node whose turn it is.
     turn: usize,
     scratch: Scratch,
 }
 
 impl PaperNode {
-    /// A node that believes in node 0; its priors are drawn. The settings make sense ([`Config::check`]).
+    /// A node that follows node 0; its priors are drawn. The settings must be valid ([`Config::check`]).
     pub fn new(config: Config, me: NodeId, priors: &mut Rng) -> PaperNode {
         let (mean, sd) = config.prior;
         let prior = |_| (f64::from(mean) + f64::from(sd) * draw::normal(priors)) / 1000.0;
@@ -132,7 +132,7 @@ impl PaperNode {
         }
     }
 
-    /// Whom it believes in.
+    /// The leader it follows.
     pub fn leader(&self) -> Leader {
         self.leader
     }
@@ -142,7 +142,7 @@ impl PaperNode {
         !self.down && self.leader.id == self.id()
     }
 
-    /// What it believes of all.
+    /// What it believes about all nodes.
     pub fn book(&self) -> &Book {
         &self.book
     }
@@ -151,13 +151,13 @@ impl PaperNode {
         NodeId(self.me as u64)
     }
 
-    /// A node by its id; strangers are none.
+    /// The index of a node by its id; `None` for unknown nodes.
     fn index(&self, id: NodeId) -> Option<usize> {
         let nodes = u64::from(self.config.nodes);
         (id.0 < nodes).then_some(id.0 as usize)
     }
 
-    /// Something is seen of a node: it lives, or it is missed.
+    /// Records an observation of a node: it is alive, or it is missed.
     fn observe(&mut self, now: Instant, node: usize, life: Option<Life>) {
         if node != self.me || self.config.rules.self_counts {
             self.book.observe(node, now, life);
@@ -170,7 +170,7 @@ impl PaperNode {
         }
     }
 
-    /// Takes `leader` for the leader.
+    /// Starts to follow `leader`.
     fn follow(&mut self, cx: &mut NodeCx<'_>, leader: Leader) {
         let changes = leader.id != self.leader.id;
         self.leader = leader;

@@ -1,27 +1,27 @@
-//! What nodes and clients say.
+//! Messages between nodes and clients.
 
 use crate::bandit::{Ballot, Evidence};
 use consort_proto::{Instant, NodeId};
 
-/// The client. Nodes are numbered from 0.
+/// Id of the client. Nodes are numbered from 0.
 pub const CLIENT: NodeId = NodeId(u64::MAX);
 
-/// A leader, and since when: by its own clock (B-2).
+/// A leader, and the start of its leadership by its own clock (B-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Leader {
     /// Later ones are newer.
     pub stamp: Instant,
-    /// Who.
+    /// The node's id.
     pub id: NodeId,
 }
 
-/// A round of an election. The paper has none: then a node that missed one is out of step with the others for
-/// good, and ballots of two rounds get mixed.
+/// A round of an election. The paper has no rounds: a node that missed an election is then out of step with the
+/// others for ever, and ballots of two rounds mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round {
     /// The request that found no leader.
     pub request: u64,
-    /// How often somebody tried since.
+    /// Number of attempts since.
     pub attempt: u32,
 }
 
@@ -30,21 +30,21 @@ pub struct Round {
 pub enum Msg {
     /// `client_request`.
     Request {
-        /// Its number, and how often everybody was asked: our addition, see [`Round`].
+        /// Its number, and how often all nodes were asked: our addition, see [`Round`].
         round: Round,
-        /// Whom the client believes in; the program says so, the text does not.
+        /// The leader that the client knows; sent by the program, not by the text.
         leader: Option<Leader>,
     },
     /// `reply`.
     Reply {
-        /// To which request.
+        /// The request.
         request: u64,
-        /// Who leads, as the sender has it.
+        /// The leader according to the sender.
         leader: Leader,
     },
-    /// `request_broadcast`: the leader has this request.
+    /// `request_broadcast`: the leader has received this request.
     Broadcast {
-        /// Which.
+        /// Number of the request.
         request: u64,
         /// The leader.
         leader: Leader,
@@ -53,23 +53,23 @@ pub enum Msg {
     BroadcastReply(u64),
     /// `share_candidate`.
     Share {
-        /// Of which round; our addition.
+        /// The round; our addition.
         round: Round,
-        /// When.
+        /// Time of sending.
         stamp: Instant,
-        /// What the sender would have.
+        /// The ballot.
         ballot: Ballot,
     },
     /// `confirm_election`.
     Confirm(Leader),
-    /// `ping`, with what is shared; empty in the paper.
+    /// `ping`, with shared evidence; empty in the paper.
     Ping(Evidence),
-    /// `ping_reply`, likewise.
+    /// `ping_reply`, with the same.
     PingReply(Evidence),
 }
 
 impl Msg {
-    /// Whether it belongs to an election: what section 7.1 counts.
+    /// Whether it belongs to an election; section 7.1 counts these.
     pub const fn is_election(&self) -> bool {
         matches!(self, Msg::Share { .. } | Msg::Confirm(_))
     }

@@ -1,4 +1,4 @@
-//! Pings: how a node learns of those that do not lead.
+//! Pings: how a node learns about nodes that do not lead.
 
 use super::{Msg, NodeCx, PaperNode, PingRule, Timer};
 use crate::bandit::choice::bonus;

@@ -1,4 +1,4 @@
-//! Settings.
+//! Settings of the election with terms.
 
 use core::time::Duration;
 
@@ -8,23 +8,23 @@ pub const NODES_MAX: u16 = 64;
 /// Settings of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// How many nodes the group has, ids from 0.
+    /// Number of nodes of the group, with ids from 0.
     pub nodes: u16,
     /// How long a promise holds (L).
     pub lease: Duration,
-    /// How much faster than true time a clock may run, or slower, in thousandths.
+    /// How much faster or slower than true time a clock may run, in thousandths.
     pub drift_per_mille: u16,
     /// Wait of the best node before it campaigns (t_base).
     pub base: Duration,
-    /// How much longer each worse one waits: an answer's time, at least (Δ).
+    /// Additional wait per better node: at least the time of an answer (Δ).
     pub step: Duration,
     /// How long a campaign waits for grants (one RTO).
     pub answer_wait: Duration,
-    /// A message is not older than this when it arrives.
+    /// Greatest age of a message when it arrives.
     pub message_life: Duration,
 }
 
-/// Why a group cannot be run like this.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -53,17 +53,17 @@ impl Config {
         }
     }
 
-    /// How many grants make a leader: more than half of the group, not f + 1, which of four nodes are two.
+    /// Number of grants that make a leader: more than half of the group, not f + 1, which is two of four nodes.
     pub const fn quorum(&self) -> u32 {
         self.nodes as u32 / 2 + 1
     }
 
-    /// How long a leader counts on a promise, from when it asked for it: clocks may drift apart by twice the bound.
+    /// How long a leader relies on a promise, counted from its request: clocks may drift apart by twice the bound.
     pub fn lease_used(&self) -> Duration {
         self.lease * (1000 - 2 * u32::from(self.drift_per_mille)) / 1000
     }
 
-    /// Whether a group can be run like this.
+    /// Checks whether the configuration is valid.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.nodes == 0 || self.nodes > NODES_MAX {
             return Err(ConfigError::Nodes(self.nodes));

@@ -5,7 +5,7 @@ use consort_proto::{Instant, NodeId, Term};
 use core::time::Duration;
 
 impl TermNode {
-    /// Campaigns when the promise of this node is over and nobody better has come forward.
+    /// Campaigns when the promise of this node has expired and no better node has campaigned.
     pub(super) fn wait(&mut self, cx: &mut TermsCx<'_>) {
         if self.role != Role::Follower {
             return;
@@ -72,7 +72,7 @@ impl TermNode {
         cx.set_timer(Timer::Expire, until);
     }
 
-    /// Short of grants: promises to this node are over, and it tries again later.
+    /// Too few grants: promises to this node end, and it tries again later.
     pub(super) fn give_up(&mut self, cx: &mut TermsCx<'_>) {
         if !matches!(self.role, Role::Campaigner { .. }) {
             return;
@@ -81,7 +81,7 @@ impl TermNode {
         self.promise = None;
         self.send_all(cx, Msg::Release(self.durable.term));
         self.wait(cx);
-        // Two that collide do not collide again and again.
+        // Two candidates that collide do not collide repeatedly.
         let stagger = self.config.base + self.config.step * u32::from(self.better);
         let step = consort_proto::micros(self.config.step);
         let jitter = Duration::from_micros(cx.rng.below64(step.max(1)));
@@ -148,9 +148,9 @@ impl TermNode {
         }
     }
 
-    /// A promise that was given is forgotten: none for a lease. If the store is lost too, nothing is granted until all
-    /// messages of then are gone, and then terms are learnt. To learn them sooner would not do: a campaign that this
-    /// node granted and forgot may win after everybody has told an earlier term.
+    /// A promise may have been forgotten: no grant for a lease. If the store is lost too, nothing is granted until
+    /// all messages of that time have expired, and then terms are learnt. Learning them earlier would be wrong: a
+    /// campaign that this node granted and forgot may win after all nodes reported an earlier term.
     pub(super) fn restart(&mut self, cx: &mut TermsCx<'_>, stored: Option<Durable>) {
         let forgotten = self.config.lease;
         let (durable, silence) = match stored {
@@ -191,12 +191,12 @@ impl TermNode {
             return;
         }
         *answers |= bit;
-        // Whoever led with a grant that this node forgot had those of a quorum but for this node.
+        // A leader with a grant that this node forgot had those of a quorum except for this node.
         let others = u32::from(self.config.nodes) - 1;
         if answers.count_ones() >= quorum.min(others) {
             cx.cancel_timer(Timer::Ask);
             self.role = Role::Follower;
-            // Terms up to this one it may have granted, and nodes that are behind may still ask for them.
+            // It may have granted terms up to this one, and nodes that are behind may still ask for them.
             let term = Term(self.durable.term.0 + 1);
             self.note(
                 cx,
@@ -209,7 +209,7 @@ impl TermNode {
         }
     }
 
-    /// By when this node may grant again after a restart.
+    /// When this node may grant again after a restart.
     pub fn silent_until(&self) -> Instant {
         self.silent_until
     }

@@ -1,14 +1,15 @@
-//! The same idea made safe (BLE-T): terms, grants that are stored, and leases.
+//! A safe form of the same idea (BLE-T): terms, stored grants, and leases.
 //!
-//! A node that has missed the leader for a lease waits the longer the more better nodes it heard lately, then
-//! takes the next term and asks all for their grant. A node grants a term once, stores that first, and promises
-//! to grant nobody else for a lease. With the grants of more than half of the group a node leads until the lease
-//! of its question is over, and renews it. The best live node asks first, so no round of ballots is needed.
+//! A node that has missed the leader for a lease waits longer the more better nodes it heard recently, then takes
+//! the next term and asks all nodes for their grant. A node grants a term once, stores the grant first, and
+//! promises to grant nobody else for a lease. With the grants of more than half of the group a node leads until the
+//! lease of its request expires, and renews it. The best live node asks first, so no round of ballots is needed.
 //!
-//! Kept: one leader a term (T1); one grant of a node for a term, across restarts that find the store (T2); leases of two leaders do
-//! not overlap while clocks drift no more than the bound (T3); terms of a node never decrease (T4); with a quorum
-//! up and messages that arrive, the best node leads after its wait and an answer (T5), for three messages to each
-//! of the others (T6). Left out: who is better is told from above ([`Input::Rank`]), and members do not change.
+//! Invariants: one leader per term (T1); one grant per node and term, across restarts that find the store (T2);
+//! leases of two leaders do not overlap while clocks drift no more than the bound (T3); terms of a node never
+//! decrease (T4); with a quorum up and messages that arrive, the best node leads after its wait and one round trip
+//! (T5), with three messages to each of the others (T6). Left out: the ranking is an input ([`Input::Rank`]), and
+//! members do not change.
 
 mod config;
 mod lead;
@@ -21,70 +22,70 @@ use consort_proto::{Cx, Instant, NodeId, Protocol, Sender, Term, To};
 
 pub(crate) type TermsCx<'a> = Cx<'a, TermNode>;
 
-/// What a node must not forget: the term, and whom it granted it to.
+/// What a node must not forget: the term, and the node it granted the term to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Durable {
     /// The greatest term it has seen.
     pub term: Term,
-    /// Whom it granted that term to.
+    /// The node it granted that term to.
     pub granted: Option<NodeId>,
 }
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Msg {
-    /// Grant me this term.
+    /// Asks for the grant of a term.
     Campaign {
-        /// Which.
+        /// The term asked for.
         term: Term,
-        /// How reliable others take the sender to be: for the logs, nothing depends on it.
+        /// How reliable others consider the sender: for logs only.
         bucket: u8,
     },
-    /// It is yours, and nobody else's for a lease.
+    /// Grants the term, and promises to grant nobody else for a lease.
     Grant(Term),
-    /// No; the sender knows of this term, and perhaps of a leader.
+    /// Refuses; the sender knows this term, and perhaps a leader.
     Reject {
         /// The sender's term.
         term: Term,
-        /// Whom it has promised to.
+        /// The node it has promised to.
         leader: Option<NodeId>,
     },
     /// The sender leads in this term.
     Confirm(Term),
-    /// The sender gives up this term: promises to it are over.
+    /// The sender gives up this term: promises to it end.
     Release(Term),
-    /// Promise once more.
+    /// Asks for another promise.
     Renew {
-        /// In this term.
+        /// The term.
         term: Term,
-        /// Which renewal.
+        /// Number of the renewal.
         count: u32,
     },
-    /// Promised.
+    /// Promises again.
     RenewAck {
-        /// In this term.
+        /// The term.
         term: Term,
-        /// Which renewal.
+        /// Number of the renewal.
         count: u32,
     },
-    /// Which term is it? From a node that has lost its store.
+    /// Asks for the term, from a node that has lost its store.
     Ask,
-    /// At least this one.
+    /// The term is at least this one.
     Tell(Term),
 }
 
-/// What happens to a node.
+/// Inputs of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// It starts for the first time.
     Start,
-    /// It starts again, with what was stored; without, if that was lost.
+    /// It restarts with its stored state, or without if that was lost.
     Restart(Option<Durable>),
-    /// How many nodes that were heard lately are better, and how good others take this one to be.
+    /// Number of better nodes heard recently, and how good others consider this one.
     Rank {
-        /// How many are better.
+        /// Number of better nodes.
         better: u16,
-        /// How good it is.
+        /// Its own rank.
         bucket: u8,
     },
 }
@@ -92,48 +93,48 @@ pub enum Input {
 /// Deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// The leader is missed, and it is this node's turn.
+    /// The leader is missing, and it is this node's turn.
     Campaign,
-    /// A campaign is short of grants.
+    /// A campaign has too few grants.
     Answer,
-    /// To renew.
+    /// A renewal is due.
     Renew,
-    /// The lease is over.
+    /// The lease has expired.
     Expire,
-    /// To ask for terms again.
+    /// Terms are to be asked for again.
     Ask,
 }
 
-/// What a node reports.
+/// Events that a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
-    /// Store this before anything that comes after it is sent.
+    /// Store this before anything that follows is sent.
     Store(Durable),
-    /// This node leads until then, by its clock; the term is the fencing token.
+    /// This node leads until the given time, by its clock; the term is the fencing token.
     Leads(Term, Instant),
-    /// It no longer does.
+    /// It no longer leads.
     Stops(Term),
-    /// It follows another.
+    /// It follows another node.
     Follows(NodeId, Term),
 }
 
-/// What a node does.
+/// Role of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Role {
     Follower,
-    /// Grants by node, and when it asked.
+    /// It campaigns: grants by node, and when it asked.
     Campaigner {
         grants: u64,
         asked: Instant,
     },
-    /// Until when, and the renewal under way: when it was asked and who has answered.
+    /// It leads: until when, and the current renewal with its time and its answers.
     Leader {
         until: Instant,
         count: u32,
         asked: Instant,
         answers: u64,
     },
-    /// It has lost its store and asks for terms: who has answered.
+    /// It has lost its store and asks for terms: the nodes that have answered.
     Learner {
         answers: u64,
     },
@@ -145,9 +146,9 @@ pub struct TermNode {
     config: Config,
     me: NodeId,
     durable: Durable,
-    /// To whom nothing else is granted, and until when.
+    /// The node it has promised to, and until when.
     promise: Option<(NodeId, Instant)>,
-    /// No grants before: a promise may have been forgotten.
+    /// No grants before this time: a promise may have been forgotten.
     silent_until: Instant,
     role: Role,
     better: u16,
@@ -156,7 +157,7 @@ pub struct TermNode {
 }
 
 impl TermNode {
-    /// A node that has never run. The settings make sense ([`Config::check`]).
+    /// A node that has never run. The settings must be valid ([`Config::check`]).
     pub fn new(config: Config, me: NodeId) -> TermNode {
         TermNode {
             config,
@@ -176,7 +177,7 @@ impl TermNode {
         self.durable
     }
 
-    /// The term in which it leads, and until when by its clock; only before that it may act.
+    /// The term in which it leads, and until when by its clock; it may act only before that time.
     pub fn leads(&self) -> Option<(Term, Instant)> {
         match self.role {
             Role::Leader { until, .. } => Some((self.durable.term, until)),
@@ -184,7 +185,7 @@ impl TermNode {
         }
     }
 
-    /// Whom it follows.
+    /// The node it follows.
     pub fn follows(&self) -> Option<NodeId> {
         self.follows
     }
@@ -204,7 +205,7 @@ impl TermNode {
         }
     }
 
-    /// Notes a term or a grant, and has it stored before what follows is sent.
+    /// Records a term or a grant, and has it stored before anything that follows is sent.
     fn note(&mut self, cx: &mut TermsCx<'_>, durable: Durable) {
         assert!(
             durable.term >= self.durable.term,
@@ -216,7 +217,7 @@ impl TermNode {
         }
     }
 
-    /// A greater term ends whatever this node is doing (T4).
+    /// A greater term ends the node's current role (T4).
     fn see(&mut self, cx: &mut TermsCx<'_>, term: Term) {
         if term > self.durable.term {
             self.stop(cx);
@@ -230,7 +231,7 @@ impl TermNode {
         }
     }
 
-    /// Back to a follower, unless it has to learn terms first.
+    /// Becomes a follower, unless it has to learn terms first.
     fn stop(&mut self, cx: &mut TermsCx<'_>) {
         match self.role {
             Role::Leader { .. } => {
@@ -266,7 +267,7 @@ impl TermNode {
             term: mine,
             granted,
         } = self.durable;
-        // A promise holds whatever the term: a node that was cut off cannot disturb a leader that works.
+        // A promise holds for any term: a node that was cut off cannot disturb a working leader.
         let taken = term < mine || (term == mine && granted.is_some_and(|g| g != from));
         if silent || leader.is_some() || taken {
             let reject = Msg::Reject { term: mine, leader };
@@ -301,7 +302,7 @@ impl TermNode {
             cx.send(To::Node(from), reject);
             return;
         }
-        // Who leads a term has its grant, also of a node that was not needed.
+        // The leader of a term has this node's grant, even if it was not needed.
         self.note(
             cx,
             Durable {
@@ -346,7 +347,7 @@ impl Protocol for TermNode {
     }
 
     fn on_msg(&mut self, cx: &mut TermsCx<'_>, (): (), from: Sender, msg: Msg) {
-        // Strangers are not part of the group.
+        // Unknown nodes are not part of the group.
         if self.bit(from.id) == 0 || from.id == self.me {
             return;
         }
@@ -358,7 +359,7 @@ impl Protocol for TermNode {
                 self.see(cx, term);
                 if term == self.durable.term && self.promised_to_another(cx.now, from.id).is_none()
                 {
-                    // It has a quorum: to campaign against it would be in vain.
+                    // It has a quorum: campaigning against it would be futile.
                     self.promise(cx.now, from.id);
                     self.follow(cx, from.id);
                 }

@@ -1,4 +1,4 @@
-//! One node at a table; groups are run by the simulator and the model checker.
+//! Tests of one node; the simulator and the model checker run groups.
 
 use super::*;
 use alloc::vec;
@@ -11,7 +11,7 @@ struct Seat {
     node: TermNode,
     now: Instant,
     rng: Rng,
-    /// What the last step did, in order; timers apart.
+    /// Effects of the last step, in order, without timers.
     did: Vec<Did>,
     timers: Vec<(Timer, Instant)>,
 }
@@ -29,7 +29,7 @@ fn secs(s: u64) -> Instant {
 }
 
 impl Seat {
-    /// A node that has started, in a group.
+    /// A node of a group that has started.
     fn new(nodes: u16, me: u64) -> Seat {
         let config = Config::new(nodes);
         assert_eq!(config.check(), Ok(()));
@@ -97,7 +97,7 @@ impl Seat {
         self.step(|node, cx| node.on_timer(cx, (), timer));
     }
 
-    /// Leads term 1 of three nodes.
+    /// A leader of term 1 among three nodes.
     fn leading() -> Seat {
         let mut seat = Seat::new(3, 0);
         seat.fire(Timer::Campaign);
@@ -120,7 +120,7 @@ fn stored(term: u64, to: u64) -> Durable {
     }
 }
 
-/// T6: 3 (N - 1) messages, and the lease counts from the question.
+/// T6: 3 (N - 1) messages, and the lease counts from the request.
 #[test]
 fn an_uncontested_election_asks_is_granted_and_confirms() {
     let mut seat = Seat::new(3, 0);
@@ -137,7 +137,7 @@ fn an_uncontested_election_asks_is_granted_and_confirms() {
     );
     seat.now = asked + Duration::from_millis(300);
     seat.hear(1, Msg::Grant(Term(1)));
-    // 6 s less twice 10 thousandths, from when it asked.
+    // 6 s less twice 10 thousandths, from the time of the request.
     let until = asked + Duration::from_millis(5880);
     let confirm = Msg::Confirm(Term(1));
     let leads = Emit(Event::Leads(Term(1), until));
@@ -147,17 +147,17 @@ fn an_uncontested_election_asks_is_granted_and_confirms() {
     assert_eq!(seat.did, []);
 }
 
-/// T2: the grant is stored before it is told, and given once.
+/// T2: the grant is stored before it is sent, and given once.
 #[test]
 fn a_term_is_granted_once_and_stored_first() {
     let mut seat = Seat::new(3, 2);
     seat.hear(0, campaign(4));
     let grant = Send(0, Msg::Grant(Term(4)));
     assert_eq!(seat.did, [Emit(Event::Store(stored(4, 0))), grant]);
-    // Asked again by the same: the same answer.
+    // The same node asks again: the same answer.
     seat.hear(0, campaign(4));
     assert_eq!(seat.did, [grant]);
-    // By another: not even when the promise is over.
+    // Another node asks: refused, even after the promise has expired.
     seat.now = seat.now + Duration::from_secs(7);
     seat.hear(1, campaign(4));
     let reject = Msg::Reject {
@@ -169,7 +169,7 @@ fn a_term_is_granted_once_and_stored_first() {
     assert_eq!(seat.did, [Send(1, reject)]);
 }
 
-/// Whatever its term, nobody gets past a promise.
+/// No term overrides a promise.
 #[test]
 fn a_promise_outweighs_a_greater_term() {
     let mut seat = Seat::new(3, 2);
@@ -186,7 +186,7 @@ fn a_promise_outweighs_a_greater_term() {
     assert_eq!(seat.node.durable(), stored(9, 1));
 }
 
-/// Grant amnesia: without its store a node must not grant before everything of then is over, and learns terms.
+/// Lost grants: without its store a node must not grant until all earlier messages have expired, and learns terms.
 #[test]
 fn a_restarted_node_grants_nothing_for_a_lease_and_without_its_store_for_a_messages_life() {
     let mut seat = Seat::new(5, 2);
@@ -219,7 +219,7 @@ fn a_restarted_node_grants_nothing_for_a_lease_and_without_its_store_for_a_messa
         "two answers are no quorum"
     );
     seat.hear(4, Msg::Tell(Term(6)));
-    // Term 9 may be one that it granted, and a node that is behind may ask for it.
+    // It may have granted term 9, and a node that is behind may ask for it.
     seat.hear(3, campaign(9));
     assert_eq!(seat.node.durable().granted, None);
     assert_eq!(seat.node.durable().term, Term(10));
@@ -248,7 +248,7 @@ fn a_greater_term_ends_leading() {
     }
 }
 
-/// A recovered ex-leader serves nobody: its lease is over by its own clock.
+/// A recovered former leader serves nobody: its lease has expired by its own clock.
 #[test]
 fn a_lease_ends_unless_a_quorum_renews_it() {
     let mut seat = Seat::leading();
@@ -260,7 +260,7 @@ fn a_lease_ends_unless_a_quorum_renews_it() {
         count: 1,
     };
     assert_eq!(seat.did, [Send(1, renew), Send(2, renew)]);
-    // An answer to another renewal, or in another term, is none.
+    // An answer to another renewal, or in another term, does not count.
     for (term, count) in [(1, 0), (2, 1)] {
         let term = Term(term);
         if term == Term(1) {
@@ -281,7 +281,7 @@ fn a_lease_ends_unless_a_quorum_renews_it() {
     assert_eq!(seat.did[0], Emit(Event::Stops(Term(1))));
     assert_eq!(seat.now, until);
     assert_eq!(seat.node.leads(), None);
-    // A restart ends it too.
+    // A restart ends it as well.
     let mut seat = Seat::leading();
     seat.input(Input::Restart(Some(stored(1, 0))));
     assert_eq!(seat.node.leads(), None);
@@ -297,13 +297,13 @@ fn a_campaign_short_of_grants_releases_and_tries_again_with_the_next_term() {
     seat.fire(Timer::Answer);
     assert_eq!(seat.did.len(), 4);
     assert_eq!(seat.did[0], Send(1, Msg::Release(Term(1))));
-    // Grants that come late are for nothing.
+    // Late grants have no effect.
     seat.hear(2, Msg::Grant(Term(1)));
     seat.hear(3, Msg::Grant(Term(1)));
     assert_eq!(seat.node.leads(), None);
     seat.fire(Timer::Campaign);
     assert_eq!(seat.node.durable(), stored(2, 0));
-    // The other side: a release ends the promise, of that term alone.
+    // On the other side: a release ends the promise, of that term alone.
     let mut other = Seat::new(5, 1);
     other.hear(0, campaign(2));
     other.hear(0, Msg::Release(Term(1)));
@@ -314,7 +314,7 @@ fn a_campaign_short_of_grants_releases_and_tries_again_with_the_next_term() {
     assert_eq!(other.node.durable(), stored(3, 3));
 }
 
-/// T5: worse nodes leave the better ones time to answer.
+/// T5: worse nodes leave better ones time to answer.
 #[test]
 fn who_has_better_ones_above_waits_longer() {
     let wait = |better| {
@@ -350,7 +350,7 @@ fn who_hears_of_a_leader_does_not_campaign_against_it() {
     )));
 }
 
-/// Section 3.6: one node leads by itself, two do not while one is down, of four it takes three.
+/// One node leads by itself; of two none leads while one is down; of four, three are needed.
 #[test]
 fn quorums_of_small_groups() {
     let mut alone = Seat::new(1, 0);

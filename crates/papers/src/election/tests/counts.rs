@@ -5,7 +5,7 @@ use alloc::vec;
 use consort_proto::Rng;
 use proptest::{prop_assert, prop_assert_eq, prop_assume, proptest};
 
-/// Everybody suspects everybody at random, and some entries are missing, at most `c` of each node.
+/// Nodes suspect each other at random, and some entries are missing, at most `c` for each node.
 fn shaken(nodes: u64, config: Config, seed: u64) -> Net {
     let mut net = Net::new(nodes, config, seed);
     let mut rng = Rng::seed(seed, 77);
@@ -24,15 +24,15 @@ fn shaken(nodes: u64, config: Config, seed: u64) -> Net {
 }
 
 impl Net {
-    /// Whether a node lists as many as it has to ask; each of them may be missing from `c` lists, and from
-    /// this one all of them.
+    /// Whether a node lists as many as it has to ask; each of them may be missing from `c` lists, and all of them
+    /// from this one.
     fn lists_enough(&self, id: u64) -> bool {
         let config = self.nodes[id as usize].config;
         self.views[id as usize].len() > usize::from(config.missing_max + config.failed_max)
     }
 }
 
-/// ER-9: who lists fewer than c + f + 1 asks for ever, though nobody is missing from more than c lists.
+/// ER-9: a node that lists fewer than c + f + 1 asks for ever, though no node is missing from more than c lists.
 #[test]
 fn an_initiator_with_too_short_a_list_never_ends() {
     let seed = 307_185;
@@ -48,8 +48,8 @@ fn an_initiator_with_too_short_a_list_never_ends() {
 }
 
 proptest! {
-    /// M1: Base takes 2(c+f+1)+1 unicasts, 2 fewer if the initiator is among those asked, 1 fewer if it
-    /// wins; one multicast; and the lowest hash leads (Theorem 1).
+    /// M1: Base takes 2(c+f+1)+1 unicasts, 2 fewer if the initiator is among those asked, 1 fewer if it wins; one
+    /// multicast; and the lowest hash leads (Theorem 1).
     #[test]
     fn base_takes_as_many_messages_as_counted(
         nodes in 2_u64..40, c in 0_u16..8, f in 0_u16..4, seed in 0_u64..1_000_000,
@@ -70,7 +70,8 @@ proptest! {
         prop_assert!(net.timers.is_empty());
     }
 
-    /// O3: what Optimistic notifies has strictly falling hashes, at most c+1 of them, the last is right.
+    /// O3: the nodes that Optimistic notifies have strictly falling hashes, there are at most c+1, and the last is
+    /// correct.
     #[test]
     fn optimistic_only_improves(nodes in 2_u64..40, c in 0_u16..8, seed in 0_u64..1_000_000) {
         prop_assume!(u64::from(c) < nodes / 2);
@@ -85,8 +86,8 @@ proptest! {
         prop_assert_eq!(net.leaders(), vec![Some(0); nodes as usize]);
     }
 
-    /// M3 and O3: Hybrid multicasts as often as it changes the leader, at most c+1 times an attempt, in
-    /// at most y+1 attempts; everybody ends with the last one.
+    /// M3 and O3: Hybrid multicasts as often as it changes the leader, at most c+1 times per attempt, in at most
+    /// y+1 attempts; all nodes end with the last one.
     #[test]
     fn hybrid_multicasts_its_changes(nodes in 2_u64..40, c in 0_u16..8, seed in 0_u64..1_000_000) {
         prop_assume!(u64::from(c) < nodes / 2);
@@ -104,14 +105,14 @@ proptest! {
     }
 }
 
-/// ER-13: where y reaches everybody else, all are among the worst, and attempts are wasted until it
-/// no longer does. With two nodes that is y = 0.
+/// ER-13: if y covers all other nodes, all are among the worst, and attempts are wasted until it no longer does.
+/// With two nodes that is y = 0.
 #[test]
 fn a_small_group_restarts_until_somebody_is_not_excluded() {
     for (nodes, others, wasted) in [(2, &[0][..], 5), (3, &[0, 2], 4)] {
         let c = nodes as u16 - 1;
         let make = |seed| Net::new(nodes, config(Variant::Preferred, c), seed);
-        // Asking all others, the last is the initiator itself: each excludes those that it can.
+        // Of all others that are asked, the last is the initiator itself: each excludes those that it can.
         let mut net = asking(make, 1, others);
         net.settle();
         let nobody = (1, Event::Restarted(Restart::NobodyHealthy));

@@ -103,7 +103,7 @@ fn preferred_waits_and_notifies_once() {
     assert_eq!((net.unicasts, net.multicasts), (5, 1));
 }
 
-/// Better nodes of the own list answer, the best one leads; no answer, and the asker leads.
+/// Better nodes of the own list answer, and the best one leads; without an answer the asker leads.
 #[test]
 fn bully_elects_the_lowest_node_that_answers() {
     let bully = Config {
@@ -127,7 +127,7 @@ fn bully_elects_the_lowest_node_that_answers() {
     assert_eq!(net.leaders()[2..], [Some(2); 3]);
 }
 
-/// Everybody has to answer; one that does not is asked again until it is no longer listed.
+/// All nodes have to answer; one that does not is asked again until it is no longer listed.
 #[test]
 fn ask_all_waits_for_every_listed_node() {
     let all = Config {

@@ -1,10 +1,10 @@
-//! What the published protocol gets wrong, as executions.
+//! Mistakes of the published protocol, as executions.
 
 use super::*;
 use alloc::vec;
 
-/// ER-1: after the leader died, one asked node that still lists it makes it the minimum: the
-/// initiator notifies a dead node and begins again, for as long as the entry is there.
+/// ER-1: after the leader died, one queried node that still lists it makes it the minimum: the initiator notifies a
+/// dead node and starts again, for as long as the entry exists.
 #[test]
 fn a_dead_node_that_one_list_still_has_masks_everybody() {
     let make = |seed| {
@@ -22,13 +22,13 @@ fn a_dead_node_that_one_list_still_has_masks_everybody() {
         assert!(net.fire());
         net.settle();
         while net.notified(2).len() == round {
-            // The dead node itself may be asked instead: wait for its answer in vain.
+            // The dead node itself may be asked instead: its answer never arrives.
             assert!(net.fire());
             net.settle();
         }
     }
     assert_eq!(net.leaders()[1..], [None; 3]);
-    // The last list that has it forgets it: the next attempt succeeds.
+    // The last list that contains it drops it: the next attempt succeeds.
     net.unlist(1, 0);
     while net.leaders()[1..] != [Some(1); 3] {
         assert!(net.fire());
@@ -58,7 +58,7 @@ fn the_lowest_hash_rule_keeps_a_dead_leader() {
     }
 }
 
-/// ER-2: at every instant one list lacks node 0, so c = 1; but it is another list at each answer.
+/// ER-2: at every instant one list lacks node 0, so c = 1; but it is a different list at each answer.
 #[test]
 fn a_flap_during_the_election_elects_the_wrong_node() {
     let make = |seed| {
@@ -68,15 +68,15 @@ fn a_flap_during_the_election_elects_the_wrong_node() {
     };
     let mut net = asking(make, 3, &[1, 2]);
     net.deliver(|f| is_query(f) && f.to == 1);
-    // Node 1 finds 0 again, node 2 loses it.
+    // Node 1 lists 0 again, node 2 loses it.
     net.views[1].insert(0, listed(0, 0));
     net.unlist(2, 0);
     net.settle();
     assert_eq!(net.leaders(), [Some(1); 4]);
 }
 
-/// Base in which the initiator's first choice is slow: LEADERs of 1 and then 0 are under way. Nodes
-/// hear them in different orders.
+/// Base in which the initiator's first choice is slow: LEADERs of 1 and then 0 are in flight. Nodes receive them in
+/// different orders.
 fn crossed(config: Config, first: u64, second: u64) -> Net {
     let mut net = Net::new(4, config, 1);
     for (at, rev) in [(first, 1), (second, 2)] {
@@ -84,7 +84,7 @@ fn crossed(config: Config, first: u64, second: u64) -> Net {
         net.fly(3, at, notify);
     }
     while net.deliver(|f| matches!(f.msg, Msg::Notify(_))) {}
-    // Node 2 hears the second first.
+    // Node 2 receives the second first.
     net.deliver(|f| is_leader(f) && f.to == 2 && f.from == second);
     net.settle();
     net
@@ -128,7 +128,7 @@ fn reversed_leaders_of_a_restarted_base_agree_when_stamped() {
             net.unlist(2, 0);
             net
         };
-        // Node 2 is asked alone and names 1, whose word is slow.
+        // Only node 2 is asked and names 1, whose announcement is slow.
         let mut net = asking(make, 3, &[2]);
         net.deliver(is_query);
         net.deliver(is_response);
@@ -138,7 +138,7 @@ fn reversed_leaders_of_a_restarted_base_agree_when_stamped() {
         while net.multicasts < 2 {
             assert!(net.deliver(|f| !is_leader(f)) || net.fire());
         }
-        // Node 1 spoke to everybody, then 0; node 2 hears 0 first.
+        // Node 1 announced itself to all, then 0; node 2 receives 0 first.
         net.deliver(|f| is_leader(f) && f.from == 0 && f.to == 2);
         net.settle();
         let leaders = net.leaders();
@@ -146,8 +146,8 @@ fn reversed_leaders_of_a_restarted_base_agree_when_stamped() {
     }
 }
 
-/// ER-5: answers name no attempt. One of the first attempt, given when node 0 was listed and healthy,
-/// counts in the second.
+/// ER-5: answers name no attempt. An answer to the first attempt, given when node 0 was listed and healthy, counts
+/// in the second.
 #[test]
 fn a_late_response_of_an_earlier_attempt_counts() {
     let mut net = asking(
@@ -165,7 +165,7 @@ fn a_late_response_of_an_earlier_attempt_counts() {
         .cloned()
         .unwrap();
     net.lose(|_| true);
-    // The shortfall is asked for: another node answers, 0 is notified and dies.
+    // The missing answer is asked for again: another node answers, 0 is notified and dies.
     assert!(net.fire());
     net.dead = vec![0];
     net.settle();
@@ -180,7 +180,7 @@ fn a_late_response_of_an_earlier_attempt_counts() {
     assert_eq!(net.restarts(), 1);
     net.lose(is_query);
     let answered = net.nodes[3].round.as_ref().unwrap().received.len();
-    // Node 2's answer of long ago arrives: it names the dead node.
+    // Node 2's old answer arrives: it names the dead node.
     net.flights.push(late);
     net.settle();
     let round = net.nodes[3].round.as_ref().unwrap();
@@ -188,7 +188,7 @@ fn a_late_response_of_an_earlier_attempt_counts() {
     assert!(round.found.contains(&NodeId(0)));
 }
 
-/// ER-6: who hears of a lower initiator gives up; when that one then crashes, nobody has a timer.
+/// ER-6: a node that hears of a lower initiator gives up; when that initiator then crashes, nobody has a timer.
 #[test]
 fn nobody_is_left_when_the_surviving_initiator_crashes() {
     let mut net = Net::new(4, config(Variant::Base, 3), 1);
@@ -202,7 +202,7 @@ fn nobody_is_left_when_the_surviving_initiator_crashes() {
     assert_eq!(net.leaders(), [None; 4]);
 }
 
-/// ER-9: with fewer than c + 1 nodes that live, the initiator asks for ever.
+/// ER-9: with fewer than c + 1 live nodes, the initiator asks for ever.
 #[test]
 fn too_few_answers_never_end() {
     let mut net = Net::new(4, config(Variant::Base, 3), 1);

@@ -18,7 +18,7 @@ fn config(variant: Variant, c: u16) -> Config {
     config
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Flight {
     from: u64,
@@ -26,7 +26,7 @@ struct Flight {
     msg: Msg,
 }
 
-/// Nodes 0, 1, … with lists of their own, and a network that a test delivers from.
+/// Nodes 0, 1, … with their own lists, and a network from which a test delivers.
 struct Net {
     nodes: Vec<PaperElection>,
     views: Vec<Vec<Listed>>,
@@ -41,7 +41,7 @@ struct Net {
 }
 
 impl Net {
-    /// Everybody lists everybody.
+    /// All nodes list each other.
     fn new(nodes: u64, config: Config, seed: u64) -> Net {
         let all: Vec<Listed> = (0..nodes).map(|i| listed(i, 0)).collect();
         Net {
@@ -114,7 +114,7 @@ impl Net {
         self.step(at, |e, cx, view| e.on_input(cx, view, Input::Start));
     }
 
-    /// Delivers the first message under way that `pick` takes.
+    /// Delivers the first message in flight that `pick` selects.
     fn deliver(&mut self, pick: impl Fn(&Flight) -> bool) -> bool {
         let Some(at) = self.flights.iter().position(pick) else {
             return false;
@@ -135,7 +135,7 @@ impl Net {
         while self.deliver(|_| true) {}
     }
 
-    /// Fires the earliest timer; false when there is none.
+    /// Fires the earliest timer; false if there is none.
     fn fire(&mut self) -> bool {
         let dead = self.dead.clone();
         self.timers.retain(|(at, _), _| !dead.contains(at));
@@ -153,7 +153,7 @@ impl Net {
         self.nodes.iter().map(leader).collect()
     }
 
-    /// Whom `at` notified, in order.
+    /// The nodes that `by` notified, in order.
     fn notified(&self, by: u64) -> Vec<u64> {
         let notified = |e: &(u64, Event)| match e {
             (at, Event::Notified(id)) if *at == by => Some(id.0),
@@ -167,7 +167,7 @@ impl Net {
         self.events.iter().filter(restart).count()
     }
 
-    /// Whom a query is on its way to, in order of id.
+    /// The receivers of queries in flight, in order of id.
     fn asked(&self) -> Vec<u64> {
         let queries = self.flights.iter().filter(|f| is_query(f));
         let mut asked: Vec<u64> = queries.map(|f| f.to).collect();
@@ -207,7 +207,7 @@ fn sender(id: u64) -> Sender {
     }
 }
 
-/// The first seed with which an initiator asks exactly these others, and itself or not.
+/// The first seed with which an initiator asks exactly these others, and possibly itself.
 fn asking(make: impl Fn(u64) -> Net, initiator: u64, others: &[u64]) -> Net {
     (0..10_000)
         .map(|seed| {

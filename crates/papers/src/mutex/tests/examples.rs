@@ -1,9 +1,9 @@
-//! Worked examples, and what a request costs.
+//! Worked examples, and the cost of a request.
 
 use super::*;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
-/// Fig. 3.1: with full lists the lower id goes first, the other one when it leaves.
+/// Fig. 3.1: with full lists the lower id goes first, the other one when it exits.
 #[test]
 fn figure_3_1_full_lists() {
     for mode in Mode::ALL {
@@ -19,8 +19,8 @@ fn figure_3_1_full_lists() {
     }
 }
 
-/// Fig. 4.3: node 0 requests and tells node 1 so, which then requests, and enters first: nothing of the
-/// protocol has reached node 1. With full lists node 0 is asked, and goes first.
+/// Fig. 4.3: node 0 makes a request and tells node 1 so, which then makes a request and enters first: no message of
+/// the protocol has reached node 1. With full lists node 0 is asked, and goes first.
 #[test]
 fn figure_4_3_application_messages_outrun_the_protocol() {
     let mut net = Net::new(config(CameraPaper), &[&[0, 2], &[1, 2], &[0, 1, 2]]);
@@ -44,8 +44,8 @@ fn figure_4_3_application_messages_outrun_the_protocol() {
     assert_eq!(net.entries(), [0]);
 }
 
-/// A11: a late request with a low number enters after one with a high number; the pair of number and
-/// node is no fencing token.
+/// A11: a late request with a low number enters after one with a high number; the pair of number and node is no
+/// fencing token.
 #[test]
 fn a11_numbers_of_entries_may_fall() {
     let lists: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2]];
@@ -69,7 +69,7 @@ fn a11_numbers_of_entries_may_fall() {
     assert_eq!(tokens, [1, 2, 3, 1]);
 }
 
-/// D2: answering again those who were answered long ago lets one in too early.
+/// D2: answering nodes again that were answered long ago admits one too early.
 #[test]
 fn d2_old_answers_break_exclusion() {
     for stays in [false, true] {
@@ -107,8 +107,8 @@ fn d2_old_answers_break_exclusion() {
 }
 
 proptest! {
-    /// L4: 2(N-1) messages for an entry without contention, and N-1 more to tell that it is over; no more
-    /// for contention. Everybody enters once, in order of priority.
+    /// L4: 2(N-1) messages for an entry without contention, and N-1 more to announce its end; contention costs no
+    /// more. Each node enters once, in order of priority.
     #[test]
     fn a_request_costs_as_counted(nodes in 2_u64..12, requesters in 1_u64..12, mode in 0_usize..3) {
         let mode = Mode::ALL[mode];

@@ -1,4 +1,4 @@
-//! Every order of messages, entries, exits and faults of a small group: what is safe stays safe.
+//! Every order of messages, entries, exits and faults of a small group: safe configurations stay safe.
 
 extern crate std;
 
@@ -10,7 +10,7 @@ use std::hash::DefaultHasher;
 /// Far more than any of these groups has.
 const STATES_MAX: usize = 1_000_000;
 
-/// What may strike at any time, one after the other.
+/// Faults that may occur at any time, one after the other.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Learn(u64, u64),
@@ -19,15 +19,15 @@ enum Fault {
     Restart(u64),
 }
 
-/// Who requests how often, and what strikes.
+/// The number of requests of each node, and the faults.
 struct Schedule<'a> {
     requests: &'a [u8],
     faults: &'a [Fault],
-    /// Whether everybody who waits gets in at the end.
+    /// Whether every waiting node gets in at the end.
     live: bool,
 }
 
-/// A group, the requests still to be made, and how many faults have struck.
+/// A group, the requests still to be made, and the number of faults so far.
 #[derive(Clone)]
 struct Point {
     net: Net,
@@ -84,7 +84,7 @@ impl Point {
     }
 }
 
-/// Whether two nodes can be inside at once; and how many states were seen before that was known.
+/// Whether two nodes can be inside at the same time, and how many states were seen before that was known.
 fn explore(net: Net, schedule: &Schedule<'_>) -> (bool, usize) {
     let start = Point {
         net,
@@ -136,7 +136,7 @@ fn unsafe_(net: Net, requests: &[u8], faults: &[Fault]) {
     assert!(explore(net, &schedule).0, "nothing found");
 }
 
-/// Node 0 and node 1 know node 2 alone, which knows both.
+/// Node 0 and node 1 know only node 2, which knows both.
 const FRIEND: &[&[u64]] = &[&[0, 2], &[1, 2], &[0, 1, 2]];
 
 /// S0: full lists, three requests: safe and live in every mode.
@@ -148,7 +148,7 @@ fn s0_full_lists_are_safe() {
     }
 }
 
-/// S1: neither knows the other. Ricart and Agrawala let both in, a common friend's cache does not.
+/// S1: neither knows the other. Ricart and Agrawala's algorithm admits both, a common friend's cache does not.
 #[test]
 fn s1_symmetric_ignorance() {
     unsafe_(Net::new(config(RicartAgrawala), FRIEND), &[1, 1, 0], &[]);
@@ -205,7 +205,7 @@ fn s4_a_list_that_grows() {
     safe(net(CameraRepaired), &[1, 1, 0], &learns);
 }
 
-/// S5 (A2): a holder is suspected: nothing that believes the failure detector is safe.
+/// S5 (A2): a holder is suspected: nothing that trusts the failure detector is safe.
 #[test]
 fn s5_a_wrong_suspicion() {
     for mode in Mode::ALL {
@@ -250,7 +250,7 @@ fn s8_the_friend_crashes() {
     safe(net(with_tree(CameraRepaired)), &[1, 1, 0], &crash);
 }
 
-/// S9 (A5): the common friend forgets.
+/// S9 (A5): the common friend restarts without memory.
 #[test]
 fn s9_the_friend_restarts() {
     for mode in [CameraPaper, CameraRepaired] {
@@ -259,7 +259,7 @@ fn s9_the_friend_restarts() {
     }
 }
 
-/// S10 (A8): node 1 takes the slow path, node 0 joins meanwhile and knows the friend alone.
+/// S10 (A8): node 1 takes the slow path, node 0 joins meanwhile and knows only the friend.
 #[test]
 fn s10_a_joiner_meets_a_slow_request() {
     let lists: &[&[u64]] = &[&[0, 2], &[1, 2], &[1, 2]];
@@ -268,7 +268,7 @@ fn s10_a_joiner_meets_a_slow_request() {
         ..Net::new(config, lists)
     };
     unsafe_(net(config(CameraPaper)), &[1, 1, 1], &[]);
-    // Node 1 believes in four nodes and hears of three at most: it may have to wait for good.
+    // Node 1 assumes four nodes and hears of at most three: it may have to wait for ever.
     let schedule = Schedule {
         requests: &[1, 1, 1],
         faults: &[],

@@ -1,5 +1,5 @@
-//! Handler tests: the thesis's examples, what it gets wrong, and the repairs. Messages are delivered by
-//! hand, or in every order.
+//! Handler tests: the thesis's examples, its mistakes, and the repairs. Messages are delivered by hand, or in every
+//! order.
 
 mod examples;
 mod explore;
@@ -15,7 +15,7 @@ use core::net::SocketAddr;
 
 use Mode::{CameraPaper, CameraRepaired, RicartAgrawala};
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Flight {
     from: u64,
@@ -25,7 +25,7 @@ struct Flight {
     copies: u8,
 }
 
-/// Nodes 0, 1, … with lists of their own, and a network that a test delivers from.
+/// Nodes 0, 1, … with their own lists, and a network from which a test delivers.
 #[derive(Clone, Debug)]
 struct Net {
     config: Config,
@@ -40,11 +40,11 @@ struct Net {
     retry_at: Vec<Option<Instant>>,
     events: Vec<(u64, Event)>,
     sent: usize,
-    /// Whether two nodes were inside at once.
+    /// Whether two nodes were inside at the same time.
     violated: bool,
 }
 
-/// The settings of a mode over a transport that loses nothing.
+/// The settings of a mode over a lossless transport.
 fn config(mode: Mode) -> Config {
     Config {
         retry: None,
@@ -85,7 +85,7 @@ impl Net {
         Net::new(config, &vec![&all[..]; nodes as usize])
     }
 
-    /// Everybody has this bound on the number of nodes.
+    /// Sets the same bound on the number of nodes at all nodes.
     fn bounded(mut self, n_upper: u32) -> Net {
         self.n_upper = vec![n_upper; self.nodes.len()];
         self
@@ -162,13 +162,13 @@ impl Net {
         self.dead.push(id);
     }
 
-    /// `id` starts again and remembers nothing.
+    /// `id` restarts without memory.
     fn restart(&mut self, id: u64) {
         let life = self.nodes[id as usize].life;
         self.nodes[id as usize] = PaperMutex::new(self.config, Life(life.0 + 1));
     }
 
-    /// Delivers flight number `n`; a further copy of it may stay.
+    /// Delivers flight number `n`; a further copy of it may remain.
     fn arrive(&mut self, n: usize) {
         let Flight {
             from,
@@ -198,7 +198,7 @@ impl Net {
         self.deliver(to, from);
     }
 
-    /// Delivers everything, in order, until nothing is under way.
+    /// Delivers everything, in order, until nothing is in flight.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             match self.flights.is_empty() {
@@ -213,19 +213,19 @@ impl Net {
         self.nodes[at as usize].state()
     }
 
-    /// Who is inside.
+    /// Nodes that are inside.
     fn held(&self) -> Vec<u64> {
         let ids = (0..self.nodes.len() as u64).filter(|id| !self.dead.contains(id));
         ids.filter(|&id| self.state(id) == State::Held).collect()
     }
 
-    /// Who entered, in order.
+    /// Nodes that entered, in order.
     fn entries(&self) -> Vec<u64> {
         let entered = |e: &(u64, Event)| matches!(e.1, Event::Entered(_)).then_some(e.0);
         self.events.iter().filter_map(entered).collect()
     }
 
-    /// What is under way from one node to another.
+    /// Messages in flight from one node to another.
     fn flying(&self, from: u64, to: u64) -> Vec<Msg> {
         let of = self.flights.iter().filter(|f| f.from == from && f.to == to);
         of.map(|f| f.msg.clone()).collect()

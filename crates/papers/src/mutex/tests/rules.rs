@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rule 1: who waits asks whoever asks it, if it has not. Listed or not makes no difference.
+/// Rule 1: a waiting node asks every node that asks it, unless it already has. The list makes no difference.
 #[test]
 fn rule_1_unknown_is_who_was_not_asked() {
     let mut net = Net::new(config(CameraRepaired), &[&[0], &[1]]);
@@ -22,7 +22,7 @@ fn rule_1_unknown_is_who_was_not_asked() {
     );
 }
 
-/// Rule 2: the origins of the own cache are asked, whatever the list says.
+/// Rule 2: the origins in the node's own cache are asked, whatever the list says.
 #[test]
 fn rule_2_the_own_cache_is_asked() {
     for (mode, expected) in [(CameraPaper, 0), (CameraRepaired, 1)] {
@@ -35,7 +35,7 @@ fn rule_2_the_own_cache_is_asked() {
     }
 }
 
-/// Rule 3: agreements to other requests and old requests are ignored, also those of an earlier life.
+/// Rule 3: agreements to other requests and old requests are ignored, including those of an earlier life.
 #[test]
 fn rule_3_messages_belong_to_a_request() {
     let mut net = Net::full(config(CameraRepaired), 2).bounded(2);
@@ -51,7 +51,7 @@ fn rule_3_messages_belong_to_a_request() {
     net.settle();
     net.exit(0);
     net.settle();
-    // Node 1 has seen the end of that request: a copy of it gets no answer.
+    // Node 1 knows that this request has finished: a copy of it gets no answer.
     for old in [req(0, 1, 1), stranger] {
         net.step(1, |m, cx, v| m.on_msg(cx, v, sender(0), request(old)));
         assert_eq!(net.flights, []);
@@ -64,7 +64,7 @@ fn rule_3_messages_belong_to_a_request() {
         m.on_msg(cx, v, sender(0), request(req(0, 2, 2)));
     });
     assert_eq!(net.flying(1, 0), [ok(req(0, 3, 3), &[])]);
-    // A release of a request that never came is remembered.
+    // A release of a request that never arrived is remembered.
     net.step(1, |m, cx, v| {
         m.on_msg(cx, v, sender(0), Msg::Release(req(0, 9, 4)));
     });
@@ -75,7 +75,7 @@ fn rule_3_messages_belong_to_a_request() {
     assert!(net.nodes[1].cache.is_empty());
 }
 
-/// Rule 4 is S10. Rule 5: those who wait are answered by priority (B3).
+/// Rule 4 is S10. Rule 5: waiting requests are answered by priority (B3).
 #[test]
 fn rule_5_priority_decides_the_order_of_answers() {
     for (mode, order) in [(CameraPaper, [0, 1]), (CameraRepaired, [1, 0])] {
@@ -95,7 +95,7 @@ fn rule_5_priority_decides_the_order_of_answers() {
     }
 }
 
-/// Rule 6: a repeated request gets its answer again, with what is known now; one that waits, nothing.
+/// Rule 6: a repeated request gets its answer again, with current knowledge; one that waits gets none.
 #[test]
 fn rule_6_a_repetition_is_answered_like_the_first() {
     let mut net = Net::full(config(CameraRepaired), 3);
@@ -139,15 +139,15 @@ fn rule_7_named_nodes_are_hints() {
     }
 }
 
-/// Rule 8: no entry without more than half of the bound, on either path, and every change counts.
+/// Rule 8: no entry without more than half of the bound, on either path, and every change is considered.
 #[test]
 fn rule_8_a_majority_has_to_agree() {
     for config in [config(CameraRepaired), with_tree(CameraRepaired)] {
-        // Alone: at once if nobody else can be there.
+        // Alone: it enters at once if nobody else can exist.
         let mut net = Net::new(config, &[&[0]]).bounded(1);
         net.enter(0);
         assert_eq!(net.held(), [0]);
-        // Two: the other one is needed.
+        // Two nodes: the other one is needed.
         let mut net = Net::new(config, &[&[0], &[1]]).bounded(2);
         net.enter(0);
         net.settle();
@@ -155,7 +155,7 @@ fn rule_8_a_majority_has_to_agree() {
         net.learn(0, 1);
         net.settle();
         assert_eq!(net.held(), [0]);
-        // The bound grows during a request: the answers so far stay, more are looked for.
+        // The bound grows during a request: the answers so far remain, more are requested.
         let mut net = Net::new(config, &[&[0, 1], &[0, 1, 2], &[1, 2]]).bounded(3);
         net.enter(0);
         net.n_upper = vec![6; 3];
@@ -171,13 +171,13 @@ fn rule_8_a_majority_has_to_agree() {
             "the same request"
         );
     }
-    // As published the answer of nobody is enough (A4).
+    // As published no answer at all is enough (A4).
     let mut net = Net::new(config(CameraPaper), &[&[0], &[1]]).bounded(2);
     net.enter(0);
     assert_eq!(net.held(), [0]);
 }
 
-/// Rule 9: unanswered requests are repeated after 500 ms, then half as late again, at most 4 s.
+/// Rule 9: unanswered requests are repeated after 500 ms, then after 1.5 times the last delay, at most 4 s.
 #[test]
 fn rule_9_the_requester_repeats() {
     let mut net = Net::full(Config::new(CameraRepaired), 3).bounded(3);

@@ -1,5 +1,5 @@
-//! The shortest executions in which two nodes are inside at once, step by step; and S8b and S8c, which
-//! are too large to explore.
+//! The shortest executions in which two nodes are inside at the same time, step by step; and S8b and S8c, which are
+//! too large to explore.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn s1_camera_names_the_other_stranger() {
     }
 }
 
-/// S2, Fig. 3.3 and 4.2: who is asked by a stranger asks back.
+/// S2, Fig. 3.3 and 4.2: a node that is asked by an unknown node asks back.
 #[test]
 fn s2_who_is_asked_by_a_stranger_asks_back() {
     for mode in Mode::ALL {
@@ -56,7 +56,7 @@ fn s2_who_is_asked_by_a_stranger_asks_back() {
     }
 }
 
-/// S2': the mirror. Node 1 enters with the agreement of node 0, then node 0 by the friend alone.
+/// S2': the mirror image. Node 1 enters with the agreement of node 0, then node 0 through the friend alone.
 #[test]
 fn s2_mirrored() {
     for mode in Mode::ALL {
@@ -86,7 +86,7 @@ fn s3_without_a_common_friend_both_get_in() {
     }
 }
 
-/// S4 (A1): the list gains the stranger before its request comes.
+/// S4 (A1): the list gains the unknown node before its request arrives.
 #[test]
 fn s4_known_is_not_asked() {
     for mode in [CameraPaper, CameraRepaired] {
@@ -121,7 +121,7 @@ fn s5_a_suspected_holder_is_overtaken() {
     }
 }
 
-/// S6 (A7): a copy of an agreement to the first request lets the second in.
+/// S6 (A7): a copy of an agreement to the first request admits the second.
 #[test]
 fn s6_an_agreement_comes_twice() {
     for mode in Mode::ALL {
@@ -158,7 +158,7 @@ fn s7_the_own_agreement_is_forgotten() {
     }
 }
 
-/// S8 (A3): the friend agrees, and dies; rule 8 makes node 1 wait.
+/// S8 (A3): the friend agrees and dies; rule 8 makes node 1 wait.
 #[test]
 fn s8_the_friend_dies() {
     for mode in [CameraPaper, CameraRepaired] {
@@ -180,8 +180,8 @@ fn s8_the_friend_dies() {
     }
 }
 
-/// S8b, S8c (A3, A4): node 0 holds by the agreement of two nodes that die; node 1 has one friend left.
-/// A bound that follows the living makes that a majority.
+/// S8b, S8c (A3, A4): node 0 holds with the agreement of two nodes that die; node 1 has one friend left. A bound
+/// that follows the number of live nodes makes that a majority.
 #[test]
 fn s8b_and_s8c_a_bound_that_shrinks() {
     let lists: &[&[u64]] = &[
@@ -217,7 +217,7 @@ fn s8b_and_s8c_a_bound_that_shrinks() {
     }
 }
 
-/// S9 (A5): the friend agrees, and forgets.
+/// S9 (A5): the friend agrees and restarts without memory.
 #[test]
 fn s9_the_friend_restarts() {
     for mode in [CameraPaper, CameraRepaired] {
@@ -231,8 +231,8 @@ fn s9_the_friend_restarts() {
     }
 }
 
-/// S10 (A8): the friend is inside; node 1 builds its tree, node 0 joins and asks the friend alone. The
-/// friend answers both when it leaves, node 0 first, and names it to node 1.
+/// S10 (A8): the friend is inside; node 1 builds its tree, node 0 joins and asks only the friend. The friend
+/// answers both when it exits, node 0 first, and names it to node 1.
 #[test]
 fn s10_caches_on_the_slow_path() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A line of five: only neighbours know each other.
+/// A line of five nodes: only neighbours know each other.
 const LINE: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2, 3], &[2, 3, 4], &[3, 4]];
 
 fn edges(net: &Net, at: u64, root: u64) -> Vec<(u64, u64)> {
@@ -10,7 +10,7 @@ fn edges(net: &Net, at: u64, root: u64) -> Vec<(u64, u64)> {
     branch.edges.iter().map(|e| (e.0.0, e.1.0)).collect()
 }
 
-/// The tree reaches everybody; a node knows f + 1 levels below itself; state ends with the release.
+/// The tree reaches all nodes; a node knows f + 1 levels below itself; state ends with the release.
 #[test]
 fn a_tree_spans_the_membership_graph() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
@@ -32,7 +32,7 @@ fn a_tree_spans_the_membership_graph() {
     }
 }
 
-/// A node that is inside keeps the whole tree waiting, and answers through its parent.
+/// A node that is inside makes the whole tree wait, and answers through its parent.
 #[test]
 fn a_holder_deep_in_the_tree_is_waited_for() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
@@ -51,7 +51,7 @@ fn a_holder_deep_in_the_tree_is_waited_for() {
     }
 }
 
-/// A star of chains: 0 knows 1, 1 knows 2, 2 knows 3 and 4; 4 is inside and keeps the request waiting.
+/// A star of chains: 0 knows 1, 1 knows 2, 2 knows 3 and 4; 4 is inside and makes the request wait.
 fn figure_4_6(config: Config) -> Net {
     let lists: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2, 3, 4], &[2, 3], &[2, 4]];
     let mut net = Net::new(config, lists);
@@ -65,8 +65,8 @@ fn figure_4_6(config: Config) -> Net {
     net
 }
 
-/// Fig. 4.6: when node 2 fails its parent takes over its children, and their agreements come by it. In
-/// repaired mode the root has to be told that node 2 is gone, too.
+/// Fig. 4.6: when node 2 fails its parent adopts its children and collects their agreements. In repaired mode the
+/// root also has to be told that node 2 is gone.
 #[test]
 fn figure_4_6_a_parent_takes_over() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
@@ -89,7 +89,7 @@ fn figure_4_6_a_parent_takes_over() {
     }
 }
 
-/// Two failures at once: the grandparent takes over the children of both.
+/// Two simultaneous failures: the grandparent adopts the children of both.
 #[test]
 fn figure_4_6_a_grandparent_takes_over() {
     let mut net = figure_4_6(config(CameraPaper));
@@ -103,7 +103,7 @@ fn figure_4_6_a_grandparent_takes_over() {
     net.settle();
     assert_eq!(net.held(), [0]);
     assert!(!net.violated);
-    // With f = 0 nothing is known of grandchildren: node 4 is forgotten, and overtaken.
+    // With f = 0 nothing is known of grandchildren: node 4 is forgotten and overtaken.
     let shallow = Config {
         slow_path: SlowPath::Tree { failures: 0 },
         ..config(CameraPaper)
@@ -117,7 +117,7 @@ fn figure_4_6_a_grandparent_takes_over() {
     assert!(net.violated);
 }
 
-/// A2 in a takeover: the failed node is inside in fact. As published nobody asks it.
+/// A2 in a takeover: the failed node is actually inside. As published nobody asks it.
 #[test]
 fn a_takeover_drops_the_agreement_of_a_suspect() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
@@ -135,7 +135,7 @@ fn a_takeover_drops_the_agreement_of_a_suspect() {
     }
 }
 
-/// A failure while the tree is built: the root begins again, with the same request in another epoch.
+/// A failure while the tree is built: the root starts again, with the same request in another epoch.
 #[test]
 fn a_failure_during_construction_begins_again() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
@@ -199,7 +199,7 @@ fn stale_tree_messages_change_nothing() {
     assert_eq!((net.nodes, net.flights), (before, vec![]));
 }
 
-/// Expansion reaches as far as the tree, with two messages for each node and no state elsewhere.
+/// Expansion reaches as far as the tree, with two messages per node and no state elsewhere.
 #[test]
 fn expansion_reaches_everybody() {
     let mut net = Net::new(config(CameraRepaired), LINE).bounded(5);

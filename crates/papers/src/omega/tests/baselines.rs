@@ -32,7 +32,8 @@ fn fd_elects_the_most_connected_and_replaces_it() {
     }
 }
 
-/// 8 floods a second of 2 leaders alone; a leader of three is repeated by who has more neighbours than one.
+/// 8 floods per second of 2 leaders alone; the floods of a leader of three are repeated by nodes with more than one
+/// neighbour.
 #[test]
 fn fd_passes_each_flood_on_once() {
     let mut net = fd(Mode::FdTick);
@@ -56,7 +57,7 @@ fn fd_takes_the_leaders_new_value_even_if_it_is_lower() {
     let mut net = fd(Mode::FdTick);
     net.say(9, 0, flood(7, 5, 1));
     assert_eq!(net.nodes[&0].leader(), NodeId(7));
-    // Lower than what 7 had, old news, and then again lower than what 7 has.
+    // Lower than the rank of 7, then old news, then lower than the rank of 7 again.
     net.say(9, 0, flood(8, 4, 1));
     net.say(9, 0, flood(7, 2, 1));
     net.say(9, 0, flood(8, 4, 1));
@@ -66,7 +67,7 @@ fn fd_takes_the_leaders_new_value_even_if_it_is_lower() {
     assert_eq!(net.nodes[&0].leader(), NodeId(8));
 }
 
-/// Silence of 300 ms: at once, or on the next tick.
+/// Silence of 300 ms: the node reacts at once, or on the next tick.
 #[test]
 fn fd_leads_itself_after_silence() {
     let mut net = fd(Mode::FdEvent);
@@ -89,7 +90,7 @@ fn fd_leads_itself_after_silence() {
     assert_eq!(net.nodes[&0].leader(), NodeId(0));
 }
 
-/// What a restarted leader floods is not taken for old.
+/// Floods of a restarted leader are not mistaken for old ones.
 #[test]
 fn fd_comes_back() {
     let mut net = fd(Mode::FdEvent);
@@ -113,7 +114,7 @@ fn clique(net: &mut Net, ids: &[u64]) {
     }
 }
 
-/// E28: the larger component wins, although the oracle has the highest id of those of one age.
+/// E28: the larger component wins, although the oracle picks the highest id among nodes of the same age.
 #[test]
 fn e28_the_oracle_of_gomez_calzado_is_not_its_rule() {
     let group: Vec<u64> = (1..10).collect();
@@ -141,7 +142,7 @@ fn e28_the_oracle_of_gomez_calzado_is_not_its_rule() {
     );
 }
 
-/// E29: 100 ms are less than the 102.4 between two messages, and what is tolerated grows with each loss.
+/// E29: 100 ms are less than the 102.4 ms between two messages, and the timeout grows with each loss.
 #[test]
 fn e29_tolerance_begins_too_low_and_grows_without_bound() {
     let mut net = gc(&[1, 2]);
@@ -192,6 +193,6 @@ fn gc_counts_those_who_join_far_away() {
     net.run(20_000);
     let leaders = net.leaders();
     assert_eq!(leaders, [leaders[0]; 4]);
-    // 1 joined, through others; 2 came with a component of its own and was never counted.
+    // 1 joined through others; 2 came with its own component and was never counted.
     assert_eq!((leaders[0], net.component(4)), (4, set(&[1, 3, 4])));
 }

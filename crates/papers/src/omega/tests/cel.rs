@@ -1,4 +1,4 @@
-//! What CEL gets wrong, step by step.
+//! Mistakes of CEL, step by step.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn cel() -> Config {
     Config::bare(Mode::Cel)
 }
 
-/// A path of nodes that know all of it.
+/// A path of nodes that know the whole path.
 fn path(config: Config, ids: &[u64]) -> Net {
     let mut net = Net::new(config, ids);
     ids.windows(2).for_each(|pair| net.meet(pair[0], pair[1]));
@@ -25,7 +25,7 @@ fn a_calm_network_agrees() {
     );
 }
 
-/// E1: a message under way brings back a link that its end has removed.
+/// E1: a message in flight brings back a link that its end has removed.
 #[test]
 fn e1_union_at_equal_clocks_resurrects_a_removed_link() {
     let mut net = Net::new(cel(), &[0, 1]);
@@ -47,7 +47,7 @@ fn e1_union_at_equal_clocks_resurrects_a_removed_link() {
     assert_eq!(net.leaders(), [1, 1]);
 }
 
-/// The middle of flapper–1–end hears of the flapper's own flapping while it meets the end.
+/// The middle of flapper–1–end learns of the flapper's own flapping while it meets the end.
 fn flap(config: Config, flapper: u64, end: u64) -> Net {
     let mut net = path(config, &[flapper, 1]);
     net.nodes.insert(end, PaperOmega::new(config, NodeId(end)));
@@ -62,7 +62,7 @@ fn flap(config: Config, flapper: u64, end: u64) -> Net {
     net
 }
 
-/// E2: node 1 forgets its live link to 0, for it hears of it from 2.
+/// E2: node 1 forgets its live link to 0, because it learns of its own links from 2.
 #[test]
 fn e2_speculative_clocks_overwrite_a_nodes_own_view() {
     let net = flap(cel(), 2, 0);
@@ -97,7 +97,7 @@ fn e4_two_detectors_of_a_crash_undo_its_removal() {
     }
     net.part(0, 2);
     net.settle();
-    // 1 starts again beside 0 alone.
+    // 1 restarts next to 0 alone.
     net.restart(1);
     net.meet(0, 1);
     net.settle();
@@ -107,7 +107,7 @@ fn e4_two_detectors_of_a_crash_undo_its_removal() {
     assert_eq!(net.component(0), set(&[0, 1, 2]));
 }
 
-/// E5: c appears beside b; the one message about it is lost on its way to a.
+/// E5: c appears next to b; the only message about it is lost on its way to a.
 #[test]
 fn e5_loss_is_never_repaired() {
     let (d, a, b, c) = (0, 1, 2, 3);
@@ -128,7 +128,7 @@ fn gossip() -> Config {
     }
 }
 
-/// E6: four relays have to throw the coin well: 0.7^4 = 0.24.
+/// E6: four relays all have to forward: 0.7^4 = 0.24.
 #[test]
 fn e6_gossip_does_not_reach_the_end_of_a_line() {
     let mut reached = 0;
@@ -154,7 +154,7 @@ fn e6_gossip_does_not_reach_the_end_of_a_line() {
     assert!((430..530).contains(&reached), "{reached} of 2000");
 }
 
-/// E6: in a clique only the smallest id may speak, and it may be silent.
+/// E6: in a clique only the smallest id may forward, and it may stay silent.
 #[test]
 fn e6_a_whole_clique_is_silent() {
     let mut silent = 0;
@@ -178,13 +178,13 @@ fn e6_a_whole_clique_is_silent() {
     assert!((540..660).contains(&silent), "{silent} of 2000");
 }
 
-/// E7: the others remember node 1 as it was, and remind it.
+/// E7: the others remember node 1 as it was, and tell it.
 #[test]
 fn e7_a_restarted_node_is_its_former_self() {
     let mut net = path(cel(), &[0, 1, 2]);
     net.nodes.insert(3, PaperOmega::new(cel(), NodeId(3)));
     assert_eq!(net.view(0, 1), view(2, &[0, 1, 2]));
-    // 1 is gone so shortly that 0 does not notice; 2 has gone for good.
+    // 1 is away so briefly that 0 does not notice; 2 has gone for good.
     net.restart(1);
     net.far(1, 2);
     net.miss(2, 1);
@@ -197,7 +197,7 @@ fn e7_a_restarted_node_is_its_former_self() {
         "the newcomer is ignored"
     );
     assert_eq!(net.component(0), set(&[0, 1, 2]));
-    // Whatever 0 says next brings the former self back.
+    // The next message of 0 brings the former self back.
     net.meet(0, 3);
     net.settle();
     assert!(net.saw(1, Event::Overwritten));
@@ -205,7 +205,7 @@ fn e7_a_restarted_node_is_its_former_self() {
     assert_eq!(net.nodes[&1].links(), &set(&[0]));
 }
 
-/// E8e: node 1 takes the flapper 0 for its twin and does not tell 2 what it has come to believe.
+/// E8e: node 1 mistakes the flapper 0 for its twin and does not tell 2 what it has come to believe.
 #[test]
 fn e8_a_false_twin_keeps_a_node_silent() {
     let net = flap(cel(), 0, 2);
@@ -215,7 +215,8 @@ fn e8_a_false_twin_keeps_a_node_silent() {
     assert_ne!(net.view(1, 1), net.view(2, 1));
 }
 
-/// E8b: 0 and 1 have the same neighbours; 0 may speak but has not heard, 1 has heard but may not speak.
+/// E8b: 0 and 1 have the same neighbours; 0 may forward but did not receive the message, 1 received it but may not
+/// forward.
 #[test]
 fn e8_a_twin_that_lost_the_message_is_waited_for() {
     for prune in [true, false] {
@@ -236,8 +237,8 @@ fn e8_a_twin_that_lost_the_message_is_waited_for() {
     }
 }
 
-/// E9: 1 hears 0 no more, but 0 hears 1. All that was sent has arrived, all know the same, and yet see
-/// different components.
+/// E9: 1 no longer hears 0, but 0 hears 1. All messages have arrived, all nodes have the same knowledge, and yet
+/// they see different components.
 #[test]
 fn e9_equal_knowledge_different_components() {
     let mut net = path(cel(), &[0, 1]);
@@ -257,7 +258,7 @@ fn e9_equal_knowledge_different_components() {
     assert_eq!(net.leaders(), [0, 1, 0, 0]);
 }
 
-/// E10: every passer-by stays in every message.
+/// E10: every node that passed by stays in every message.
 #[test]
 fn e10_departed_nodes_are_never_forgotten() {
     let ids: Vec<u64> = (0..=200).collect();

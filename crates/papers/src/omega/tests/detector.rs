@@ -1,4 +1,4 @@
-//! Neighbours come and go with their beacons.
+//! Neighbours appear and disappear with their beacons.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn per_probe_every_beacon_is_a_connection() {
     }
 }
 
-/// Line 16: updates leave on a grid of their own, not at once.
+/// Line 16: updates leave at fixed times, not at once.
 #[test]
 fn updates_are_collected() {
     let mut net = Net::new(chapter4(Mode::TaCloseness), &[1, 2, 3]);

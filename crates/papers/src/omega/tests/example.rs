@@ -8,8 +8,8 @@ const I: u64 = 2;
 const J: u64 = 3;
 const K: u64 = 4;
 
-/// Fig. 4.1: h–k–i led by k, and j–g led by j. The views are told by messages: a node believes even what
-/// it hears of itself.
+/// Fig. 4.1: h–k–i led by k, and j–g led by j. The views are set by messages: a node believes even messages about
+/// itself.
 fn start() -> Net {
     let mut net = Net::new(Config::bare(Mode::TaCloseness), &[G, H, I, J, K]);
     let left = known(&[(H, 5, &[H, K]), (K, 9, &[H, I, K]), (I, 13, &[I, K])]);
@@ -20,7 +20,7 @@ fn start() -> Net {
     for id in [J, G] {
         net.say(99, id, right.clone());
     }
-    // Nobody hears the updates that this gives.
+    // Nobody receives the resulting updates.
     net.settle();
     for (a, b) in [(H, K), (K, I), (J, G)] {
         net.near(a, b);
@@ -48,12 +48,12 @@ fn updates(list: &[Update]) -> Msg {
 fn figures_4_1_to_4_9() {
     let mut net = start();
     net.near(I, J);
-    // Fig. 4.2, 4.3: i notices j and tells what it knows; j notices i.
+    // Fig. 4.2, 4.3: i notices j and sends what it knows; j notices i.
     net.see(I, J);
     assert_eq!(net.view(I, I), view(14, &[I, J, K]));
     net.see(J, I);
     assert_eq!(net.view(J, J), view(23, &[G, I, J]));
-    // Fig. 4.4: j and k hear i. j does not lead any more, and does what is of no use.
+    // Fig. 4.4: j and k receive i's message. j no longer leads, and takes a step without effect.
     net.deliver(I, J);
     assert_ne!(net.nodes[&J].leader(), NodeId(J));
     net.deliver(I, K);
@@ -63,11 +63,11 @@ fn figures_4_1_to_4_9() {
         net.sent.pop(),
         Some((K, updates(&[update(I, &[J], 13, 14)])))
     );
-    // Fig. 4.5: i and g hear j.
+    // Fig. 4.5: i and g receive j's message.
     net.deliver(J, I);
     net.deliver(J, G);
     assert_eq!(net.nodes[&I].leader(), NodeId(I));
-    // Fig. 4.6: i and g send updates; h hears of the one of k.
+    // Fig. 4.6: i and g send updates; h receives that of k.
     net.tick(I);
     let whole = [update(G, &[G, J], 0, 3), update(J, &[G, I, J], 0, 23)];
     assert_eq!(net.sent.pop(), Some((I, updates(&whole))));
@@ -78,17 +78,17 @@ fn figures_4_1_to_4_9() {
     );
     net.deliver(K, H);
     assert_eq!(net.view(H, I), view(14, &[I, J, K]));
-    // Fig. 4.7: k hears i; h passes on.
+    // Fig. 4.7: k receives i's update; h forwards.
     net.deliver(I, K);
     net.tick(H);
     assert_eq!(
         net.sent.pop(),
         Some((H, updates(&[update(I, &[J], 13, 14)])))
     );
-    // Fig. 4.8: k passes on.
+    // Fig. 4.8: k forwards.
     net.tick(K);
     assert_eq!(net.sent.pop(), Some((K, updates(&whole))));
-    // Fig. 4.9: h hears it. (In the figures j's update has not left yet.)
+    // Fig. 4.9: h receives it. (In the figures j's update has not left yet.)
     net.deliver(K, H);
     net.settle();
     let all = known(&[
@@ -116,7 +116,7 @@ fn an_elected_leader_is_remembered_until_something_changes() {
     assert_eq!(net.leaders(), [I; 5]);
 }
 
-/// Sizes with 3-byte ids: 3 + 4 + 3 a neighbour for a view.
+/// Sizes with 3-byte ids: 3 + 4 bytes for a view, plus 3 per neighbour.
 #[test]
 fn sizes_are_those_of_the_air() {
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Handler tests: the thesis's example, what it gets wrong, and the baselines. Links, detections and
-//! messages are moved by hand, or by a clock.
+//! Handler tests: the thesis's example, its mistakes, and the baselines. Links, detections and messages are moved
+//! by hand, or by a clock.
 
 mod baselines;
 mod cel;
@@ -14,7 +14,7 @@ use consort_proto::{Effect, Incarnation, Instant, Life, Rng, To};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug, PartialEq)]
 struct Flight {
     from: u64,
@@ -23,11 +23,11 @@ struct Flight {
     at: Instant,
 }
 
-/// Nodes, who hears whom, and what is under way.
+/// Nodes, links, and messages in flight.
 struct Net {
     config: Config,
     nodes: BTreeMap<u64, PaperOmega>,
-    /// From and to.
+    /// Pairs of sender and receiver.
     air: BTreeSet<(u64, u64)>,
     flights: Vec<Flight>,
     timers: BTreeMap<(u64, Timer), Instant>,
@@ -96,7 +96,7 @@ impl Net {
         let node = self.nodes.get_mut(&at).expect("a node");
         let clk = node.known().map(|known| known[&NodeId(at)].clk);
         f(node, &mut cx);
-        // S4: the own clock never goes back.
+        // S4: the node's own clock never decreases.
         assert!(node.known().map(|known| known[&NodeId(at)].clk) >= clk);
         for effect in effects {
             match effect {
@@ -127,7 +127,7 @@ impl Net {
         self.step(to, |n, cx| n.on_msg(cx, (), sender(from), msg));
     }
 
-    /// The nodes hear each other.
+    /// The nodes start to hear each other.
     fn near(&mut self, a: u64, b: u64) {
         self.air.extend([(a, b), (b, a)]);
     }
@@ -147,14 +147,14 @@ impl Net {
         self.input(at, Input::LinkDown(NodeId(id)));
     }
 
-    /// Two nodes come close and notice each other before they hear anything.
+    /// Two nodes approach and notice each other before they receive anything.
     fn meet(&mut self, a: u64, b: u64) {
         self.near(a, b);
         self.see(a, b);
         self.see(b, a);
     }
 
-    /// Two nodes part and notice it.
+    /// Two nodes separate and notice it.
     fn part(&mut self, a: u64, b: u64) {
         self.far(a, b);
         self.miss(a, b);
@@ -175,7 +175,7 @@ impl Net {
         found.nth(nth).expect("a message under way")
     }
 
-    /// The first message from one to the other arrives.
+    /// Delivers the first message from one node to the other.
     fn deliver(&mut self, from: u64, to: u64) {
         self.deliver_nth(from, to, 0);
     }
@@ -185,7 +185,7 @@ impl Net {
         self.say(from, to, flight.msg);
     }
 
-    /// It is lost.
+    /// Loses that message.
     fn lose(&mut self, from: u64, to: u64) {
         self.flights.remove(self.nth(from, to, 0));
     }
@@ -195,7 +195,7 @@ impl Net {
         self.step(at, |n, cx| n.on_timer(cx, (), Timer::Tick));
     }
 
-    /// Everything arrives in order, and every update is sent.
+    /// Delivers everything in order, and sends every update.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let tick = self.timers.keys().find(|(_, timer)| *timer == Timer::Tick);
@@ -211,13 +211,13 @@ impl Net {
         panic!("never at rest: {} messages under way", self.flights.len());
     }
 
-    /// Starts all clocks.
+    /// Starts all timers.
     fn start(&mut self) {
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         ids.iter().for_each(|id| self.input(*id, Input::Start));
     }
 
-    /// Lets time pass.
+    /// Advances time.
     fn run(&mut self, ms: u64) {
         let end = self.now + Duration::from_millis(ms);
         loop {

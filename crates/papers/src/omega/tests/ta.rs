@@ -1,4 +1,4 @@
-//! What Topology Aware gets wrong, step by step.
+//! Mistakes of Topology Aware, step by step.
 
 use super::*;
 use alloc::sync::Arc;
@@ -23,7 +23,7 @@ fn a_calm_network_agrees() {
     }
 }
 
-/// E19: node 1 has met 2 before, so what 0 tells it of 2 is dropped.
+/// E19: node 1 has met 2 before, so it drops what 0 tells it about 2.
 #[test]
 fn e19_a_whole_view_is_dropped_by_who_has_an_older_one() {
     let mut net = Net::new(ta(), &[0, 1, 2, 3]);
@@ -38,7 +38,7 @@ fn e19_a_whole_view_is_dropped_by_who_has_an_older_one() {
     net.see(2, 0);
     assert_eq!(net.view(2, 2), view(4, &[0, 2, 3]));
     net.see(0, 2);
-    // 0 has not heard 2 yet when it meets 1, and tells it all it knows.
+    // 0 has not heard from 2 yet when it meets 1, and sends all it knows.
     net.meet(0, 1);
     assert!(!net.nodes[&0].known().unwrap().contains_key(&NodeId(2)));
     net.settle();
@@ -57,7 +57,7 @@ fn lost(src: u64, id: u64, old_clk: u32, new_clk: u32) -> Msg {
     }]))
 }
 
-/// E20: what happened between 5 and 7 cannot be told from what happened until 9.
+/// E20: the changes between 5 and 7 cannot be separated from those up to 9.
 #[test]
 fn e20_a_change_with_a_gap_is_dropped() {
     let mut net = Net::new(ta(), &[0]);
@@ -65,12 +65,12 @@ fn e20_a_change_with_a_gap_is_dropped() {
     net.say(1, 0, lost(5, 6, 5, 9));
     assert_eq!(net.events, [(0, Event::DroppedGap(NodeId(5)))]);
     assert_eq!(net.view(0, 5), view(7, &[4, 5, 6]));
-    // One that it has already is no loss.
+    // A known update is no loss.
     net.say(1, 0, lost(5, 6, 5, 7));
     assert_eq!(net.events.len(), 1);
 }
 
-/// E21: s–a–i–k. Two changes of s reach i in the wrong order; k hears of the first alone.
+/// E21: s–a–i–k. Two changes of s reach i in the wrong order; k learns only of the first.
 #[test]
 fn e21_what_had_to_wait_is_not_passed_on() {
     let (s, a, i, k) = (0, 1, 2, 3);
@@ -98,7 +98,7 @@ fn e21_what_had_to_wait_is_not_passed_on() {
     assert_eq!(net.component(k), set(&[s, a, i, k, 5]));
 }
 
-/// E21: an update of a node that is not known by itself waits for ever.
+/// E21: an update of a node that is otherwise unknown waits for ever.
 #[test]
 fn e21_updates_wait_without_bound() {
     let mut net = Net::new(ta(), &[0]);
@@ -107,13 +107,13 @@ fn e21_updates_wait_without_bound() {
         net.say(1, 0, lost(5, 6, clk, clk + 1));
     }
     assert_eq!(net.nodes[&0].pending(), 50);
-    // The one that they all waited for: once through the list is enough if it is in order.
+    // The update that all others waited for: one pass through the list suffices if it is in order.
     net.say(1, 0, known(&[(5, 1, &[5, 6])]));
     assert_eq!(net.nodes[&0].pending(), 0);
     assert_eq!(net.view(0, 5), view(51, &[5]));
 }
 
-/// E22: 2 remembers node 1 as it was, and hands that back.
+/// E22: 2 remembers node 1 as it was, and returns that view.
 #[test]
 fn e22_a_restarted_node_is_its_former_self() {
     let mut net = Net::new(ta(), &[0, 1, 2]);

@@ -57,6 +57,33 @@ fn alone_a_node_leads_after_the_boot_time_without_a_message() {
     assert_eq!(bench.held().unwrap().leader, NodeId(1));
 }
 
+/// A node that lost its disk and does not hear for a while must not lead beside its group.
+#[test]
+fn a_node_that_looks_for_its_group_does_not_lead_before_it_has_looked_for_long() {
+    let mut bench = Bench::new(1, 1, 0);
+    bench.e.started = bench.now;
+    let mut effects = Vec::new();
+    let mut cx = Cx {
+        me: bench.me,
+        now: bench.now,
+        rng: &mut bench.rng,
+        effects: &mut effects,
+    };
+    let join = membership::Input::Join(vec![addr(2)]);
+    bench.m.on_input(&mut cx, (), join);
+    let until = seeks_until(bench.now, &bench.m);
+    bench.now = until - ms(1);
+    bench.timer(TimerKind::Start);
+    assert_eq!(bench.held(), None);
+    bench.now = until;
+    bench.timer(TimerKind::Start);
+    assert_eq!(
+        bench.held().unwrap().leader,
+        NodeId(1),
+        "there may be no group"
+    );
+}
+
 /// ER-1: the dead leader is the best in every list that still has it; the question rules it out.
 #[test]
 fn the_dead_leader_is_ruled_out_of_every_answer() {
@@ -222,7 +249,7 @@ fn before_an_election_the_leader_is_asked_three_times() {
         nonce,
         leads,
     };
-    // ★ Neither a late answer, nor one of another life, nor of one that leads no more stops it.
+    // ★ Neither a late answer, nor one of another life, nor of one that no longer leads stops it.
     bench.msg(leader, answer(nonce ^ 1, true));
     bench.msg_in(leader, Life(11), answer(nonce, true));
     bench.msg(leader, answer(nonce, false));

@@ -102,7 +102,7 @@ fn an_election_begun_later_starts_with_the_level_of_now() {
     bench.order(Order::Campaign(E, Candidacy::default()));
     assert_eq!(bench.announced(), 2);
     bench.order(Order::Open(E, Policy::default()));
-    assert_eq!(bench.announced(), CENTRALITY_WORST, "it counts no more");
+    assert_eq!(bench.announced(), CENTRALITY_WORST, "it no longer counts");
 }
 
 /// The lower median of what the lists say: not what the best placed observer or the candidate says.

@@ -48,7 +48,7 @@ fn a_process_that_was_stopped_meanwhile_asks_again() {
         step(&mut c, 10, &[1], Need::All).0,
         Progress::Waiting(at(1110))
     );
-    // A little late is in time; much later it knows nothing any more.
+    // A little late is in time; much later it knows nothing.
     let mut late = c.clone();
     assert_eq!(step(&mut late, 2000, &[1], Need::All).0, Progress::Ready);
     let (progress, ask) = step(&mut c, 2111, &[1], Need::All);

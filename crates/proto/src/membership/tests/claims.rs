@@ -216,7 +216,7 @@ fn of_two_processes_with_one_identity_the_later_one_learns_that_it_has_to_stop()
     record.addr = elsewhere;
     for n in 0..WARNINGS {
         let effects = first.msg(sender(2, 0), Msg::Record(record.clone()));
-        let shown = Effect::Send(To::Addr(elsewhere), Msg::Ack { seq: 0 });
+        let shown = Effect::Send(To::At(ME, elsewhere), Msg::Ack { seq: 0 });
         assert_eq!(effects, [shown], "warning {n}");
         assert_eq!(first.m.life, first.m.born, "it has not given way yet");
     }
@@ -234,7 +234,7 @@ fn of_two_processes_with_one_identity_the_later_one_learns_that_it_has_to_stop()
     record.precedence.life = first.m.life.next(0);
     record.addr = addr(98);
     let effects = first.msg(sender(2, 0), Msg::Record(record));
-    let shown = Effect::Send(To::Addr(addr(98)), Msg::Ack { seq: 0 });
+    let shown = Effect::Send(To::At(ME, addr(98)), Msg::Ack { seq: 0 });
     assert_eq!(effects, [shown]);
     // What this process itself said in a former life of its own comes back: nothing.
     let mut echo = sender(1, 0);

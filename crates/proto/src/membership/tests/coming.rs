@@ -203,12 +203,17 @@ fn a_full_list_ignores_newcomers_and_counts_them() {
 fn bad_names_are_refused_and_counted() {
     let mut b = Bench::new(3);
     let mut record = alive(9, 0);
-    record.meta = Meta::named("\u{7}").into();
-    b.msg(sender(2, 0), Msg::Record(record));
-    assert_eq!(b.m.stats.meta_refused, 1);
-    assert!(b.m.table.get(NodeId(9)).is_none());
+    for (n, bad) in ["\u{7}", "\u{202e}lanimda", "n\u{200b}2"]
+        .into_iter()
+        .enumerate()
+    {
+        record.meta = Meta::named(bad).into();
+        b.msg(sender(2, 0), Msg::Record(record.clone()));
+        assert_eq!(b.m.stats.meta_refused, n as u64 + 1);
+        assert!(b.m.table.get(NodeId(9)).is_none());
+    }
     assert_eq!(b.input(Input::SetMeta(Meta::named("x".repeat(600)))), []);
-    assert_eq!(b.m.stats.meta_refused, 2);
+    assert_eq!(b.m.stats.meta_refused, 4);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn quiet() -> Config {
         probe_jitter_per_mille: 0,
         sync_periods: 0,
         heal_periods: 0,
+        fast: None,
         ..Config::default()
     }
 }

@@ -4,6 +4,7 @@ mod claims;
 mod clearing;
 mod coming;
 mod extensions;
+mod fast;
 mod keeping;
 mod probing;
 mod table;
@@ -58,6 +59,18 @@ fn sender(id: u64, incarnation: u32) -> Sender {
     }
 }
 
+/// Settings under which little happens by itself.
+fn calm_config() -> Config {
+    Config {
+        probe_jitter_per_mille: 0,
+        fast: None,
+        witnesses: 0,
+        sync_periods: 0,
+        heal_periods: 0,
+        ..Config::default()
+    }
+}
+
 /// One node's membership, stepped by hand.
 struct Bench {
     m: Membership,
@@ -66,18 +79,9 @@ struct Bench {
 }
 
 impl Bench {
-    /// Node 1 in life 10 that knows nodes 2 to `n`; no witnesses, no comparison of lists, no jitter.
+    /// Node 1 in life 10 that knows nodes 2 to `n`; no fast detection, no witnesses, no comparison of lists, no jitter.
     fn new(n: u64) -> Bench {
-        Bench::with(
-            n,
-            Config {
-                probe_jitter_per_mille: 0,
-                witnesses: 0,
-                sync_periods: 0,
-                heal_periods: 0,
-                ..Config::default()
-            },
-        )
+        Bench::with(n, calm_config())
     }
 
     fn with(n: u64, config: Config) -> Bench {
@@ -141,8 +145,12 @@ impl Bench {
 
     fn rumors(&mut self, to: Option<u64>) -> Vec<Msg> {
         let mut out = Vec::new();
+        let room = Room {
+            bytes: 1000,
+            frames: 64,
+        };
         self.m
-            .piggyback(ME, self.now, to.map(NodeId), 1000, |msg| out.push(msg));
+            .piggyback(ME, self.now, to.map(NodeId), room, |msg| out.push(msg));
         out
     }
 }

@@ -256,7 +256,7 @@ fn ways_that_became_long_are_learned() {
 
 #[test]
 fn a_helper_answers_for_the_target_or_owns_up() {
-    let mut b = Bench::new(3);
+    let mut b = Bench::new(9);
     let ask = Msg::PingReq {
         seq: 40,
         target: NodeId(9),
@@ -272,7 +272,7 @@ fn a_helper_answers_for_the_target_or_owns_up() {
     assert_eq!(
         b.msg(sender(2, 0), ask.clone()),
         [
-            Effect::Send(To::At(NodeId(9), addr(9)), ping(1)),
+            Effect::Send(To::Node(NodeId(9)), ping(1)),
             Effect::SetTimer(Timer::Relay(1), b.now + T * 4 / 5),
         ]
     );
@@ -297,7 +297,7 @@ fn a_helper_answers_for_the_target_or_owns_up() {
 
 #[test]
 fn too_many_requests_are_refused_and_counted() {
-    let mut b = Bench::new(3);
+    let mut b = Bench::new(9);
     b.m.config.relays_max = 1;
     for seq in [40, 41] {
         let msg = Msg::PingReq {

@@ -273,3 +273,32 @@ fn a_group_that_restarts_as_a_whole_goes_on_when_more_than_half_are_back() {
         assert_eq!(c.holders() == [1], goes_on, "{back} of four");
     }
 }
+
+/// I4: where requests of former lives have to run out, one that its owner said is over is not taken for open again
+/// when its node restarts (a walk of the model found it).
+#[test]
+fn a_request_that_is_over_stays_over_in_the_next_life_of_its_node() {
+    let config = Config {
+        bootstrap: true,
+        zombie_safe: true,
+        ..Config::default()
+    };
+    let mut c = Cluster::with(3, config);
+    let held = c.acquire(1);
+    c.deliver_all();
+    c.acquire(2);
+    c.deliver_all();
+    // 2 hears by an answer, not by the release, that 1 is done; it does not hear from 3, so it waits on.
+    c.release(1, held);
+    c.wire
+        .retain(|p| !is_release(&p.msg) && p.from.id == id(1) && p.to == id(2));
+    c.host(2).mutex.shared.mature = false;
+    c.deliver_all();
+    assert!(c.lock_at(2).is_done(id(1), Life(1 << 16), 1));
+    let life = Life(2 << 16);
+    c.spawn(id(1), life);
+    c.introduce(id(2), id(1));
+    let lock = c.lock_at(2);
+    let open = |e: &super::super::lock::Entry| !lock.is_done(id(1), e.life, e.ctr);
+    assert!(!lock.table.get(&id(1)).is_some_and(open));
+}

@@ -125,7 +125,7 @@ fn late_pieces_change_nothing() {
     assert_eq!(c.named(5, 6).unwrap(), [2, 3, 4]);
 }
 
-/// Node 5 asks node 6, which answers one attempt twice: first it names 1, 2, 3 and 4, then 1 no more.
+/// Node 5 asks node 6, which answers one attempt twice: first it names 1, 2, 3 and 4, then no longer 1.
 fn two_answers() -> (Cluster, Vec<Packet>, Vec<Packet>) {
     let mut c = Cluster::new(6);
     small(&mut c, 2);

@@ -19,7 +19,7 @@ fn a_link_that_works_one_way_is_none() {
     world.run(secs(2));
     assert_eq!(states(&world, 0), [LinkState::TwoWay]);
     assert_eq!(world.leaders(), [2, 2]);
-    // The other end hears no more: its hellos say so before any silence does.
+    // The other end no longer hears: its hellos say so before any silence does.
     world.hears[1][0] = false;
     world.run(secs(4));
     assert_eq!(states(&world, 0), [LinkState::OneWay]);

@@ -1,6 +1,7 @@
 //! Golden bytes, lossless round trips, and arbitrary bytes.
 
 mod election;
+mod message;
 mod mutex;
 mod omega;
 
@@ -37,6 +38,7 @@ fn header() -> impl Strategy<Value = Header> {
             leaving,
             unlucky: digest & 1 != 0,
             isolated: digest & 2 != 0,
+            holds: digest & 8 != 0,
             coordinate: (digest & 4 != 0).then(|| Coordinate::at([digest as f32, 1.5, -2.0])),
         })
 }
@@ -150,12 +152,16 @@ fn frame() -> impl Strategy<Value = Frame> {
         mutex::msg().prop_map(Frame::Mutex),
         omega::msg().prop_map(Frame::Omega),
         report().prop_map(Frame::Reliability),
+        message::msg().prop_map(Frame::Message),
     ]
 }
 
 fn datagram() -> impl Strategy<Value = Datagram> {
-    (header(), proptest::collection::vec(frame(), 0..8))
-        .prop_map(|(header, frames)| Datagram { header, frames })
+    (header(), proptest::collection::vec(frame(), 0..8)).prop_map(|(header, frames)| Datagram {
+        header,
+        frames,
+        ..Datagram::default()
+    })
 }
 
 fn node() -> Node {
@@ -203,7 +209,12 @@ fn from_two(frames: Vec<Frame>) -> Vec<u8> {
         ..Header::default()
     };
     let mut bytes = Vec::new();
-    Datagram { header, frames }.encode(&mut bytes);
+    Datagram {
+        header,
+        frames,
+        ..Datagram::default()
+    }
+    .encode(&mut bytes);
     bytes
 }
 
@@ -302,7 +313,7 @@ fn the_bytes_on_the_wire_are_pinned() {
     assert_eq!(
         hex,
         concat!(
-            "0200",
+            "0300",
             "5ad02303",
             "0200000000000000",
             "0a00000000000000",
@@ -340,6 +351,20 @@ fn the_bytes_on_the_wire_are_pinned() {
 }
 
 #[test]
+fn the_bytes_of_first_contact_are_pinned() {
+    use crate::seal::{Cookie, Msg};
+    let cookie = Cookie(0x0102_0304_0506_0708);
+    let frames = [Msg::Challenge(cookie), Msg::Echo(cookie)].map(Frame::Session);
+    let bytes = from_two(frames.to_vec());
+    let mut expected = vec![7, 9, 0, 8, 7, 6, 5, 4, 3, 2, 1];
+    expected.extend([7, 9, 1, 8, 7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(bytes[HEADER_LEN..], expected);
+    let mut got = Datagram::default();
+    assert_eq!(got.decode(&bytes), Ok(Read::default()));
+    assert_eq!(got.frames, frames);
+}
+
+#[test]
 fn a_frame_of_a_later_version_is_skipped() {
     let mut bytes = from_two(Vec::new());
     bytes.extend_from_slice(&[9, 3, 1, 2, 3]);
@@ -350,7 +375,7 @@ fn a_frame_of_a_later_version_is_skipped() {
         got.decode(&bytes),
         Ok(Read {
             unreadable: 1,
-            torn: false
+            ..Read::default()
         })
     );
     assert_eq!(got.frames, [Frame::Membership(Msg::Ack { seq: 1 })]);

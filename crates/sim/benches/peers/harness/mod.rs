@@ -1,5 +1,5 @@
-//! A small world for any kind of node that speaks in bytes: the simulator's network and event queue,
-//! an adapter for our node and one for foca's, and a watch over their verdicts.
+//! A small world for any kind of node that exchanges bytes: the simulator's network and event queue, an adapter for
+//! our node and one for foca's, and a record of their verdicts.
 
 pub(crate) mod ours;
 pub(crate) mod scene;
@@ -13,24 +13,24 @@ use consort_sim::net::Net;
 use consort_sim::queue::{Due, EventQueue};
 use core::time::Duration;
 
-/// A node that takes and gives bytes.
+/// A node that receives and sends bytes.
 pub(crate) trait Peer {
-    /// Takes a datagram.
+    /// Handles a datagram.
     fn on_bytes(&mut self, now: Instant, from: usize, bytes: &[u8], out: &mut Output);
-    /// Does what is due.
+    /// Handles the timers that are due.
     fn on_timeout(&mut self, now: Instant, out: &mut Output);
-    /// When something is due next.
+    /// When the next timer is due.
     fn due(&self) -> Option<Instant>;
 }
 
-/// What a host tells its application.
+/// What a host reports to its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     Up(usize),
     Down(usize),
 }
 
-/// What a step brings about. Buffers are used again.
+/// Effects of a step. Buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     sent: Vec<(usize, Vec<u8>)>,
@@ -52,8 +52,7 @@ impl Output {
     }
 }
 
-/// All work of a node on a datagram, from bytes to bytes. Callgrind counts inside of this function
-/// and the next, and nowhere else.
+/// All work of a node on a datagram, from bytes to bytes. Callgrind counts only inside this function and the next.
 #[inline(never)]
 fn charged_bytes<P: Peer>(p: &mut P, now: Instant, from: usize, bytes: &[u8], out: &mut Output) {
     p.on_bytes(now, from, bytes, out);
@@ -78,8 +77,8 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// Peers of one kind, network and clock. Follows the order of [`consort_sim::Engine`] step by step, so
-/// that our nodes live through the same history in both.
+/// Peers of one kind, network and clock. Follows the order of [`consort_sim::Engine`] step by step, so that our
+/// nodes have the same history in both.
 #[derive(Debug)]
 pub(crate) struct World<P> {
     pub(crate) net: Net,
@@ -94,7 +93,7 @@ pub(crate) struct World<P> {
 }
 
 impl<P: Peer> World<P> {
-    /// Peers that know each other already.
+    /// Peers that already know each other.
     pub(crate) fn new(net: Net, watch: Watch, peers: Vec<P>) -> World<P> {
         let silent = Alarm {
             wake_at: Instant::MAX,
@@ -139,7 +138,7 @@ impl<P: Peer> World<P> {
         self.now = until;
     }
 
-    /// Counts from now on. Callgrind starts anew here as well.
+    /// Starts to count. Callgrind restarts its counters here as well.
     #[inline(never)]
     pub(crate) fn reset_counts(&mut self) {
         self.net.reset_counts();
@@ -172,7 +171,7 @@ impl<P: Peer> World<P> {
         self.free.push(slot);
     }
 
-    /// Carries out what a step brought about.
+    /// Carries out the effects of a step.
     fn settle(&mut self, index: usize) {
         for news in self.out.news.drain(..) {
             self.watch.note(self.now, index, news);

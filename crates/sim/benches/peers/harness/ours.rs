@@ -27,7 +27,7 @@ pub(crate) fn lives(hosts: usize, seed: u64) -> Vec<Life> {
 }
 
 impl Ours {
-    /// A node that knows everybody.
+    /// A node that knows all others.
     pub(crate) fn warm(config: Config, seed: u64, index: usize, lives: &[Life]) -> Ours {
         let life = lives[index];
         let identity = Identity {
@@ -53,13 +53,13 @@ impl Ours {
         }
     }
 
-    /// Tells it how far the others are.
+    /// Sets the distances to the others.
     pub(crate) fn set_proximity(&mut self, proximities: Vec<Proximity>) {
         let command = Command::SetProximity(proximities);
         self.node.handle_command(Instant::ZERO, command);
     }
 
-    /// Tells it where it is.
+    /// Sets its position.
     pub(crate) fn set_position(&mut self, position: [f32; 3]) {
         let command = Command::SetPosition(position);
         self.node.handle_command(Instant::ZERO, command);
@@ -86,7 +86,7 @@ impl Ours {
     }
 }
 
-/// A member's own claim. Each node has its own copy of everything, as if it had come in bytes.
+/// A member's own claim. Each node has its own copy of everything, as if it had arrived as bytes.
 fn record(index: usize, life: Life) -> Record {
     Record {
         id: id_of(index),

@@ -16,7 +16,7 @@ use core::time::Duration;
 /// A kind of node with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// foca with everything that can be equal made equal.
+    /// foca with equal settings wherever possible.
     Foca,
     /// The same with the shortest names.
     FocaShort,
@@ -24,13 +24,13 @@ pub(crate) enum Kind {
     FocaLan,
     /// Ours, papers' profile, uniform probing.
     Swim,
-    /// Ours, papers' profile, near nodes more often.
+    /// Ours, papers' profile, spatial probing.
     Medley,
     /// The same with both kinds of feedback.
     MedleyF,
     /// Ours, product profile, suspicion as long as the others'.
     Product,
-    /// Ours, product profile as it is shipped.
+    /// Ours, default product profile.
     ProductDefault,
 }
 
@@ -92,12 +92,12 @@ impl Kind {
 /// `params.failures` nodes, if any, is at `params.warmup`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
-    /// In the papers' profile; what each kind changes is its own.
+    /// In the papers' profile; each kind applies its own changes.
     pub(crate) params: Params,
     pub(crate) settle: f64,
 }
 
-/// What one run showed. Times are in time units.
+/// Result of one run. Times are in time units.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) first: Vec<f64>,
@@ -105,7 +105,7 @@ pub(crate) struct Outcome {
     pub(crate) undetected: u64,
     pub(crate) counts: Counts,
     pub(crate) false_positives: u64,
-    /// Time in which some wrong verdict stood.
+    /// Time in which some wrong verdict was in force.
     pub(crate) wrong: f64,
     /// The same, summed over pairs of observer and subject.
     pub(crate) wrong_pairs: f64,
@@ -167,7 +167,7 @@ pub(crate) fn theirs<T: Name>(kind: Kind, scene: &Scene, seed: u64) -> World<The
     World::new(net(scene, seed), Watch::new(hosts), peers)
 }
 
-/// How long a suspect has in the papers' profile.
+/// Duration of a suspicion in the papers' profile.
 fn suspicion(scene: &Scene) -> Duration {
     match scene.params.config().membership.suspicion_timeout {
         SuspicionTimeout::Fixed(span) => span,
@@ -175,8 +175,8 @@ fn suspicion(scene: &Scene) -> Duration {
     }
 }
 
-/// The papers' profile in foca's terms. Plain SWIM but for one extension: members that are held down
-/// are told, or no wrong verdict would ever be taken back.
+/// The papers' profile in foca's terms. Plain SWIM except for one extension: members that are considered down are
+/// told, since otherwise no wrong verdict would ever be withdrawn.
 fn foca_like_ours(scene: &Scene) -> foca::Config {
     let ours = scene.params.config();
     let m = &ours.membership;
@@ -205,7 +205,7 @@ fn foca_lan(hosts: usize) -> foca::Config {
     }
 }
 
-/// Runs a world to the end and reads what its watch saw.
+/// Runs a world to the end and reads its record.
 pub(crate) fn finish<P: Peer>(scene: &Scene, seed: u64, mut world: World<P>) -> Outcome {
     let params = &scene.params;
     let (crash_at, end) = (at_tu(params.warmup), at_tu(params.duration));
@@ -230,7 +230,7 @@ pub(crate) fn finish<P: Peer>(scene: &Scene, seed: u64, mut world: World<P>) -> 
         span,
         ..Outcome::default()
     };
-    // A crash may cut a node off that the crashed one forwarded for: it cannot know better.
+    // A crash may cut off a node for which the crashed one forwarded: it cannot know better.
     let running: Vec<usize> = (0..params.nodes)
         .filter(|&i| !watch.is_crashed(i))
         .collect();

@@ -13,7 +13,7 @@ use foca::{Config, Foca, Identity, Member, NoCustomBroadcast, Notification, Post
 use rand_pcg::Pcg32;
 use serde::{Deserialize, Serialize};
 
-/// What a host is called.
+/// The name of a host.
 pub(crate) trait Name: Identity + Serialize + for<'de> Deserialize<'de> {
     fn of(index: usize) -> Self;
     fn index(&self, hosts: usize) -> usize;
@@ -58,7 +58,7 @@ impl Name for Socket {
     }
 }
 
-/// The least that names a host: for groups with an address plan of their own.
+/// The shortest name of a host: for groups with their own address plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Short {
     host: u16,
@@ -144,13 +144,13 @@ impl<T> Timers<T> {
     }
 }
 
-/// What foca wants done, done at once.
+/// Carries out foca's requests at once.
 struct Runtime<'a, T> {
     now: Instant,
     hosts: usize,
     timers: &'a mut Timers<T>,
     out: &'a mut Output,
-    /// Part of the waiting time that timers get; below one only at the start.
+    /// Share of the waiting time that timers get; below one only at the start.
     share: f64,
 }
 
@@ -182,7 +182,7 @@ pub(crate) struct Theirs<T: Name> {
     foca: Foca<T, PostcardCodec, Pcg32, NoCustomBroadcast>,
     timers: Timers<T>,
     hosts: usize,
-    /// What foca complained about.
+    /// Number of errors that foca reported.
     pub(crate) errors: u64,
 }
 
@@ -193,8 +193,8 @@ impl<T: Name> fmt::Debug for Theirs<T> {
 }
 
 impl<T: Name> Theirs<T> {
-    /// A node that knows everybody. It joins the others at a random point of its first period: foca
-    /// would have all nodes that start together probe together for ever.
+    /// A node that knows all others. It joins them at a random point of its first period: otherwise foca nodes that
+    /// start together would probe in phase for ever.
     pub(crate) fn warm(config: Config, seed: u64, index: usize, hosts: usize) -> Theirs<T> {
         let seed = hash_pair(seed, index as u64);
         let rng = Pcg32::new(seed, index as u64);

@@ -1,4 +1,5 @@
-//! Who holds whom for gone, rightly or wrongly. The same rules for every kind of node.
+//! Records which node considers which other down, rightly or wrongly. The rules are the same for every kind of
+//! node.
 
 use super::News;
 use consort_proto::Instant;
@@ -9,15 +10,15 @@ pub(crate) struct Watch {
     crashed: Vec<bool>,
     /// By crashed host and observer: when the verdict was made.
     verdicts: Vec<Option<Instant>>,
-    /// By observer and subject: a verdict against a running host stands.
+    /// By observer and subject: whether a verdict against a running host is in force.
     wronged: Vec<bool>,
-    /// By observer and subject: it stood when the subject crashed, so that no other will come.
+    /// By observer and subject: whether it was in force when the subject crashed, so that no other will come.
     foretold: Vec<bool>,
     wronged_pairs: u64,
     counted_to: Instant,
     /// Verdicts about running hosts.
     pub(crate) false_positives: u64,
-    /// Microseconds in which some wrong verdict stood.
+    /// Microseconds in which some wrong verdict was in force.
     pub(crate) wrong_us: u64,
     /// Microseconds times pairs with a wrong verdict.
     pub(crate) wrong_pair_us: u64,
@@ -48,7 +49,7 @@ impl Watch {
         self.verdicts[subject * self.hosts + observer]
     }
 
-    /// Whether `observer` held `subject` down when it crashed.
+    /// Whether `observer` considered `subject` down when it crashed.
     pub(crate) fn is_foretold(&self, subject: usize, observer: usize) -> bool {
         self.foretold[observer * self.hosts + subject]
     }
@@ -61,7 +62,7 @@ impl Watch {
         self.counted_to = now;
     }
 
-    /// Counts from now on; wrong verdicts that stand go on standing.
+    /// Starts to count; wrong verdicts in force remain.
     pub(crate) fn reset(&mut self, now: Instant) {
         self.count_to(now);
         self.false_positives = 0;

@@ -79,7 +79,7 @@ fn requests_are_two_seconds_apart_and_failed_rounds_eight() {
     seat.fire();
     assert_eq!((seat.client.request(), seat.now), (2, secs(2)));
     assert_eq!(seat.targets(), [0]);
-    // No reply: all but the leader.
+    // No reply: all but the leader are asked.
     seat.fire();
     assert_eq!((seat.targets(), seat.now), (vec![1, 2], secs(4)));
     seat.fire();
@@ -90,7 +90,7 @@ fn requests_are_two_seconds_apart_and_failed_rounds_eight() {
     assert_eq!((seat.targets(), seat.now), (vec![1, 2], secs(12)));
 }
 
-/// B-26: the program takes a request that led to an election for served.
+/// B-26: the program counts a request that led to an election as served.
 #[test]
 fn a_request_that_led_to_an_election_is_skipped_in_the_program_and_sent_again_in_the_text() {
     for (config, next) in [

@@ -1,4 +1,4 @@
-//! Small groups, strangers, duplicates, rounds of the past and of the future; the baselines.
+//! Small groups, unknown nodes, duplicates, past and future rounds; the baselines.
 
 use super::*;
 use crate::bandit::{Tally, Tie};
@@ -79,7 +79,7 @@ fn a_round_of_the_past_is_dropped_and_one_of_the_future_is_joined() {
     desk.hear(1, NodeId(2), share(5, 1, &[1]));
     assert_eq!(desk.nodes[1].scratch.ballots.len(), 1);
     assert_eq!(desk.nodes[1].book().record(2).seen(), 1);
-    // Who is in an election goes along at once.
+    // A node in an election follows at once.
     desk.hear(1, NodeId(3), share(5, 4, &[1]));
     assert_eq!(
         mine(&desk),
@@ -88,7 +88,7 @@ fn a_round_of_the_past_is_dropped_and_one_of_the_future_is_joined() {
             attempt: 4
         }
     );
-    // Who is not waits until f others are in it (section 7.2).
+    // A node that is not waits until f others are in it (section 7.2).
     desk.hear(2, NodeId(3), share(5, 4, &[1]));
     assert_eq!(desk.nodes[2].scratch.round, Round::default());
     desk.hear(2, NodeId(4), share(5, 4, &[1]));
@@ -153,7 +153,7 @@ fn without_confirmation_the_turn_goes_on_by_itself() {
     assert_eq!(desk.elected().len(), 1);
 }
 
-/// B-22: as the program has it, RLE explores always: f candidates, never the leader.
+/// B-22: in the program RLE always explores: f candidates, never the leader.
 #[test]
 fn the_random_election_draws_f_candidates_without_the_leader() {
     let mut desk = Desk::new(Config::as_run(11).random());
@@ -170,7 +170,7 @@ fn the_random_election_draws_f_candidates_without_the_leader() {
     }
 }
 
-/// The missed leader cannot win in the program, whoever votes for it.
+/// In the program the missing leader cannot win, whatever the votes.
 #[test]
 fn the_missed_leader_is_left_out() {
     for (exclude, winner) in [(true, None), (false, Some(NodeId(0)))] {

@@ -1,4 +1,4 @@
-//! What changes an estimate, whom a node pings, and what is shared.
+//! What changes an estimate, which nodes are pinged, and what is shared.
 
 use super::*;
 use crate::bandit::Tally;
@@ -41,13 +41,13 @@ fn every_message_that_the_text_names_lowers_an_estimate() {
     );
     // Stale, but a sign of life.
     assert_eq!(seen(&desk, 1, 0), (3, 0));
-    // In the text a ping is no sign of its sender; in the program it is.
+    // In the text a ping is no sign of life of its sender; in the program it is.
     desk.hear(0, NodeId(2), Msg::Ping(Vec::new()));
     assert_eq!(seen(&desk, 2, 0), (0, 0));
     let mut program = Desk::new(Config::as_run(3));
     program.hear(0, NodeId(2), Msg::Ping(Vec::new()));
     assert_eq!(seen(&program, 2, 0), (1, 0));
-    // The leader's part: answers to its broadcasts.
+    // At the leader: answers to its broadcasts.
     desk.hear(1, NodeId(2), Msg::BroadcastReply(1));
     assert_eq!(seen(&desk, 2, 1), (0, 0));
     desk.hear(
@@ -86,7 +86,7 @@ fn a_missed_leader_and_an_unanswered_ping_raise_it_and_an_answer_forgives() {
     assert_eq!(seen(&desk, target, 1), (before.0 + 1, before.1 + 1));
 }
 
-/// The leader told of the request in time: nothing is wrong with it.
+/// The leader announced the request in time: there is nothing to do.
 #[test]
 fn a_request_that_the_leader_told_of_starts_nothing() {
     let mut desk = Desk::new(Config::text(3));
@@ -96,14 +96,14 @@ fn a_request_that_the_leader_told_of_starts_nothing() {
     desk.fire(1, Timer::Broadcast);
     assert_eq!(desk.sent(is_share), 0);
     assert_eq!(seen(&desk, 0, 1), (1, 0));
-    // Asked again, a leader replies and tells nobody.
+    // When asked again, a leader replies and announces nothing.
     let told = desk.sent(|m| matches!(m, Msg::Broadcast { .. }));
     desk.request(0, 1, 1);
     assert_eq!(desk.sent(|m| matches!(m, Msg::Broadcast { .. })), told);
     assert_eq!(desk.sent(|m| matches!(m, Msg::Reply { .. })), 2);
 }
 
-/// B-8: nothing lowers what a node thinks of itself. Where only others count, it has no opinion.
+/// B-8: nothing lowers a node's estimate of itself. Where only others count, it has none.
 #[test]
 fn a_node_counts_its_own_failures_and_nothing_else_of_itself() {
     let mut desk = Desk::new(Config::text(3));
@@ -126,7 +126,7 @@ fn a_node_counts_its_own_failures_and_nothing_else_of_itself() {
     assert!(scores[0].is_some() && scores[1].is_none());
 }
 
-/// B-9: equation 2 asks who was heard least; the program asks who is believed to be worst, itself too.
+/// B-9: equation 2 pings the node heard least; the program pings the node believed worst, itself included.
 #[test]
 fn pings_go_where_the_rule_says() {
     let target = |rule: PingRule, prepare: fn(&mut Book)| {
@@ -153,7 +153,7 @@ fn pings_go_where_the_rule_says() {
     assert_eq!(target(PingRule::RoundRobin, heard), Some(1));
 }
 
-/// Of nodes never seen there is no bonus yet: the prior decides.
+/// Nodes never observed have no bonus yet: the prior decides.
 fn worst_prior() -> usize {
     let desk = Desk::new(Config::as_run(4));
     let mean = |n: &usize| desk.nodes[0].book().record(*n).mean();
@@ -161,7 +161,7 @@ fn worst_prior() -> usize {
     worst.expect("four nodes")
 }
 
-/// What one node knows of a third is everybody's after a ping, and ballots say the same to all.
+/// What one node knows about a third spreads with a ping, and ballots tell all nodes the same.
 #[test]
 fn shared_evidence_travels_on_pings() {
     let config = Config {

@@ -1,4 +1,4 @@
-//! What the text gets wrong, each step by step.
+//! Mistakes of the text, step by step.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const ROUND: Round = Round {
     attempt: 1,
 };
 
-/// Everybody is asked, and nobody believes in itself.
+/// All nodes are asked, and none considers itself the leader.
 fn asked(votes: [usize; 3], config: Config) -> Desk {
     let mut desk = Desk::voting(&votes, config);
     for (n, leader) in [2, 2, 0].into_iter().enumerate() {
@@ -17,7 +17,7 @@ fn asked(votes: [usize; 3], config: Config) -> Desk {
     desk
 }
 
-/// B-1: votes 0 -> 0, 1 -> 1, 2 -> 1. Node 0 hears 1: a tie, so itself. Node 1 hears 2: itself.
+/// B-1: votes 0 -> 0, 1 -> 1, 2 -> 1. Node 0 hears 1: a tie, so it wins. Node 1 hears 2: it wins.
 #[test]
 fn two_nodes_win_one_round_without_crash_or_loss() {
     let mut desk = asked([0, 1, 1], Config::text(3));
@@ -27,7 +27,7 @@ fn two_nodes_win_one_round_without_crash_or_loss() {
     assert!(desk.nodes[0].leads() && desk.nodes[1].leads());
 }
 
-/// B-1: where every confirmation counts, those that cross leave each with the other.
+/// B-1: if every confirmation counts, two that cross leave each node following the other.
 #[test]
 fn confirmations_that_cross_leave_nobody_leading() {
     let mut config = Config::text(3);
@@ -42,7 +42,7 @@ fn confirmations_that_cross_leave_nobody_leading() {
     assert!(!desk.nodes.iter().any(PaperNode::leads));
 }
 
-/// B-2: a leader whose clock is an hour ahead dies; for an hour nobody can follow it.
+/// B-2: a leader whose clock is an hour ahead dies; for an hour nobody can succeed it.
 #[test]
 fn after_a_leader_with_a_fast_clock_everything_looks_stale() {
     let mut desk = asked([1, 1, 1], Config::text(3));
@@ -61,7 +61,7 @@ fn after_a_leader_with_a_fast_clock_everything_looks_stale() {
         stamp: desk.clocks[2],
         id: NodeId(2),
     };
-    // Ballots of now are of before that leader, too.
+    // Current ballots also seem to be older than that leader.
     desk.settle();
     assert_eq!(desk.elected().len(), 1);
     desk.hear(0, NodeId(2), Msg::Confirm(confirm));
@@ -75,7 +75,7 @@ fn after_a_leader_with_a_fast_clock_everything_looks_stale() {
     assert_eq!(desk.nodes[0].leader().id, NodeId(2));
 }
 
-/// B-2: a leader that was down for its own replacement serves who still believes in it.
+/// B-2: a leader that was down during its own replacement serves clients that still follow it.
 #[test]
 fn a_recovered_leader_serves_on() {
     let mut desk = Desk::voting(&[1, 1, 1], Config::text(3));
@@ -90,7 +90,7 @@ fn a_recovered_leader_serves_on() {
     assert!(desk.nodes[0].leads() && desk.nodes[1].leads());
     let replies = desk.sent(|m| matches!(m, Msg::Reply { request: 2, .. }));
     assert_eq!(replies, 1);
-    // It learns of the other by its next broadcast.
+    // It learns of the other leader by its next broadcast.
     desk.request(1, 3, 0);
     desk.deliver(1, 0);
     assert!(!desk.nodes[0].leads());
@@ -110,14 +110,14 @@ fn one_lost_ballot_stalls_a_round_with_f_down() {
     assert!(!desk.is_set(1, Timer::Tally) && !desk.is_set(1, Timer::Confirm));
 }
 
-/// B-4: the text penalises leaders. A candidate that is down never was one and wins again and again.
+/// B-4: the text penalises leaders. A candidate that is down never was a leader and wins again and again.
 #[test]
 fn a_dead_candidate_wins_until_somebody_penalises_it() {
     let rounds_lost = |penalty| {
         let mut config = Config::as_run(5);
         config.rules.penalty = penalty;
         config.tally_wait = Duration::ZERO;
-        // Everybody takes node 1 for the best.
+        // All nodes consider node 1 the best.
         let mut desk = Desk::new(config);
         for node in &mut desk.nodes {
             node.book = Book::new(Estimator::Mean, [0.1, 0.0, 0.3, 0.4, 0.5]);
@@ -158,7 +158,7 @@ fn a_round_is_counted_once_unless_ballots_pile_up() {
             ballot: Ballot::List(vec![1]),
         };
         desk.hear(2, NodeId(3), share(1));
-        // One sender, one ballot: the second does not make it two of them.
+        // One ballot per sender: the second does not count.
         desk.hear(2, NodeId(3), share(1));
         assert_eq!(desk.events.len(), usize::from(!rounds));
         desk.hear(2, NodeId(4), share(1));

@@ -1,4 +1,4 @@
-//! The published election on a table: every message is moved by hand.
+//! The published election with every message moved by hand.
 
 mod clients;
 mod corners;
@@ -41,7 +41,7 @@ fn sender(id: NodeId) -> Sender {
     }
 }
 
-/// Settings with which every node votes for one that it is told of.
+/// Settings with which every node votes for a given node.
 fn told(config: Config) -> Config {
     Config {
         estimator: Estimator::Truth,
@@ -123,7 +123,7 @@ impl Desk {
         self.step(n, |node, cx| node.on_msg(cx, (), sender(from), msg));
     }
 
-    /// Fires a timer that is set; time goes on to its deadline.
+    /// Fires a timer that is set; time advances to its deadline.
     fn fire(&mut self, n: usize, timer: Timer) {
         let set = self.timers[n].iter().position(|t| t.0 == timer);
         let (_, at) = self.timers[n].remove(set.expect("the timer is set"));
@@ -143,7 +143,7 @@ impl Desk {
         self.hear(to, NodeId(from as u64), msg);
     }
 
-    /// Delivers everything but what goes to the client, until nothing is left.
+    /// Delivers everything except messages to the client, until nothing is left.
     fn settle(&mut self) {
         while let Some(at) = self.wire.iter().position(|m| m.1 != CLIENT) {
             let (from, to, msg) = self.wire.remove(at);
@@ -178,7 +178,7 @@ fn is_confirm(msg: &Msg) -> bool {
     matches!(msg, Msg::Confirm(_))
 }
 
-/// Figure 1: everybody tells everybody, and the winner tells all.
+/// Figure 1: all nodes send to all others, and the winner announces itself.
 #[test]
 fn a_round_of_three_is_six_ballots_and_one_fan_out() {
     let mut desk = Desk::voting(&[1, 1, 1], Config::text(3));

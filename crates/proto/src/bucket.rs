@@ -5,7 +5,7 @@ use core::time::Duration;
 
 /// Lets so many messages pass in a second, and as many at once after a while of silence.
 #[derive(Clone, Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     /// Time between two messages in the long run.
     every: Duration,
     burst: u32,
@@ -14,7 +14,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn new(per_second: u32) -> Bucket {
+    pub(crate) fn new(per_second: u32) -> Bucket {
         Bucket {
             every: Duration::from_secs(1) / per_second.max(1),
             burst: per_second.max(1),
@@ -23,13 +23,13 @@ impl Bucket {
     }
 
     /// When the next message may go.
-    pub(super) fn ready_at(&self) -> Instant {
+    pub(crate) fn ready_at(&self) -> Instant {
         let spare = self.every * (self.burst - 1);
         Instant::ZERO + self.full_at.since(Instant::ZERO).saturating_sub(spare)
     }
 
     /// Lets a message pass, if it may.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         if self.ready_at() > now {
             return false;
         }

@@ -1,0 +1,95 @@
+//! Settings of the HTTP interface.
+
+use super::ConfigError;
+use core::time::Duration;
+use serde::Deserialize;
+use std::path::PathBuf;
+use utoipa::ToSchema;
+
+/// Settings of the HTTP interface; where it listens is `http` at the top.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawApi {
+    /// File of the tokens that clients may show, one a line: a role (`read`, `operate` or `admin`) and the token; a token
+    /// alone is one of `admin`. Required when HTTP is served beyond this machine. Only its owner may read it.
+    #[schema(value_type = Option<String>)]
+    pub token_file: Option<PathBuf>,
+    /// How long a client may take to send the head or the body of a request or to read the answer, and how long a
+    /// connection may be idle.
+    #[serde(default, with = "humantime_serde::option")]
+    #[schema(value_type = Option<String>)]
+    pub timeout: Option<Duration>,
+    /// Most connections. At the limit the one that has been idle for longest is closed. All agents of a process together
+    /// use at most half of its file descriptors.
+    pub connections_max: Option<u32>,
+    /// Most open event streams.
+    pub streams_max: Option<u32>,
+}
+
+/// Checked settings of the HTTP interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// File of the tokens that clients may show.
+    pub token_file: Option<PathBuf>,
+    /// How long a client may take for each part of an exchange, and how long a connection may be idle.
+    pub timeout: Duration,
+    /// Most connections.
+    pub connections_max: usize,
+    /// Most open event streams.
+    pub streams_max: usize,
+}
+
+impl Default for ApiConfig {
+    fn default() -> Self {
+        ApiConfig {
+            token_file: None,
+            timeout: Duration::from_secs(30),
+            connections_max: 256,
+            streams_max: 128,
+        }
+    }
+}
+
+impl RawApi {
+    /// These settings where given, else those of `file`.
+    pub(super) fn over(self, file: RawApi) -> RawApi {
+        RawApi {
+            token_file: self.token_file.or(file.token_file),
+            timeout: self.timeout.or(file.timeout),
+            connections_max: self.connections_max.or(file.connections_max),
+            streams_max: self.streams_max.or(file.streams_max),
+        }
+    }
+
+    /// Checks them.
+    pub(super) fn check(self) -> Result<ApiConfig, ConfigError> {
+        let default = ApiConfig::default();
+        let timeout = self.timeout.unwrap_or(default.timeout);
+        if !(Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&timeout) {
+            return Err(ConfigError::Value {
+                key: "api.timeout",
+                value: format!("{timeout:?}"),
+                expected: "write 100ms to 1h, as in 30s".to_owned(),
+            });
+        }
+        let count = |key, given: Option<u32>, default: usize| match given {
+            None => Ok(default),
+            Some(n @ 1..=65_536) => Ok(n as usize),
+            Some(n) => Err(ConfigError::Value {
+                key,
+                value: n.to_string(),
+                expected: "write 1 to 65536".to_owned(),
+            }),
+        };
+        Ok(ApiConfig {
+            token_file: self.token_file,
+            timeout,
+            connections_max: count(
+                "api.connections_max",
+                self.connections_max,
+                default.connections_max,
+            )?,
+            streams_max: count("api.streams_max", self.streams_max, default.streams_max)?,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Handlers that answer queries.
+
+use super::{About, obtain};
+use crate::api::{EventView, MemberView, MessageView};
+use crate::config::HandlerConfig;
+use crate::metrics::Meters;
+use consort::{IncomingQuery, Node};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::task::JoinSet;
+
+/// Commands that answer queries at a time; queries beyond are declined.
+const COMMANDS_MAX: usize = 8;
+
+/// All that answering takes.
+pub(super) struct Answering {
+    pub(super) handlers: Vec<HandlerConfig>,
+    pub(super) about: About,
+    pub(super) meters: Arc<Meters>,
+}
+
+impl Answering {
+    /// Answers queries until the node stops. Those that no handler names are declined.
+    pub(super) async fn run(self, node: Node) {
+        let Ok(mut queries) = node.queries().await else {
+            return;
+        };
+        drop(node);
+        let answering = Arc::new(self);
+        // Dropped with this task: commands end with it.
+        let mut running = JoinSet::new();
+        loop {
+            tokio::select! {
+                query = queries.next() => {
+                    let Some(query) = query else { return };
+                    let answering = Arc::clone(&answering);
+                    let handler = answering.handlers.iter().position(|h| h.answers(query.name()));
+                    match handler {
+                        Some(_) if running.len() >= COMMANDS_MAX => {
+                            answering.meters.handler_missed(1);
+                            tracing::warn!("query `{}` is declined: {COMMANDS_MAX} others are being answered", query.name());
+                        }
+                        Some(at) => drop(running.spawn(answering.answer(at, query))),
+                        None => {}
+                    }
+                }
+                Some(_) = running.join_next() => {}
+            }
+        }
+    }
+
+    async fn answer(self: Arc<Self>, handler: usize, query: IncomingQuery) {
+        let handler = &self.handlers[handler];
+        let left = query.until().saturating_duration_since(Instant::now());
+        let event = described(&query);
+        let said = obtain(handler, &self.about, &event, left.min(handler.timeout)).await;
+        self.meters.handler_ran(said.is_some());
+        let Some(said) = said else {
+            return;
+        };
+        let name = query.name().to_owned();
+        if let Err(error) = query.answer(said.trim_ascii_end()).await {
+            tracing::warn!("handler `{}` for query `{name}`: {error}", handler.run);
+        }
+    }
+}
+
+/// The query as the event stream has it.
+fn described(query: &IncomingQuery) -> EventView {
+    let from = MemberView::stub(&query.from().to_string(), query.from_name());
+    EventView {
+        member: Some(from),
+        message: Some(MessageView::of(query.name(), query.payload(), query.seq())),
+        ..EventView::named("query")
+    }
+}

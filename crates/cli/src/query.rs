@@ -1,0 +1,124 @@
+//! `consort query`.
+
+use crate::Answer;
+use crate::client::{AgentAddr, block_on};
+use crate::output::{self, Format, safe};
+use consort_agent::api::{QueryRequest, QueryUpdateView, SilentView};
+use core::time::Duration;
+use std::io::{self, Write};
+
+/// Ask members something and gather their answers
+///
+/// Members answer by event handlers (on = "query:NAME", what the command prints is the answer) or by programs with the
+/// library. Ends when all members that are asked have answered or declined, or after --timeout. Exit code 1 when nobody
+/// answered. Answers take up to 1024 bytes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What it is called
+    name: String,
+    /// What it says
+    #[arg(default_value = "", hide_default_value = true)]
+    payload: String,
+    /// Only this member, by name or id; repeat for more
+    #[arg(long = "node", value_name = "MEMBER")]
+    nodes: Vec<String>,
+    /// Only members with this tag, of any value or of this one; repeat for more, of which they need all
+    #[arg(long = "tag", value_name = "KEY[=VALUE]")]
+    tags: Vec<String>,
+    /// How long to wait for answers, as in 500ms or 10s [default: 3s, longer in slower profiles]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    agent: AgentAddr,
+    /// How to print: a line for each answer, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  consort query load
+  consort query load --tag role=gateway --timeout 1s
+  consort query version --node attic --format json | jq -r .payload";
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
+    let request = QueryRequest {
+        name: args.name.clone(),
+        payload: args.payload.clone(),
+        nodes: args.nodes.clone(),
+        tags: args.tags.clone(),
+        timeout_ms: args.timeout.map(|t| t.as_millis() as u64),
+        stream: true,
+    };
+    block_on(async {
+        let mut updates = args.agent.take("/v1/query", &request).await?;
+        let mut tally = Tally::default();
+        while let Some(update) = updates.next::<QueryUpdateView>().await? {
+            tally.take(&update);
+            match args.format {
+                Format::Json => output::line(&serde_json::to_string(&update)?)?,
+                Format::Text if update.update == "answer" => output::line(&answer(&update))?,
+                Format::Text => {}
+            }
+        }
+        if args.format == Format::Text {
+            // Nobody may be reading it.
+            let _ = writeln!(io::stderr(), "{}", tally.text());
+        }
+        match tally.answers {
+            0 => Ok(Answer::No),
+            _ => Ok(Answer::Yes),
+        }
+    })
+}
+
+fn answer(update: &QueryUpdateView) -> String {
+    let id = update.id.as_deref().unwrap_or_default();
+    let name = match update.name.as_deref() {
+        None | Some("") => id,
+        Some(name) => name,
+    };
+    let payload = update.payload.as_deref().unwrap_or_default();
+    format!("{}: {}", safe(name), safe(payload))
+}
+
+/// What members are called, for people.
+pub(crate) fn names(members: &[SilentView]) -> String {
+    let name = |m: &SilentView| match m.name.as_str() {
+        "" => safe(&m.id),
+        name => safe(name),
+    };
+    members.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    answers: usize,
+    declined: usize,
+    silent: Vec<SilentView>,
+}
+
+impl Tally {
+    fn take(&mut self, update: &QueryUpdateView) {
+        match update.update.as_str() {
+            "answer" => self.answers += 1,
+            "declined" => self.declined += 1,
+            _ => self.silent = update.silent.clone().unwrap_or_default(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = match self.answers {
+            1 => "1 answer".to_owned(),
+            n => format!("{n} answers"),
+        };
+        if self.declined > 0 {
+            text.push_str(&format!(", {} without a handler for it", self.declined));
+        }
+        if !self.silent.is_empty() {
+            text.push_str(&format!(", silent: {}", names(&self.silent)));
+        }
+        text
+    }
+}

@@ -1,0 +1,98 @@
+//! A node that listens on all addresses and was not told which to announce: when the machine gets another, as from DHCP or
+//! in another network, it is announced under the same identity.
+
+use super::Driver;
+use crate::address;
+use crate::topology::Radio;
+use consort_proto::Command;
+use core::net::SocketAddr;
+use core::time::Duration;
+use tokio::time::Instant;
+
+/// How often the address is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// How many looks in a row have to find the same other address: networks change in steps.
+const LOOKS: u32 = 2;
+
+/// Follows the address of this machine.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    bound: SocketAddr,
+    /// Where others are: the address to be reached from there counts.
+    towards: Option<SocketAddr>,
+    look_at: Instant,
+    found: Option<(SocketAddr, u32)>,
+}
+
+impl Moves {
+    pub(crate) fn new(bound: SocketAddr, towards: Option<SocketAddr>) -> Moves {
+        Moves {
+            bound,
+            towards,
+            look_at: Instant::now() + LOOK_EVERY,
+            found: None,
+        }
+    }
+
+    pub(super) fn look_at(&self) -> Instant {
+        self.look_at
+    }
+
+    /// What was found while `told` is announced; the address to announce instead, if any.
+    fn take(&mut self, told: SocketAddr, found: Option<SocketAddr>) -> Option<SocketAddr> {
+        // Without an address there is nobody to tell.
+        let other = found.filter(|addr| *addr != told && !addr.ip().is_loopback());
+        self.found = match (other, self.found) {
+            (Some(addr), Some((before, looks))) if addr == before => Some((addr, looks + 1)),
+            (other, _) => other.map(|addr| (addr, 1)),
+        };
+        let (addr, _) = self.found.filter(|(_, looks)| *looks >= LOOKS)?;
+        self.found = None;
+        Some(addr)
+    }
+}
+
+impl Driver {
+    /// Announces another address of this machine, when it has one.
+    pub(super) async fn follow_moves(&mut self) {
+        let told = self.node.membership().addr();
+        let Some(moves) = self.moves.as_mut().filter(|m| m.look_at <= Instant::now()) else {
+            return;
+        };
+        moves.look_at = Instant::now() + LOOK_EVERY;
+        let near = self.radio.as_ref().and_then(Radio::own_ip);
+        let found = match (near, moves.towards) {
+            (Some(ip), None) => Some(SocketAddr::new(ip, moves.bound.port())),
+            (_, towards) => address::advertised(None, moves.bound, towards).ok(),
+        };
+        if let Some(addr) = moves.take(told, found) {
+            tracing::info!(
+                "this machine's address changed from {told} to {addr}; members are told"
+            );
+            self.command(Command::SetAddr(addr)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn another_address_is_announced_when_it_stays() {
+        let addr = |n: u8| SocketAddr::from(([10, 0, 0, n], 7717));
+        let mut moves = Moves::new(([0, 0, 0, 0], 7717).into(), None);
+        assert_eq!(moves.take(addr(1), Some(addr(1))), None);
+        assert_eq!(moves.take(addr(1), Some(addr(2))), None);
+        assert_eq!(moves.take(addr(1), None), None, "the network was away");
+        assert_eq!(moves.take(addr(1), Some(addr(2))), None);
+        assert_eq!(moves.take(addr(1), Some(addr(3))), None);
+        assert_eq!(moves.take(addr(1), Some(addr(3))), Some(addr(3)));
+        assert_eq!(moves.take(addr(3), Some(addr(3))), None);
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 7717));
+        for _ in 0..3 {
+            assert_eq!(moves.take(addr(3), Some(loopback)), None);
+        }
+    }
+}

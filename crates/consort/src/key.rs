@@ -1,0 +1,218 @@
+//! Keys of a group, and the file that holds them.
+
+use consort_proto::Config;
+use consort_proto::seal::{KEYS_MAX, Secret};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Most bytes of a key file that are read.
+const FILE_MAX: u64 = 16 * 1024;
+
+/// The secret that all members of a group have. Whoever has it is a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupKey(pub(crate) Secret);
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Check the path.
+    #[error("cannot read the key file {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others could read the key: take the permission from them, and replace the key if they may have.
+    #[error("the key file {path} can be read by others (mode {mode:o}); chmod 600 {path}")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Make a key with `consort keygen`; passphrases are refused, because they can be guessed.
+    #[error("{path}, line {line}: a key is 64 hexadecimal digits; make one with consort keygen")]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// Leave the keys that are in use, the one that seals first.
+    #[error("the key file {path} has {count} keys; 1 to {KEYS_MAX} are allowed")]
+    Count {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: usize,
+    },
+    /// Choose another name: a key that is in use must not be lost.
+    #[error("cannot write the key file {path}: {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Randomness(getrandom::Error),
+}
+
+impl GroupKey {
+    /// A new key, from the system's randomness.
+    pub fn generate() -> Result<GroupKey, KeyError> {
+        let mut secret = Secret::default();
+        getrandom::fill(&mut secret.0).map_err(KeyError::Randomness)?;
+        Ok(GroupKey(secret))
+    }
+
+    /// Names the key to people, as 8 hexadecimal digits. It tells nothing about the key.
+    pub fn fingerprint(&self) -> String {
+        hex(&self.0.check()[..4])
+    }
+
+    /// Reads the keys of a file: 64 hexadecimal digits a line, `#` begins a remark. The first one seals, all open.
+    pub fn read(path: &Path) -> Result<Vec<GroupKey>, KeyError> {
+        let fault = |source| KeyError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        // Before it is opened: a pipe would hang the start.
+        if !std::fs::metadata(path).map_err(fault)?.is_file() {
+            return Err(fault(io::Error::other("not a regular file")));
+        }
+        let file = File::open(path).map_err(fault)?;
+        let about = file.metadata().map_err(fault)?;
+        let mode = about.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let path = path.to_owned();
+            return Err(KeyError::Exposed { path, mode });
+        }
+        let mut text = String::new();
+        file.take(FILE_MAX)
+            .read_to_string(&mut text)
+            .map_err(fault)?;
+        let mut keys = Vec::new();
+        for (n, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let key = parse(line).ok_or_else(|| KeyError::NotAKey {
+                path: path.to_owned(),
+                line: n + 1,
+            })?;
+            keys.push(key);
+        }
+        if !(1..=KEYS_MAX).contains(&keys.len()) {
+            return Err(KeyError::Count {
+                path: path.to_owned(),
+                count: keys.len(),
+            });
+        }
+        Ok(keys)
+    }
+
+    /// Has a group's datagrams sealed with these keys: the first one seals, all open.
+    pub fn seal(keys: &[GroupKey], config: &mut Config) {
+        config.seal_with(keys.iter().map(|key| key.0.clone()).collect());
+    }
+
+    /// Writes the key to a new file that only its owner can read.
+    pub fn write_new(&self, path: &Path) -> Result<(), KeyError> {
+        let fault = |source| KeyError::Write {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file: File = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(fault)?;
+        let text = format!(
+            "# Key {} of a Consort group. Whoever has it is a member.\n{}\n",
+            self.fingerprint(),
+            hex(&self.0.0)
+        );
+        file.write_all(text.as_bytes()).map_err(fault)?;
+        file.sync_all().map_err(fault)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn parse(text: &str) -> Option<GroupKey> {
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut secret = Secret::default();
+    for (byte, at) in secret.0.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(GroupKey(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_is_read_back_and_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("group.key");
+        let key = GroupKey::generate().unwrap();
+        key.write_new(&path).unwrap();
+        assert_eq!(GroupKey::read(&path).unwrap(), core::slice::from_ref(&key));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let again = GroupKey::generate().unwrap().write_new(&path);
+        assert!(matches!(again, Err(KeyError::Write { .. })));
+        assert_ne!(GroupKey::generate().unwrap(), key);
+        assert!(!format!("{key:?}").contains(&hex(&key.0.0[..2])));
+    }
+
+    #[test]
+    fn bad_key_files_are_refused_with_the_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("k");
+        let write = |text: &str, mode: u32| {
+            let _ = fs::remove_file(&path);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            GroupKey::read(&path).map(|keys| keys.len())
+        };
+        let key = "0f".repeat(32);
+        assert_eq!(
+            write(&format!("# two\n{key}\n\n{key} # x\n"), 0o600).unwrap(),
+            2
+        );
+        let error = write(&key, 0o644).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+        let error = write("correct horse battery staple", 0o600).unwrap_err();
+        assert!(error.to_string().contains("consort keygen"), "{error}");
+        assert!(matches!(
+            write("", 0o600),
+            Err(KeyError::Count { count: 0, .. })
+        ));
+        let five = format!("{key}\n").repeat(5);
+        assert!(matches!(
+            write(&five, 0o600),
+            Err(KeyError::Count { count: 5, .. })
+        ));
+        let missing = GroupKey::read(&dir.path().join("none"));
+        assert!(matches!(missing, Err(KeyError::Read { .. })));
+        assert!(matches!(
+            GroupKey::read(dir.path()),
+            Err(KeyError::Read { .. })
+        ));
+    }
+}

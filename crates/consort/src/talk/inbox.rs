@@ -1,0 +1,108 @@
+//! Queries that this node is asked.
+
+use crate::driver::Clock;
+use crate::error::SendError;
+use crate::handle::Node;
+use consort_proto::message::MessageId;
+use consort_proto::{Instant, NodeId};
+use tokio::sync::mpsc;
+
+/// Queries that wait for their reader; more are declined.
+pub(super) const WAITING_MAX: usize = 64;
+
+/// A query on its way to its reader. One that is dropped is declined.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: MessageId,
+    pub(crate) from_name: String,
+    pub(crate) name: String,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) until: Instant,
+    pub(crate) clock: Clock,
+    /// Declines it.
+    pub(crate) decline: Decline,
+}
+
+/// Says that there will be no answer when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Decline(pub(crate) Option<(MessageId, mpsc::UnboundedSender<MessageId>)>);
+
+impl Drop for Decline {
+    fn drop(&mut self) {
+        if let Some((id, sender)) = self.0.take() {
+            // The node may have stopped.
+            let _ = sender.send(id);
+        }
+    }
+}
+
+/// The queries that a node is asked: see [`Node::queries`].
+#[derive(Debug)]
+pub struct Queries {
+    node: Node,
+    receiver: mpsc::Receiver<Asked>,
+}
+
+impl Queries {
+    pub(super) fn new(node: Node, receiver: mpsc::Receiver<Asked>) -> Queries {
+        Queries { node, receiver }
+    }
+
+    /// Waits for the next query; `None` once the node has stopped or another reader took this one's place. Dropping
+    /// the future loses none.
+    pub async fn next(&mut self) -> Option<IncomingQuery> {
+        let asked = self.receiver.recv().await?;
+        Some(IncomingQuery {
+            node: self.node.clone(),
+            asked,
+        })
+    }
+}
+
+/// A query to be answered. Dropping it tells the asker that there will be no answer.
+#[derive(Debug)]
+pub struct IncomingQuery {
+    node: Node,
+    asked: Asked,
+}
+
+impl IncomingQuery {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.asked.name
+    }
+
+    /// Its content.
+    pub fn payload(&self) -> &[u8] {
+        &self.asked.payload
+    }
+
+    /// Who asks.
+    pub fn from(&self) -> NodeId {
+        self.asked.id.origin
+    }
+
+    /// The asker's announced name; empty when this node does not know it.
+    pub fn from_name(&self) -> &str {
+        &self.asked.from_name
+    }
+
+    /// Its number among the messages of the asker.
+    pub fn seq(&self) -> u32 {
+        self.asked.id.seq
+    }
+
+    /// Answers after that are in vain.
+    pub fn until(&self) -> std::time::Instant {
+        self.asked.clock.when_at_last(self.asked.until).into_std()
+    }
+
+    /// Answers it. On an error, as when the answer is too long, the asker is told that there will be none.
+    pub async fn answer(mut self, answer: impl Into<Vec<u8>>) -> Result<(), SendError> {
+        let answered = self.node.answer(self.asked.id, answer.into()).await;
+        if answered.is_ok() {
+            self.asked.decline.0 = None;
+        }
+        answered
+    }
+}

@@ -1,0 +1,89 @@
+//! What holds against strangers, whatever they send: how many datagrams are looked at, by how well their sender is
+//! known, that nothing counts of a node whose address is not proven, and, in groups with a key, that nobody without it can
+//! read, forge, redirect or repeat a datagram. docs/SECURING.md says what each mode of a group
+//! is worth, SECURITY.md what it is not.
+//!
+//! Nothing is kept per source here: addresses can be forged, and a limit per source would lock out whoever is imitated.
+
+mod rates;
+mod sealing;
+mod secret;
+mod session;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use rates::Rates;
+pub(crate) use rates::{Class, Gates};
+pub(crate) use sealing::{
+    COUNTER_END, Clear, EXTRA_LEN, kid, open, salt, seal, session_key, toy_tag,
+};
+pub use sealing::{Envelope, KEYS_MAX, Suite};
+pub use secret::Secret;
+pub(crate) use secret::derive;
+pub use session::{Cookie, Msg};
+pub(crate) use session::{Doorkeeper, Whereabouts};
+pub(crate) use window::{Counter, Sessions};
+
+use serde::Serialize;
+
+/// Settings of what holds against strangers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How many datagrams a second are looked at.
+    pub rates: Rates,
+    /// Whether a node whose address is not proven is challenged before its word counts. Off in models of other protocols
+    /// only. Default true.
+    pub challenge: bool,
+    /// How datagrams are protected. Default: not at all.
+    pub suite: Suite,
+    /// Random bytes of this process, from which its cookies and salts are made: 32 from the system. Default zeros, for
+    /// simulations.
+    pub secret: Secret,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            rates: Rates::default(),
+            challenge: true,
+            suite: Suite::Open,
+            secret: Secret::default(),
+        }
+    }
+}
+
+/// What was refused before any protocol saw it, counted since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Datagrams of members from their own address, beyond [`Rates::members`].
+    pub rate_dropped_members: u64,
+    /// Datagrams in the name of a member or from the address of one, beyond [`Rates::known`].
+    pub rate_dropped_known: u64,
+    /// Datagrams of others, beyond [`Rates::strangers`].
+    pub rate_dropped_strangers: u64,
+    /// Datagrams whose sender had not proven its address.
+    pub unproven: u64,
+    /// Sealed datagrams that were seen before, or are too old to tell.
+    pub replayed: u64,
+    /// Sealed datagrams under a key that this node does not have.
+    pub key_unknown: u64,
+    /// Sealed datagrams that were altered, are meant for another node or group, or are under another key.
+    pub tag_failed: u64,
+    /// Datagrams that are not sealed, in a group with a key.
+    pub unsealed: u64,
+    /// Messages that do not count in a datagram that any member can read.
+    pub undirected: u64,
+    /// Challenges to prove an address.
+    pub challenges_sent: u64,
+    /// Answers to challenges that this node did not make, or too long ago.
+    pub echoes_bad: u64,
+    /// Datagrams larger than any of this group.
+    pub datagrams_oversize: u64,
+    /// Datagrams with more frames than are read.
+    pub datagrams_overfull: u64,
+    /// Requests for lists beyond the first of each kind in a datagram.
+    pub requests_dropped: u64,
+    /// Messages that would have made the answer to one datagram too long.
+    pub answers_cut: u64,
+}

@@ -1,0 +1,27 @@
+//! Secrets, and what is derived from them.
+
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, KeyInit, Update};
+use core::fmt;
+
+/// 32 bytes that nobody else knows. Not shown when printed.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(pub [u8; 32]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Keyed BLAKE2s-256 over a label, padded with zeros to 16 bytes, and parts, joined.
+pub(crate) fn derive(key: &[u8; 32], label: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut padded = [0; 16];
+    padded[..label.len()].copy_from_slice(label.as_bytes());
+    let mut mac = Blake2sMac256::new(key.into());
+    mac.update(&padded);
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize_fixed().into()
+}
