@@ -206,7 +206,8 @@ fn every_order_of_events_in_small_groups() {
         let group = small(mode).into_iter().find(|g| g.0 == name).unwrap().1;
         let wants = group.wants.clone();
         let settings = group.settings;
-        let searched = group.search(200_000, None, 2);
+        // One thread: which states are among the first so many must not depend on how threads take turns.
+        let searched = group.search(200_000, None, 1);
         assert_eq!(searched.unknown, None, "{mode} {name}");
         assert_eq!(searched.complete, states.is_some(), "{mode} {name}");
         if let Some(states) = states {

@@ -53,7 +53,7 @@ impl Membership {
         for id in doubted {
             self.doubt_again(cx, id, deadline);
         }
-        self.sync_with(cx, from);
+        self.sync_with(cx, from.reply_to(), from.addr);
     }
 
     /// Takes back what only this node thinks of `id`; a suspicion that others know starts again.

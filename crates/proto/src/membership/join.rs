@@ -40,6 +40,13 @@ const PAGES: usize = 4;
 /// A record takes so many bytes at least.
 const RECORD_MIN: usize = 40;
 
+/// For so many periods after it joined, a node compares its list in every period with a member whose list differs:
+/// others may be joining too, and news of many newcomers at once would take long on pings alone.
+const SETTLING_PERIODS: u32 = 8;
+
+/// In so many of the first periods it asks the member that let it in, which has met all who came after it.
+const ASK_HOST_PERIODS: u32 = 2;
+
 /// Joining and leaving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joining {
@@ -56,6 +63,8 @@ pub(crate) struct Joining {
     repeats: u32,
     last_sync: Option<Instant>,
     ticks: u32,
+    /// The member that let this node in, and when.
+    host: Option<(NodeId, Instant)>,
 }
 
 impl Membership {
@@ -201,6 +210,7 @@ impl Membership {
             }
             None => {
                 self.joining.state = JoinState::Joined;
+                self.joining.host = Some((from.id, cx.now));
                 cx.cancel_timer(Timer::Join);
                 cx.emit(Event::Joined);
             }
@@ -212,30 +222,47 @@ impl Membership {
 
     /// Compares member lists with the sender when their digests differ and no news is under way.
     pub(super) fn consider_sync(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
-        if self.config.sync_periods == 0
-            || self.rumors.len() > 0
-            || from.digest == self.digest(cx.me)
-        {
+        if self.config.sync_periods == 0 || from.digest == self.digest(cx.me) {
             return;
         }
-        let every = self.config.probe_period * self.config.sync_periods;
-        if self
-            .joining
-            .last_sync
-            .is_some_and(|at| cx.now.since(at) < every)
-        {
-            return;
+        let periods = match self.joined_within(cx.now, SETTLING_PERIODS) {
+            Some(_) => 1,
+            None if self.rumors.len() > 0 => return,
+            None => self.config.sync_periods,
+        };
+        if !self.compared_within(cx.now, periods) {
+            self.sync_with(cx, from.reply_to(), from.addr);
         }
-        self.sync_with(cx, from);
     }
 
-    pub(super) fn sync_with(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+    /// Compares lists with the member that let this node in, in its first periods.
+    pub(super) fn settle(&mut self, cx: &mut MembershipCx<'_>) {
+        let host = self.joined_within(cx.now, ASK_HOST_PERIODS);
+        let host = host.filter(|_| self.config.sync_periods > 0);
+        if let Some(host) = host.and_then(|id| self.table.get(id)) {
+            let (id, addr) = (host.id, host.addr());
+            self.sync_with(cx, To::Node(id), addr);
+        }
+    }
+
+    /// The member that let this node in, if it did so in the last `periods`.
+    fn joined_within(&self, now: Instant, periods: u32) -> Option<NodeId> {
+        let (host, at) = self.joining.host?;
+        (now.since(at) < self.config.probe_period * periods).then_some(host)
+    }
+
+    fn compared_within(&self, now: Instant, periods: u32) -> bool {
+        let last = self.joining.last_sync;
+        last.is_some_and(|at| now.since(at) < self.config.probe_period * periods)
+    }
+
+    pub(super) fn sync_with(&mut self, cx: &mut MembershipCx<'_>, to: To, addr: SocketAddr) {
         self.joining.last_sync = Some(cx.now);
         self.stats.syncs += 1;
         let buckets = self.bucket_digests(cx.me);
-        self.expect_records(cx.now, from.addr);
+        self.expect_records(cx.now, addr);
         cx.send(
-            from.reply_to(),
+            to,
             Msg::Digest {
                 buckets,
                 reply: true,

@@ -30,6 +30,7 @@ impl Membership {
             self.pursue(cx, self.pursued[at]);
         }
         self.heal(cx);
+        self.settle(cx);
     }
 
     fn set_next_tick(&mut self, cx: &mut MembershipCx<'_>) {

@@ -163,6 +163,57 @@ fn lists_that_differ_are_compared_when_no_news_is_under_way() {
 }
 
 #[test]
+fn a_newcomer_asks_its_host_again_and_compares_lists_in_every_period() {
+    let mut b = Bench::with(
+        4,
+        Config {
+            probe_jitter_per_mille: 0,
+            heal_periods: 0,
+            ..Config::default()
+        },
+    );
+    b.input(Input::Join(vec![addr(3)]));
+    let options = b.m.config.options_hash();
+    let page = Msg::Page {
+        next: None,
+        options,
+    };
+    let mut host = sender(3, 0);
+    host.digest = b.m.digest(ME);
+    b.msg(host, page);
+    assert_eq!(b.m.join_state(), JoinState::Joined);
+    let asked = |effects: &[EffectOf<Membership>]| {
+        let digest = |e: &&EffectOf<Membership>| {
+            matches!(e, Effect::Send(_, Msg::Digest { reply: true, .. }))
+        };
+        effects.iter().filter(digest).count()
+    };
+    let mut asked_host = 0;
+    for _ in 0..4 {
+        asked_host += asked(&b.tick().2);
+        assert_eq!(b.msg(host, Msg::Nack { seq: 0 }), []);
+    }
+    assert_eq!(asked_host, 2, "in the first periods only");
+    // News is under way, and lists are compared all the same, but once in a period.
+    let other = sender(2, 0);
+    let mut told = sender(2, 0);
+    told.digest = b.m.digest(ME);
+    b.msg(told, Msg::Record(alive(9, 0)));
+    assert!(b.m.rumors.len() > 0);
+    assert_eq!(asked(&b.step(|m, cx| m.on_sender(cx, other))), 1);
+    assert_eq!(asked(&b.step(|m, cx| m.on_sender(cx, other))), 0);
+    // Later it is as patient as everybody.
+    for _ in 0..8 {
+        b.tick();
+        let mut same = sender(2, 0);
+        same.digest = b.m.digest(ME);
+        b.msg(same, Msg::Nack { seq: 0 });
+    }
+    b.msg(sender(2, 0), Msg::Record(alive(10, 0)));
+    assert_eq!(asked(&b.step(|m, cx| m.on_sender(cx, other))), 0);
+}
+
+#[test]
 fn a_digest_is_answered_with_the_records_that_differ() {
     let mut b = Bench::new(20);
     let theirs = b.m.table.bucket_digests();
