@@ -1,4 +1,4 @@
-//! Who may ask for what: roles, the tokens that have them, and the role that each request takes.
+//! Access control: roles, the tokens that have them, and the role that each request requires.
 
 use crate::error::ApiError;
 use crate::file::{self, FileError};
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use subtle::ConstantTimeEq;
 
-/// Most tokens in a file.
+/// The greatest number of tokens in a file.
 const TOKENS_MAX: usize = 64;
 
-/// Shortest and longest token, in characters: 16 random ones cannot be guessed.
+/// The shortest and the longest token, in characters. 16 random characters cannot be guessed.
 const TOKEN_MIN: usize = 16;
 const TOKEN_MAX: usize = 256;
 
-/// What a token allows. Each role may do what those before it may.
+/// What a token permits. Each role includes the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Look at everything.
+    /// Read everything.
     Read,
-    /// Take part: locks, candidacies, tags, joining.
+    /// Use the group: locks, candidacies, tags, joining.
     Operate,
-    /// Take from others, and end the agent.
+    /// Take things from others, and stop the agent.
     Admin,
 }
 
@@ -37,11 +37,14 @@ impl fmt::Display for Role {
     }
 }
 
-/// The role that every request takes which is no `GET`; those take `read`.
+/// The role that each request other than `GET` requires; `GET` requires `read`.
 const ROLES: &[(&str, &str, Role)] = &[
     ("POST", "/v1/join", Role::Operate),
     ("POST", "/v1/leave", Role::Admin),
     ("POST", "/v1/force-leave", Role::Admin),
+    ("POST", "/v1/keys", Role::Admin),
+    ("POST", "/v1/keys/{fingerprint}/use", Role::Admin),
+    ("DELETE", "/v1/keys/{fingerprint}", Role::Admin),
     ("POST", "/v1/event", Role::Operate),
     ("POST", "/v1/query", Role::Operate),
     ("PATCH", "/v1/tags", Role::Operate),
@@ -60,8 +63,8 @@ const ROLES: &[(&str, &str, Role)] = &[
     ("POST", "/v1/locks/{name}/break", Role::Admin),
 ];
 
-/// The role that a request takes, by its method and the path of its route; none for the dashboard's files. A route that
-/// the table does not have takes `admin`.
+/// The role that a request requires, by its method and the path of its route; `None` for the dashboard's files. A route
+/// that is missing from the table requires `admin`.
 pub(crate) fn role_of(method: &Method, route: &str) -> Option<Role> {
     if method == Method::GET || method == Method::HEAD {
         return (!web::is_file(route)).then_some(Role::Read);
@@ -86,11 +89,11 @@ pub(crate) fn reference() -> String {
     )
 }
 
-/// Why a file of tokens is not taken.
+/// Why a file of tokens is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// See there.
+    /// See [`FileError`](crate::FileError).
     #[error("tokens: {0}")]
     File(#[from] FileError),
     /// Correct the line.
@@ -101,10 +104,10 @@ pub enum TokenError {
     Line {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
     },
-    /// Add a token, or drop some.
+    /// Add a token, or remove some.
     #[error("tokens {path}: write 1 to {TOKENS_MAX} lines with a token")]
     Count {
         /// The file.
@@ -138,7 +141,7 @@ impl Tokens {
         }
     }
 
-    /// The greatest role of a token. All are compared, each in a time that does not depend on what is in it.
+    /// The greatest role of a token. All tokens are compared, each in a time that does not depend on its content.
     fn role(&self, shown: &str) -> Option<Role> {
         let mut found = None;
         for (role, token) in &self.0 {
@@ -163,7 +166,7 @@ fn parse(line: &str) -> Option<(Role, String)> {
     good.then(|| (role, token.to_owned()))
 }
 
-/// The tokens that an agent accepts; without any, everybody who reaches it may do everything. Clones share them.
+/// The tokens that an agent accepts. Without a file of tokens every client may do everything. Clones share the tokens.
 #[derive(Clone, Default)]
 pub(crate) struct Access(Option<Arc<Shared>>);
 
@@ -174,7 +177,7 @@ struct Shared {
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No token is ever printed.
+        // Tokens are never printed.
         let file = self.0.as_ref().map(|shared| &shared.path);
         f.debug_tuple("Access").field(&file).finish()
     }
@@ -191,7 +194,7 @@ impl Access {
         Ok(Access(Some(Arc::new(Shared { path, tokens }))))
     }
 
-    /// Reads the file again. On an error the tokens stay as they were.
+    /// Reads the file again. On an error the tokens remain unchanged.
     pub(crate) fn reload(&self) -> Result<(), TokenError> {
         if let Some(shared) = &self.0 {
             let tokens = Tokens::read(&shared.path)?;
@@ -203,12 +206,12 @@ impl Access {
         Ok(())
     }
 
-    /// Whether tokens are needed.
+    /// Whether tokens are required.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Checks whether whoever sends `headers` may do what takes `needed`.
+    /// Checks whether the sender of `headers` has the role `needed`.
     pub(crate) fn check(&self, needed: Option<Role>, headers: &HeaderMap) -> Result<(), ApiError> {
         let (Some(shared), Some(needed)) = (&self.0, needed) else {
             return Ok(());

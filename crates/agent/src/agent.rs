@@ -1,18 +1,19 @@
 //! One node and its HTTP interface, started and stopped together.
 
 use crate::access::{Access, TokenError};
-use crate::api::EventView;
+use crate::api::{EventView, InfoView};
 use crate::config::Config;
 use crate::handler::Handlers;
 use crate::history::History;
 use crate::listen::{HttpAddr, ListenError, listen};
+use crate::log::Log;
 use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
 use crate::serve::{Limits, serve};
 use consort::membership::DistanceSource;
 use consort::{
-    CampaignError, ElectionError, Events, Farewell, GroupKey, KeyError, Life, Node, NodeId,
-    SetTagsError, StartError, Stopped,
+    CampaignError, ElectionError, Events, Farewell, Life, Node, NodeId, SetTagsError, StartError,
+    Stopped,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -21,14 +22,14 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How long open connections may finish after the node has stopped.
+/// How long open connections may take to finish after the node has stopped.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Why an agent did not start. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// See there.
+    /// See [`StartError`].
     #[error(transparent)]
     Node(#[from] StartError),
     /// Correct the settings of the election it names.
@@ -36,52 +37,57 @@ pub enum AgentError {
     Election {
         /// Name of the election.
         name: String,
-        /// What is wrong.
+        /// What is wrong with it.
         source: ElectionError,
     },
-    /// See there.
+    /// See [`ListenError`].
     #[error(transparent)]
     Http(#[from] ListenError),
-    /// See there.
+    /// See [`TokenError`].
     #[error(transparent)]
     Tokens(#[from] TokenError),
-    /// Correct the key file.
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    /// Make a key and give it to all members, or say that whoever reaches the network may be a member.
+    /// Create a key and give it to all members, or set `insecure` to accept that everybody who reaches the network may
+    /// be a member.
     #[error(
         "the group has no key, and {bind} can be reached from other machines, where whoever reaches it is a member; make a key \
          with consort keygen and name it at every member (--key-file FILE, security.key_file), or accept that (--insecure)"
     )]
     NoKey {
-        /// Where the node was to listen.
+        /// The address that the node was to listen on.
         bind: SocketAddr,
     },
-    /// Give it a file of tokens, or serve HTTP to this machine only.
+    /// Stop what else uses UDP port 5353 without sharing it, or do without multicast DNS.
+    #[cfg(feature = "mdns")]
+    #[error("multicast DNS does not start: {source}")]
+    Mdns {
+        /// What went wrong.
+        source: mdns_sd::Error,
+    },
+    /// Configure a file of tokens, or serve HTTP to this machine only.
     #[error(
         "HTTP on {addr} can be reached from other machines, and without tokens whoever reaches it controls this node; \
          either name a file of tokens (--token-file FILE, api.token_file), or serve this machine only \
          (--http 127.0.0.1:7718, --http unix:PATH)"
     )]
     NoTokens {
-        /// Where HTTP was to be served.
+        /// The address that HTTP was to be served on.
         addr: HttpAddr,
     },
     /// Name another interface, or wait until it has an address.
     #[error("bind: `{name}` is neither IP:PORT nor an interface that can be used: {source}")]
     Interface {
-        /// Name of the interface.
+        /// The name of the interface.
         name: String,
-        /// What is wrong.
+        /// What is wrong with it.
         source: io::Error,
     },
 }
 
-/// Why settings were not taken while the agent runs. What came before the error has been taken.
+/// Why settings were not applied while the agent runs. The settings before the error have been applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// See there.
+    /// See [`SetTagsError`].
     #[error("tags: {0}")]
     Tags(#[from] SetTagsError),
     /// Correct the settings of the election it names.
@@ -89,18 +95,30 @@ pub enum ReloadError {
     Election {
         /// Name of the election.
         name: String,
-        /// What is wrong.
+        /// What is wrong with it.
         source: CampaignError,
     },
-    /// Watch fewer elections.
+    /// Follow fewer elections.
     #[error(transparent)]
     Watch(#[from] ElectionError),
-    /// See there. The tokens stay as they were.
+    /// See [`TokenError`]. The tokens remain unchanged.
     #[error(transparent)]
     Tokens(#[from] TokenError),
     /// Start the agent again.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// What a program provides for an agent besides its settings.
+#[derive(Debug, Default)]
+pub struct Startup {
+    /// Starts in a life later than this one, for agents without a state directory that the same program starts again.
+    pub last: Option<Life>,
+    /// Serves `/lab`, which accepts orders to experiment with the group. This is for demonstrations, never for a group in
+    /// production.
+    pub lab: Option<mpsc::Sender<LabOrder>>,
+    /// Serves the log of the process at `/v1/log`.
+    pub log: Option<Log>,
 }
 
 /// A running agent.
@@ -116,22 +134,19 @@ pub struct Agent {
     access: Access,
     meters: Arc<Meters>,
     server: JoinHandle<()>,
+    #[cfg(feature = "_fuzz")]
+    router: axum::Router,
 }
 
 impl Agent {
-    /// Starts the node and serves HTTP. Returns without waiting for seeds to answer.
+    /// Starts the node and serves HTTP. Returns without waiting for an answer from seeds.
     pub async fn start(config: Config) -> Result<Agent, AgentError> {
-        Agent::start_after(config, None, None).await
+        Agent::start_with(config, Startup::default()).await
     }
 
-    /// Starts in a life later than `last`, for agents without a state directory that are started
-    /// again by the same program. With `lab` it serves `/lab`, which takes orders to play with the group: for
-    /// demonstrations, never for a group that is in use.
-    pub async fn start_after(
-        config: Config,
-        last: Option<Life>,
-        lab: Option<mpsc::Sender<LabOrder>>,
-    ) -> Result<Agent, AgentError> {
+    /// Starts the node with objects that the program provides besides the settings.
+    pub async fn start_with(config: Config, startup: Startup) -> Result<Agent, AgentError> {
+        let Startup { last, lab, log } = startup;
         let access = Access::open(config.api.token_file.as_deref())?;
         if !config.http.is_local() && !access.is_closed() {
             return Err(AgentError::NoTokens { addr: config.http });
@@ -144,17 +159,9 @@ impl Agent {
         if !bind.ip().is_loopback() && !config.security.may_listen_anywhere() {
             return Err(AgentError::NoKey { bind });
         }
-        let keys = match &config.security.key_file {
-            Some(path) => Some(GroupKey::read(path)?),
-            None => None,
-        };
-        // First: a node that joins and vanishes again would look like a failure to the others.
+        // This comes first: a node that joins and vanishes again would look like a failure to the others.
         let (listener, http) = listen(&config.http).await?;
         let settings = config.clone();
-        let mut config = config;
-        if let Some(keys) = keys {
-            GroupKey::seal(&keys, &mut config.protocol);
-        }
         let source = config.protocol.membership.distance_source;
         let about = routes::About {
             group: config.protocol.group.clone(),
@@ -164,6 +171,7 @@ impl Agent {
             timeout: config.api.timeout,
             streams_max: config.api.streams_max,
             locks: (&config.protocol.mutex).into(),
+            info: InfoView::new(&config, log.is_some(), lab.is_some()),
         };
         let mut builder = Node::builder()
             .name(config.name)
@@ -182,6 +190,16 @@ impl Agent {
         }
         if let Some(topology) = config.topology {
             builder = builder.topology(topology);
+        }
+        if let Some(path) = config.security.key_file {
+            builder = builder.key_file(path);
+            if let Some(span) = config.security.migrate_for {
+                let left = humantime_serde::re::humantime::format_duration(span);
+                tracing::warn!(
+                    "members that do not seal yet are heard as well, for {left} at most (security.migrate_until)"
+                );
+                builder = builder.migrate_for(span);
+            }
         }
         if let Some(dir) = config.state {
             builder = builder.state_dir(dir);
@@ -204,6 +222,13 @@ impl Agent {
                 return Err(AgentError::Election { name, source });
             }
         }
+        #[cfg(feature = "mdns")]
+        if settings.mdns
+            && let Err(source) = crate::mdns::start(&node, &settings.protocol.group)
+        {
+            node.shutdown().await;
+            return Err(AgentError::Mdns { source });
+        }
         let meters = Arc::new(Meters::default());
         let handlers = Handlers::start(&settings, &history, &node, &http, &meters);
         let router = routes::router(
@@ -213,7 +238,10 @@ impl Agent {
             Arc::clone(&meters),
             access.clone(),
             lab,
+            log,
         );
+        #[cfg(feature = "_fuzz")]
+        let routes = router.clone();
         let stopped = {
             let node = node.clone();
             async move { node.stopped().await }
@@ -234,6 +262,8 @@ impl Agent {
             access,
             meters,
             server,
+            #[cfg(feature = "_fuzz")]
+            router: routes,
         })
     }
 
@@ -242,25 +272,32 @@ impl Agent {
         &self.node
     }
 
-    /// The subscription that misses no event since the start. There is one: later calls return
-    /// what [`Node::subscribe`] does.
+    /// The routes that are served, so that requests need no connection.
+    #[cfg(feature = "_fuzz")]
+    pub fn router(&self) -> axum::Router {
+        self.router.clone()
+    }
+
+    /// The subscription that has missed no event since the start. There is only one: later calls return what
+    /// [`Node::subscribe`] returns.
     pub fn events(&mut self) -> Events {
         let first = self.events.take();
         first.unwrap_or_else(|| self.node.subscribe())
     }
 
-    /// Where HTTP is served.
+    /// The address on which HTTP is served.
     pub fn http(&self) -> &HttpAddr {
         &self.http
     }
 
-    /// Adds to the agent's history that something was done by hand to the group, or to one member of it.
+    /// Adds a manual intervention in the group, or in one of its members, to the agent's history.
     pub fn remark(&self, deed: &str, member: Option<(NodeId, &str)>) {
         self.history.note(EventView::lab(deed, member));
     }
 
-    /// Takes other settings while it runs: tags, elections and event handlers, and reads tokens again. Returns whether that was all that differs;
-    /// the rest needs a start. Tags that were changed since the start stay unless the settings have others than before.
+    /// Applies new settings while the agent runs: tags, elections and event handlers; also reads the tokens again.
+    /// Returns whether these were all differences; the others need a restart. Tags that were changed since the start
+    /// remain, unless the tags in the settings changed.
     pub async fn reload(&mut self, config: Config) -> Result<bool, ReloadError> {
         self.access.reload()?;
         if config.tags != self.config.tags {
@@ -292,7 +329,7 @@ impl Agent {
         }
         self.config.elections = config.elections.clone();
         if config.handlers != self.config.handlers {
-            // The old ones end first: no event is handled twice.
+            // The old handlers end first, so that no event is handled twice.
             self.handlers = Handlers::default();
             self.handlers =
                 Handlers::start(&config, &self.history, &self.node, &self.http, &self.meters);
@@ -301,20 +338,20 @@ impl Agent {
         Ok(config == self.config)
     }
 
-    /// Says goodbye and stops. Returns what was waited for.
+    /// Says goodbye and stops. Returns what the node waited for.
     pub async fn leave(self) -> Result<Farewell, Stopped> {
         let left = self.node.leave().await;
         self.close().await;
         left
     }
 
-    /// Stops at once without a goodbye, as a crash would. Ports are free when this returns.
+    /// Stops at once without a goodbye, like a crash. Ports are free when this returns.
     pub async fn kill(self) {
         self.node.shutdown().await;
         self.close().await;
     }
 
-    /// Ends the HTTP interface of a stopped node, once open connections are done or time is up.
+    /// Stops the HTTP interface of a stopped node, once open connections are done or the time is up.
     pub async fn close(mut self) {
         self.node.shutdown().await;
         let closed = tokio::time::timeout(CLOSE_PATIENCE, &mut self.server).await;

@@ -4,11 +4,11 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use consort::{
-    CampaignError, ForceLeaveError, JoinError, ResignError, SendError, SetTagsError, Stopped,
-    message,
+    CampaignError, ChangeKeysError, ForceLeaveError, JoinError, ResignError, SendError,
+    SetTagsError, Stopped, message,
 };
 
-/// An error without its request's id, which `guard` adds.
+/// An error without the id of its request, which `guard` adds.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -16,7 +16,7 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
 }
 
-/// What to do about each error. One whose message says more says it there.
+/// The remedy for each error code. Where the message itself says more, the remedy is there.
 const REMEDIES: &[(&str, &str)] = &[
     (
         "member_alive",
@@ -56,6 +56,10 @@ const REMEDIES: &[(&str, &str)] = &[
     (
         "body_too_slow",
         "send the whole body at once, or set api.timeout",
+    ),
+    (
+        "bad_key",
+        "give a key of 64 hexadecimal digits, or a fingerprint of GET /v1/keys",
     ),
     ("busy", "wait for the lock, or come back later"),
     ("by_component", "resign without naming a successor"),
@@ -120,6 +124,23 @@ const REMEDIES: &[(&str, &str)] = &[
         "send `Authorization: Bearer TOKEN` with a token of the agent's token file; for the command line --token-file or CONSORT_TOKEN_FILE",
     ),
     (
+        "key_refused",
+        "GET /v1/keys shows the keys; use another one before removing the one that seals",
+    ),
+    (
+        "keys_not_stored",
+        "let the agent write to its key file and to the directory of that file",
+    ),
+    (
+        "members_behind",
+        "wait until GET /v1/keys shows all members as current, remove failed ones, or ask with force=true",
+    ),
+    (
+        "no_key",
+        "start all members with a key file; docs/SECURING.md",
+    ),
+    ("no_randomness", "wait until the system has started"),
+    (
         "too_many_messages",
         "send more slowly: try again in half a second, or when a query has ended",
     ),
@@ -131,7 +152,7 @@ const REMEDIES: &[(&str, &str)] = &[
 ];
 
 impl ApiError {
-    /// What to do about it.
+    /// The remedy for this error.
     pub(crate) fn remedy(&self) -> &'static str {
         let known = REMEDIES.iter().find(|(code, _)| *code == self.code);
         known.map_or("look at the agent's log", |(_, remedy)| remedy)
@@ -185,6 +206,20 @@ impl From<ForceLeaveError> for ApiError {
             ForceLeaveError::Alive { .. } => (StatusCode::CONFLICT, "member_alive"),
             ForceLeaveError::Stopped(stopped) => return (*stopped).into(),
             _ => (StatusCode::BAD_REQUEST, "bad_member"),
+        };
+        ApiError::new(status, code, error.to_string())
+    }
+}
+
+impl From<ChangeKeysError> for ApiError {
+    fn from(error: ChangeKeysError) -> ApiError {
+        let (status, code) = match error {
+            ChangeKeysError::Stopped(stopped) => return stopped.into(),
+            ChangeKeysError::Ask(error) => return error.into(),
+            ChangeKeysError::Open => (StatusCode::CONFLICT, "no_key"),
+            ChangeKeysError::Behind { .. } => (StatusCode::CONFLICT, "members_behind"),
+            ChangeKeysError::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "keys_not_stored"),
+            _ => (StatusCode::CONFLICT, "key_refused"),
         };
         ApiError::new(status, code, error.to_string())
     }
@@ -271,7 +306,7 @@ impl From<JsonRejection> for ApiError {
 mod tests {
     use super::*;
 
-    /// Every code that is written anywhere in this crate has a remedy of its own.
+    /// Every code that this crate uses has its own remedy.
     #[test]
     fn every_error_says_what_to_do() {
         let mut files = vec![std::path::PathBuf::from(concat!(

@@ -1,4 +1,4 @@
-//! Reading of files that a user names: settings and secrets.
+//! Reading files that a user names: settings and secrets.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Most bytes of a file.
+/// The greatest size of a file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -18,7 +18,7 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Name a regular file.
@@ -33,7 +33,7 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
-    /// Take the permissions of others away.
+    /// Remove the permissions of others.
     #[error(
         "{path} has secrets, and others may read or change it (mode {mode:03o}); chmod 600 {path}"
     )]
@@ -45,8 +45,8 @@ pub enum FileError {
     },
 }
 
-/// The text of a file that has secrets. One that others than its owner and its group may read, or others than its owner
-/// may write, is refused.
+/// The text of a file with secrets. The file is refused if anybody except its owner and its group may read it, or
+/// anybody except its owner may write it.
 pub fn read_secret(path: &Path) -> Result<String, FileError> {
     let (text, mode) = read(path)?;
     match mode & 0o027 {
@@ -64,13 +64,14 @@ pub(crate) fn read_settings(path: &Path) -> Result<(String, bool), FileError> {
     Ok((text, mode & 0o002 != 0))
 }
 
-/// The text and the permissions of a regular file. A link is followed: who names a file trusts its directory.
+/// The text and the permissions of a regular file. Links are followed, because a user who names a file trusts its
+/// directory.
 fn read(path: &Path) -> Result<(String, u32), FileError> {
     let failed = |source| FileError::Io {
         path: path.to_owned(),
         source,
     };
-    // A pipe that nobody writes to would block.
+    // Opening a pipe without a writer would block.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());

@@ -1,5 +1,5 @@
-//! What happens around every request: an id for it, a log line, errors as JSON, no entry for web pages, and a body that
-//! arrives in time.
+//! The steps around every request: a request id, a log line, errors as JSON, the refusal of foreign web pages, and a
+//! time limit for the body.
 
 use crate::access::{Access, role_of};
 use crate::api::ErrorBody;
@@ -23,18 +23,18 @@ use std::sync::Arc;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(1);
 
-/// What is known around every request.
+/// What all requests of an agent share.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) meters: Arc<Meters>,
-    /// No web page can reach a Unix socket, so any host name is good there.
+    /// Whether HTTP is served on a Unix socket. No web page can reach one, so any host name is accepted there.
     pub(crate) unix: bool,
     /// How long a client may take to send a body.
     pub(crate) timeout: Duration,
     pub(crate) access: Access,
 }
 
-/// Runs a request; sees to it that every error has the one body.
+/// Runs a request, and gives every error the same form of body.
 pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Next) -> Response {
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
     let request_id = format!("{:x}-{number:x}", std::process::id());
@@ -78,7 +78,7 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
     response
 }
 
-/// Checks who asks, and reads the body.
+/// Checks the sender, and reads the body.
 async fn enter(watch: &Watch, request: Request) -> Result<Request, ApiError> {
     if !watch.unix {
         admit(&request, watch.access.is_closed())?;
@@ -94,7 +94,7 @@ async fn enter(watch: &Watch, request: Request) -> Result<Request, ApiError> {
     Ok(Request::from_parts(head, body))
 }
 
-/// Bodies are small: one that is not here as a whole in time is refused.
+/// Reads the body, which is small. A body that does not arrive completely in time is refused.
 async fn read(body: Body, timeout: Duration) -> Result<Bytes, ApiError> {
     let too_large = || {
         let message = format!("the body has more than {BODY_MAX} bytes");
@@ -125,7 +125,7 @@ async fn read(body: Body, timeout: Duration) -> Result<Bytes, ApiError> {
     }
 }
 
-/// The body of an answer, and something that lasts as long.
+/// The body of an answer, with a guard that lives as long as the body.
 struct While<G> {
     body: Body,
     _guard: G,
@@ -151,10 +151,10 @@ impl<G: Unpin + Send + 'static> HttpBody for While<G> {
     }
 }
 
-/// Pages in a browser on this machine can send requests here. What betrays them is what the browser says of where they
-/// come from (`Sec-Fetch-Site`), the `Origin` of another site, or after rebinding a name to loopback, that name as
-/// `Host`. A link to the dashboard may be followed from anywhere. Where tokens are asked for, any name is good: a page
-/// has none.
+/// Refuses requests of web pages. Pages in a browser on this machine can send requests here. They are recognised by the
+/// browser's statement about their origin (`Sec-Fetch-Site`), by the `Origin` of another site or, after a name was
+/// rebound to loopback, by that name as `Host`. A link to the dashboard may be followed from any page. If tokens are
+/// required, any host name is accepted, because a page has no token.
 pub(crate) fn admit(request: &Request, any_host: bool) -> Result<(), ApiError> {
     let headers = request.headers();
     let text = |name| {

@@ -1,10 +1,10 @@
 //! Event handlers: commands that the agent runs when something happens.
 //!
 //! Every handler runs one command at a time, in the order of events. Events wait in the handler's own queue, which is
-//! that of a reader of the event stream; those beyond it are counted and logged. A command that takes too long is killed
-//! with all processes of its group.
+//! as long as that of a reader of the event stream; further events are counted and logged. A command that takes too
+//! long is killed together with all processes of its group.
 //!
-//! Queries are answered by what a command prints: [`answer`] has its own readers.
+//! A query is answered with the output of a command; see [`answer`].
 
 mod answer;
 
@@ -25,10 +25,10 @@ use tokio::process::{Child, Command};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
-/// Bytes of a command's output that are logged, of standard output and of standard error each.
+/// The number of bytes of a command's output that are logged, separately for standard output and standard error.
 const OUTPUT_MAX: usize = 4096;
 
-/// The handlers that run; dropping it ends them, commands included.
+/// The running handlers. Dropping this ends them, including their commands.
 #[derive(Debug, Default)]
 pub(crate) struct Handlers(Vec<JoinHandle<()>>);
 
@@ -107,14 +107,14 @@ async fn follow(handler: HandlerConfig, about: About, history: History, meters: 
     }
 }
 
-/// Runs a command for an event; whether it succeeded.
+/// Runs a command for an event. Returns whether it succeeded.
 async fn run(handler: &HandlerConfig, about: &About, event: &EventView) -> bool {
     obtain(handler, about, event, handler.timeout)
         .await
         .is_some()
 }
 
-/// Runs a command for an event; what it printed, if it succeeded within `patience`.
+/// Runs a command for an event. Returns its output if it succeeded within `patience`.
 async fn obtain(
     handler: &HandlerConfig,
     about: &About,
@@ -132,7 +132,7 @@ async fn obtain(
             return None;
         }
     };
-    // The group has the number of its first process.
+    // The id of the process group is that of its first process.
     let group = child
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?))
@@ -170,12 +170,12 @@ async fn obtain(
     }
 }
 
-/// The processes of a command; killed when it is dropped, also those that it left behind.
+/// The processes of a command, including those that it left behind. They are killed when this is dropped.
 struct Group(Pid);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Mostly there is nobody left.
+        // Usually no process is left.
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 }
@@ -193,13 +193,13 @@ fn spawn(handler: &HandlerConfig, about: &About, event: &EventView) -> io::Resul
         .spawn()
 }
 
-/// Gives the event to a command, and reads what it says until it ends.
+/// Passes the event to a command, and reads its output until it ends.
 async fn talk(child: &mut Child, event: &EventView) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let json = serde_json::to_vec(event).unwrap_or_default();
     let tell = async {
         if let Some(mut stdin) = stdin {
-            // A command need not read it.
+            // A command need not read its input.
             let _ = stdin.write_all(&json).await;
             let _ = stdin.write_all(b"\n").await;
         }
@@ -223,7 +223,7 @@ async fn hear(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     kept
 }
 
-/// The event as variables of the environment; those that do not apply are empty.
+/// The event as environment variables. Variables that do not apply are empty.
 fn variables(about: &About, event: &EventView) -> Vec<(&'static str, String)> {
     let plain = |text: &str| shown(text).into_owned();
     let text = |value: &Option<String>| plain(value.as_deref().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The log of an agent: what happens to the group, in words.
+//! The log of an agent, which describes in words what happens in the group.
 
 use consort::text::shown;
 use consort::{Arrival, Departure, Event, EventError, Events, Member, Node, NodeId};
@@ -7,14 +7,23 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// When to say for the first time that no seed answers, and how long to wait at most between two such lines.
+/// The delay before the first line about silent seeds, and the longest delay between two such lines.
 const SEED_PATIENCE: Duration = Duration::from_secs(5);
 const SEED_PATIENCE_MAX: Duration = Duration::from_secs(600);
 
-/// Members whose attributes are remembered, to say what changed.
+/// The number of members whose attributes are remembered, in order to log what changed.
 const KNOWN_MAX: usize = 16_384;
 
-/// Logs events until the node stops, and says so, less and less often, while none of `seeds` answers.
+/// Log targets below `consort::event::` that are not the name of an event.
+const NO_EVENTS: [&str; 3] = ["seeds_silent", "may_act", "may_not_act"];
+
+/// Whether a log line with this target reports what an event reports as well.
+pub fn repeats_event(target: &str) -> bool {
+    let kind = target.strip_prefix("consort::event::");
+    kind.is_some_and(|kind| !NO_EVENTS.contains(&kind))
+}
+
+/// Logs events until the node stops. While none of the `seeds` answers, it logs that too, at growing intervals.
 pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
     let mut journal = Journal::new(node.clone()).await;
     let own = [node.local_addr(), node.advertised_addr()];
@@ -52,7 +61,7 @@ pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
     }
 }
 
-/// What was announced by a member, as far as people care.
+/// The announced attributes of a member that are of interest to people.
 struct Known {
     name: String,
     addr: SocketAddr,
@@ -62,7 +71,7 @@ struct Known {
 struct Journal {
     node: Node,
     known: BTreeMap<NodeId, Known>,
-    /// Elections that this node has led.
+    /// The elections that this node has led.
     led: BTreeSet<String>,
 }
 
@@ -73,14 +82,14 @@ impl Journal {
             led: BTreeSet::new(),
             node,
         };
-        // Stopped: then there is nothing to log.
+        // The node has stopped, so there is nothing to log.
         for member in journal.node.members().await.unwrap_or_default() {
             journal.learn(&member);
         }
         journal
     }
 
-    /// Remembers what a member announces; tells what it was before.
+    /// Remembers what a member announces. Returns the former value.
     fn learn(&mut self, member: &Member) -> Option<Known> {
         if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&member.id) {
             return None;
@@ -93,7 +102,7 @@ impl Journal {
         self.known.insert(member.id, known)
     }
 
-    /// What people call a node.
+    /// The name of a node for people.
     fn name(&self, id: NodeId) -> String {
         match self.known.get(&id).map(|k| k.name.as_str()) {
             None | Some("") => id.to_string(),
@@ -137,7 +146,7 @@ impl Journal {
             },
             Event::Updated { member } => match self.learn(member) {
                 Some(before) => match changes(&before, member).as_str() {
-                    // Elections it stands in, naps and the like.
+                    // Other changes, such as candidacies and naps.
                     "" => {
                         tracing::debug!(target: "consort::event::updated", "{} announces other candidacies", name(member))
                     }
@@ -226,7 +235,7 @@ impl Journal {
     }
 }
 
-/// What a member announces otherwise than before.
+/// The differences between two announcements of a member.
 fn changes(before: &Known, now: &Member) -> String {
     let mut changes = Vec::new();
     if before.name != now.name() {
@@ -263,7 +272,7 @@ fn changes(before: &Known, now: &Member) -> String {
     changes.join(", ")
 }
 
-/// Says when this node leads and may not act, as a leader that is cut off, and when it may again.
+/// Logs when this node leads but may not act, for example because it is cut off, and when it may act again.
 async fn watch_leadership(node: Node, name: String) {
     let Ok(election) = node.election(&name).await else {
         return;

@@ -1,4 +1,4 @@
-//! Where the HTTP interface listens: loopback TCP or a Unix socket.
+//! The addresses of the HTTP interface: loopback TCP or a Unix socket.
 
 use core::fmt;
 use core::net::{Ipv4Addr, SocketAddr};
@@ -9,23 +9,23 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, UnixListener};
 
-/// The TCP port of the HTTP interface unless told otherwise.
+/// The default TCP port of the HTTP interface.
 pub const DEFAULT_HTTP_PORT: u16 = 7718;
 
-/// Connections that may wait to be accepted at a Unix socket.
+/// The number of connections that may wait to be accepted at a Unix socket.
 const BACKLOG: i32 = 128;
 
 /// An address of the HTTP interface: `127.0.0.1:7718` or `unix:/run/consort.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpAddr {
-    /// TCP. Beyond loopback tokens are required.
+    /// A TCP address. Addresses other than loopback require tokens.
     Tcp(SocketAddr),
-    /// A Unix socket, for this user only.
+    /// A Unix socket that only this user can access.
     Unix(PathBuf),
 }
 
 impl HttpAddr {
-    /// Whether only processes of this machine can reach it.
+    /// Whether only processes on this machine can reach it.
     pub fn is_local(&self) -> bool {
         match self {
             HttpAddr::Tcp(addr) => addr.ip().to_canonical().is_loopback(),
@@ -49,7 +49,7 @@ impl fmt::Display for HttpAddr {
     }
 }
 
-/// Write `IP:PORT` or `unix:PATH`.
+/// The error for a text that is not of the form `IP:PORT` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no address for HTTP; write IP:PORT, as in 127.0.0.1:7718, or unix:PATH")]
 pub struct HttpAddrError(String);
@@ -85,21 +85,21 @@ pub enum ListenError {
          address with http (port 0 lets the system choose)"
     )]
     Occupied {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         addr: HttpAddr,
     },
     /// Move the file away, or choose another path.
     #[error("cannot serve HTTP on {addr}: there is a file that is no socket; choose another path")]
     NotASocket {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         addr: HttpAddr,
     },
     /// Choose an address of this machine or a path this user may write to.
     #[error("cannot serve HTTP on {addr}: {source}; choose another address with http")]
     Io {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         addr: HttpAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -109,23 +109,23 @@ pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix {
         listener: UnixListener,
-        /// Removed with the listener.
+        /// Removes the socket file together with the listener.
         _file: SocketFile,
     },
 }
 
-/// Removes the socket file when dropped.
+/// Removes the socket file when it is dropped.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have removed it already.
+        // The file may already have been removed.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Opens `addr`; tells with which port.
+/// Opens `addr`. Returns the listener and the address with its actual port.
 pub(crate) async fn listen(addr: &HttpAddr) -> Result<(Listener, HttpAddr), ListenError> {
     let opened = match addr {
         HttpAddr::Tcp(tcp) => match TcpListener::bind(tcp).await {
@@ -152,7 +152,7 @@ fn open_unix(path: &Path) -> io::Result<Listener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile(path.to_owned());
-    // Before it listens: nobody else connects in between.
+    // The permissions are set before the socket listens, so that nobody else connects in between.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
@@ -165,7 +165,7 @@ fn open_unix(path: &Path) -> io::Result<Listener> {
     })
 }
 
-/// Removes the socket file of an agent that is gone: one that nobody listens at.
+/// Removes the socket file of an agent that is gone, that is, a socket without a listener.
 fn clear_stale(path: &Path, addr: &HttpAddr) -> Result<(), ListenError> {
     let addr = addr.clone();
     let found = match std::fs::symlink_metadata(path) {
@@ -180,7 +180,7 @@ fn clear_stale(path: &Path, addr: &HttpAddr) -> Result<(), ListenError> {
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path).map_err(|source| ListenError::Io { addr, source })
         }
-        // It listens, or cannot be asked: not ours to remove.
+        // An agent listens there, or it cannot be asked; do not remove the file.
         _ => Err(ListenError::Occupied { addr }),
     }
 }
@@ -213,7 +213,7 @@ mod tests {
         drop(first);
         assert!(!path.exists(), "removed at exit");
 
-        // A process that was killed leaves the file.
+        // A process that was killed leaves the file behind.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         drop(listen(&addr).await.unwrap());

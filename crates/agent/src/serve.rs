@@ -1,9 +1,9 @@
-//! Serves connections of the HTTP interface, each of them bounded in time and all of them in number.
+//! Serves the connections of the HTTP interface, with limits on their number and on the time that each may take.
 //!
-//! A connection is *idle* while no complete request of it is being answered: before its first request, between two,
-//! and while the head or the body of a request arrives. When there are too many connections, the one that has been idle
-//! for longest makes room, so connections that are opened and left alone, or fed slowly, never keep others out. Streams
-//! and requests that are being answered stay.
+//! A connection is *idle* while none of its requests is complete and being answered: before its first request, between
+//! two requests, and while the head or the body of a request arrives. If there are too many connections, the one that
+//! has been idle for longest is closed. So connections that are opened and left alone, or fed slowly, never keep others
+//! out. Streams and requests that are being answered stay open.
 
 mod patient;
 mod seats;
@@ -27,22 +27,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Most bytes of a request's head.
+/// The greatest number of bytes of a request's head.
 const HEAD_MAX: usize = 32 << 10;
 
-/// How long nothing is accepted after the system could not accept a connection.
+/// The pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// What clients may take.
+/// The limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at a time.
+    /// The greatest number of connections.
     pub(crate) connections: usize,
-    /// How long the head of a request, its body, and reading the answer may each take; also how long a connection may
-    /// be idle.
+    /// The time limit for the head of a request, for its body, and for reading the answer, each; also for an idle
+    /// connection.
     pub(crate) timeout: Duration,
 }
 
@@ -90,14 +90,14 @@ pub(crate) async fn serve(
     while tasks.join_next().await.is_some() {}
 }
 
-/// A connection that was accepted.
+/// An accepted connection.
 enum Stream {
     Tcp(tokio::net::TcpStream),
     Unix(tokio::net::UnixStream),
 }
 
 impl Stream {
-    /// Says that there are too many, as far as that can be said without waiting.
+    /// Reports that there are too many connections, if that is possible without waiting.
     fn refuse(&self) {
         let _ = match self {
             Stream::Tcp(tcp) => tcp.try_write(BUSY),
@@ -110,7 +110,7 @@ async fn accept(listener: &Listener) -> io::Result<Stream> {
     match listener {
         Listener::Tcp(listener) => {
             let (tcp, _) = listener.accept().await?;
-            // Events are small, and each waits for nobody.
+            // Events are small and must not be delayed.
             if let Err(error) = tcp.set_nodelay(true) {
                 tracing::debug!("a connection may be slow: {error}");
             }
@@ -120,7 +120,7 @@ async fn accept(listener: &Listener) -> io::Result<Stream> {
     }
 }
 
-/// The client is gone already; that says nothing about the next one.
+/// The client is already gone, which says nothing about the next one.
 fn is_of_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(

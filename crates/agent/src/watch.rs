@@ -23,21 +23,20 @@ use core::time::Duration;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// How often a recording that grows is looked at.
+/// How often a growing recording is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A few pages of one person.
+/// The limit suffices for a few pages of one person.
 const LIMITS: Limits = Limits {
     connections: 64,
     timeout: Duration::from_secs(30),
 };
 
-/// Something to watch.
+/// A recording to show.
 pub trait Source: Send + Sync {
-    /// What it shows, in a few words.
+    /// A short title.
     fn title(&self) -> String;
-    /// Some of what comes after the first `from` bytes: nothing when there is no more yet, `None` when there will never
-    /// be more.
+    /// Some of the bytes after the first `from`: empty if there are none yet, `None` if there will never be more.
     fn read(&self, from: usize) -> Option<Vec<u8>>;
 }
 
@@ -53,7 +52,7 @@ pub async fn serve(listener: TcpListener, sources: Vec<Arc<dyn Source>>) {
     serve::serve(listener, routes, LIMITS, Arc::default(), pending()).await;
 }
 
-/// Pages of other sites have no business here.
+/// Requests from pages of other sites are refused.
 async fn local(request: Request, next: Next) -> Response {
     match admit(&request, false) {
         Ok(()) => next.run(request).await,

@@ -1,6 +1,8 @@
 //! What an agent remembers, the page it serves, and the control of a group that is there to be played with.
 
-use consort_agent::{Agent, Config, HttpAddr, LabOrder, RawConfig, RawElection, RawMembership};
+use consort_agent::{
+    Agent, Config, HttpAddr, LabOrder, RawConfig, RawElection, RawMembership, Startup,
+};
 use core::time::Duration;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -25,7 +27,11 @@ async fn start(name: &str, join: Vec<String>, lab: Option<mpsc::Sender<LabOrder>
         ..RawConfig::default()
     };
     let config = Config::try_from(raw).unwrap();
-    Agent::start_after(config, None, lab).await.unwrap()
+    let startup = Startup {
+        lab,
+        ..Startup::default()
+    };
+    Agent::start_with(config, startup).await.unwrap()
 }
 
 async fn connect(agent: &Agent, request: &str) -> TcpStream {

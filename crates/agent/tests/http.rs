@@ -601,3 +601,30 @@ async fn tags_are_shown_merged_replaced_and_removed() {
     a.kill().await;
     b.kill().await;
 }
+
+#[tokio::test]
+async fn an_agent_tells_its_versions_and_what_it_can_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let raw = RawConfig {
+        profile: Some("mesh".into()),
+        detection: Some("fast".into()),
+        state: Some(dir.path().to_owned()),
+        observer: Some(true),
+        ..config("a")
+    };
+    let agent = start(raw).await;
+    let (status, info) = get(&agent, "/v1/info").await;
+    assert_eq!(status, 200);
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(info["wire"], consort::WIRE_VERSION);
+    assert_eq!(
+        (&info["profile"], &info["detection"]),
+        (&"mesh".into(), &"fast".into())
+    );
+    let features = ["elections", "locks", "messages", "observer", "state"];
+    assert_eq!(info["features"], serde_json::json!(features));
+    // The program that runs it has not given it a log.
+    assert_eq!(get(&agent, "/v1/log").await.0, 404);
+    assert_eq!(get(&agent, "/v1/log?level=loud").await.0, 400);
+    agent.kill().await;
+}

@@ -6,32 +6,34 @@ use crate::output;
 use anyhow::bail;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, RawApi, RawConfig, RawElection, RawLocks, RawMembership, RawSecurity,
-    RawTopology, journal,
+    Agent, Config, Log, RawApi, RawConfig, RawElection, RawLocks, RawMembership, RawSecurity,
+    RawTopology, Startup, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
-/// SIGHUP reads file, environment and tokens again and takes other tags, elections and event handlers.
-/// Flags win over --set, which wins over variables of the environment (CONSORT_NAME, CONSORT_LOCK_TTL ...), which win over
-/// the configuration file; `consort config --example` has all settings. CONSORT_LOG sets what is logged to standard error
-/// (`warn`, `info`, `debug`; default `info`). Under systemd it says when it is ready and answers the watchdog
-/// (Type=notify, WatchdogSec=).
+/// SIGHUP reads the file, the environment and the tokens again, and applies changed tags, elections and event handlers.
+/// Flags take precedence over --set, which takes precedence over environment variables (CONSORT_NAME, CONSORT_LOCK_TTL
+/// ...), which take precedence over the configuration file; `consort config --example` prints all settings. CONSORT_LOG
+/// sets what is logged to standard error (`warn`, `info`, `debug`; default `info`). Under systemd the agent reports
+/// when it is ready, and answers the watchdog (Type=notify, WatchdogSec=).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name for people; need not be unique [default: the name of this machine]
+    /// Name for people, which need not be unique [default: the name of this machine]
     #[arg(long)]
     name: Option<String>,
-    /// Where to listen (UDP): IP:PORT, or an interface as in eth0 or eth0:7717; port 0 lets the system choose [default:
-    /// 0.0.0.0:7717 with a key, else 127.0.0.1:7717]
+    /// Address to listen on (UDP): IP:PORT, or an interface as in eth0 or eth0:7717; with port 0 the system chooses
+    /// [default: 0.0.0.0:7717 with a key, otherwise 127.0.0.1:7717]
     #[arg(long, value_name = "ADDR|IFACE")]
     bind: Option<String>,
-    /// Where others reach this node: IP or IP:PORT [default: found out]
+    /// Address at which others reach this node: IP or IP:PORT [default: determined automatically]
     #[arg(long, value_name = "ADDR")]
     advertise: Option<String>,
     /// A node to join through, host:port; repeat for more
@@ -40,16 +42,20 @@ pub(crate) struct Args {
     /// File of the group's key, made by `consort keygen`: nobody without it can read, forge or repeat what members say
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Listen beyond this machine without a key: whoever can send to the node is a member
+    /// Listen beyond this machine without a key: everybody who can send to the node is a member
     #[arg(long)]
     insecure: bool,
-    /// Where to serve HTTP [default: 127.0.0.1:7718]
+    /// Until this date, as in 2030-06-01, hear members without a key as well: to give a running open group a key
+    #[arg(long, value_name = "DATE")]
+    migrate_until: Option<String>,
+    /// Address on which HTTP is served [default: 127.0.0.1:7718]
     #[arg(long, value_name = "ADDR|unix:PATH")]
     http: Option<String>,
-    /// Tokens that clients of HTTP have to show, one a line; required beyond this machine [default: none]
+    /// File with the tokens that HTTP clients have to present, one per line; required beyond this machine [default:
+    /// none]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Settings in TOML
+    /// Configuration file (TOML)
     #[arg(long, env = "CONSORT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Any setting of a configuration file, as in lock.ttl=5s; repeat for more
@@ -58,26 +64,26 @@ pub(crate) struct Args {
     /// A tag that every member can read; repeat for more
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = ValueParser::new(tag))]
     tags: Vec<(String, String)>,
-    /// Name of the group; others are ignored [default: consort]
+    /// Name of the group; other groups are ignored [default: consort]
     #[arg(long)]
     group: Option<String>,
-    /// Kind of network: wired, wifi, mesh or lora; sets periods and budgets together [default: wired]
+    /// Kind of network, which sets periods and budgets together: wired, wifi, mesh or lora [default: wired]
     #[arg(long)]
     profile: Option<String>,
-    /// How soon a silent member is declared down: fast, balanced or patient [default: patient]
+    /// How soon a silent member is declared failed: fast, balanced or patient [default: balanced]
     #[arg(long)]
     detection: Option<String>,
-    /// Directory that remembers identity and life across restarts [default: none]
+    /// Directory that stores identity and state across restarts [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Stand in this election; repeat for more ([[election]] in a file tells more)
+    /// Campaign in this election; repeat for more ([[election]] in a file has more options)
     #[arg(long, value_name = "NAME")]
     campaign: Vec<String>,
-    /// How to log to standard error: lines of text, or one JSON object a line
+    /// How to log to standard error: lines of text, or one JSON object per line
     #[arg(long, env = "CONSORT_LOG_FORMAT", value_enum, default_value_t)]
     log_format: output::Format,
-    /// Find neighbours by multicast on this interface, or on all that can; repeat for more. They become
-    /// members without --join
+    /// Find neighbours by multicast on this interface, or on all suitable ones; repeat for more. They become members
+    /// without --join
     #[arg(
         long,
         value_name = "IFACE",
@@ -86,28 +92,30 @@ pub(crate) struct Args {
         default_missing_value = "all"
     )]
     topology: Vec<String>,
-    /// A neighbour by its address, host:port, where there is no multicast; it has to name this node too.
-    /// Repeat for more
+    /// Address of a neighbour, host:port, on networks without multicast; it has to name this node too. Repeat for more
     #[arg(long = "peer", value_name = "ADDR")]
     peers: Vec<String>,
     /// Find the group on the local network, without --join: by multicast on all interfaces every 5 s
     #[arg(long)]
     discover: bool,
-    /// Watch elections and stand in none
+    /// Find the group on the local network, without --join: by multicast DNS, as a service _consort._udp
+    #[arg(long)]
+    mdns: bool,
+    /// Follow elections without campaigning
     #[arg(long)]
     observer: bool,
-    /// One of the first nodes of a new group of so many: locks can be taken as soon as more than half are there. Needs
-    /// --state
+    /// Start as one of the first nodes of a new group of this size: locks can be taken as soon as more than half of the
+    /// nodes are present. Needs --state
     #[arg(long, value_name = "N")]
     expect: Option<u16>,
-    /// Lease of locks, the default and the longest; use the same everywhere [default: 10s]
+    /// Lease of locks, both the default and the longest; use the same value everywhere [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     lock_ttl: Option<Duration>,
-    /// One of the first nodes of a new group: counts as a witness of locks at once. Not heeded when the
-    /// state directory knows of an earlier life
+    /// Start as one of the first nodes of a new group, which counts as a witness of locks at once. Ignored if the state
+    /// directory knows an earlier life
     #[arg(long)]
     bootstrap: bool,
-    /// How often a member is probed; use the same everywhere [default: the profile's, 1s]
+    /// How often a member is probed; use the same value everywhere [default: the profile's, 1s]
     #[arg(long, value_parser = humantime::parse_duration)]
     period: Option<Duration>,
 }
@@ -119,7 +127,7 @@ Examples:
   consort agent --name attic --key-file group.key --join 192.168.1.20 --state /var/lib/consort
   consort agent --bind 127.0.0.1:0 --http unix:/tmp/b.sock --join 127.0.0.1:7717 --tag role=camera";
 
-/// Reads `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub(crate) fn tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
@@ -134,7 +142,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Settings of an election with all defaults.
+/// The settings of an election with all defaults.
 pub(crate) fn stands_in(name: String) -> RawElection {
     RawElection {
         name,
@@ -142,7 +150,7 @@ pub(crate) fn stands_in(name: String) -> RawElection {
     }
 }
 
-/// Settings of flags, over --set, over the environment, over the file.
+/// The settings: flags take precedence over --set, over the environment, over the file.
 fn settings(args: &Args) -> anyhow::Result<Config> {
     let file = match &args.config {
         Some(path) => RawConfig::read(path)?,
@@ -173,10 +181,12 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
         observer: args.observer.then_some(true),
         expect: args.expect,
         discover: args.discover.then_some(true),
+        mdns: args.mdns.then_some(true),
         election: args.campaign.iter().cloned().map(stands_in).collect(),
         security: RawSecurity {
             key_file: args.key_file.clone(),
             insecure: args.insecure.then_some(true),
+            migrate_until: args.migrate_until.clone(),
         },
         lock: RawLocks {
             ttl: args.lock_ttl,
@@ -199,18 +209,23 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
     let config = settings(&args)?;
-    start_logging_as("info", args.log_format);
+    let log = Log::default();
+    start_logging_as("info", args.log_format, Some(&log));
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(serve(&args, config))
+        .block_on(serve(&args, config, log))
 }
 
-async fn serve(args: &Args, config: Config) -> anyhow::Result<Answer> {
+async fn serve(args: &Args, config: Config, log: Log) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let seeds = config.join.clone();
-    let mut agent = Agent::start(config).await?;
+    let startup = Startup {
+        log: Some(log),
+        ..Startup::default()
+    };
+    let mut agent = Agent::start_with(config, startup).await?;
     let node = agent.node().clone();
     let name = output::safe(node.name());
     let (id, addr) = (node.id(), node.advertised_addr());
@@ -261,7 +276,7 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Takes what can change while the agent runs from the file and the environment.
+/// Applies the settings from the file and the environment that can change while the agent runs.
 async fn reload(args: &Args, agent: &mut Agent) {
     let config = match settings(args) {
         Ok(config) => config,
@@ -279,7 +294,7 @@ async fn reload(args: &Args, agent: &mut Agent) {
     }
 }
 
-/// Ctrl-C and SIGTERM.
+/// The signals that end an agent: Ctrl-C and SIGTERM.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -293,7 +308,7 @@ impl Signals {
         })
     }
 
-    /// Waits for either.
+    /// Waits for either signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -302,22 +317,25 @@ impl Signals {
     }
 }
 
-/// Logs text to standard error; `CONSORT_LOG` decides how much.
+/// Logs text to standard error; `CONSORT_LOG` sets how much.
 pub(crate) fn start_logging(default: &str) {
-    start_logging_as(default, output::Format::Text);
+    start_logging_as(default, output::Format::Text, None);
 }
 
-fn start_logging_as(default: &str, format: output::Format) {
+fn start_logging_as(default: &str, format: output::Format, log: Option<&Log>) {
     let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_target(false)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr);
-    // Only fails when logging has been started already.
-    let _ = match format {
-        output::Format::Text => log.try_init(),
-        // The target names the event; fields and message are at the top.
-        output::Format::Json => log.json().with_target(true).flatten_event(true).try_init(),
+    let lines = match format {
+        output::Format::Text => lines.boxed(),
+        // The target names the event; fields and message are at the top level.
+        output::Format::Json => lines.json().with_target(true).flatten_event(true).boxed(),
     };
+    let all = tracing_subscriber::registry()
+        .with(log.map(Log::layer))
+        .with(lines.with_filter(filter));
+    // This fails only if logging was already started.
+    let _ = all.try_init();
 }

@@ -6,13 +6,12 @@ use crate::output::{self, Format, safe};
 use consort_agent::api::{ChurnView, ElectionView};
 use std::io::{self, Write};
 
-/// Show how well member lists agree, and how many of them an election reads
+/// Show how consistent member lists are, and how many of them a round of an election reads
 ///
-/// MISSING is the expected number of lists that lack a good candidate (c), out of KNOWN members. The
-/// next election reads QUORUM lists and asks HEDGE members more, because some stay silent. MARGIN is
-/// what is read beyond c + 1; in large groups a sample is enough, and it is negative. MISS is the
-/// chance that the best candidate is on none of these lists. Exit code 1 when the agent knows of no
-/// such election.
+/// MISSING is the expected number of lists that lack a good candidate (c), out of KNOWN members. The next round reads
+/// QUORUM lists and asks HEDGE more members, because some do not answer. MARGIN is the number of lists beyond c + 1; it
+/// is negative in large groups, where a sample suffices. MISS is the probability that none of these lists contains the
+/// best candidate. Exit code 1 if the agent does not know the election.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election [default: all]

@@ -1,5 +1,6 @@
-//! Questions to an agent over HTTP, by TCP or a Unix socket.
+//! Requests to an agent over HTTP, by TCP or a Unix socket.
 
+use anyhow::Context;
 use clap::Args;
 use consort_agent::api::ErrorBody;
 use consort_agent::{HttpAddr, read_secret};
@@ -16,15 +17,15 @@ use std::path::PathBuf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-/// Longest line of a stream.
+/// The longest line of a stream.
 const LINE_MAX: usize = 1 << 20;
 
-/// Longest answer that is read.
+/// The longest answer that is read.
 const ANSWER_MAX: usize = 64 << 20;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Which agent is asked.
+/// The agent to ask.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AgentAddr {
     /// Address of the agent's HTTP interface.
@@ -35,7 +36,7 @@ pub(crate) struct AgentAddr {
         default_value = "127.0.0.1:7718"
     )]
     http: HttpAddr,
-    /// File with the token to show to the agent; of several the first is taken
+    /// File with the token to present to the agent; if it has several, the first one is used
     #[arg(long, env = "CONSORT_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -49,13 +50,13 @@ pub(crate) enum ClientError {
          or name another with --http or CONSORT_HTTP"
     )]
     NoAgent { addr: HttpAddr, source: io::Error },
-    /// The agent says what to do.
+    /// The message of the agent says what to do.
     #[error("{}", .0.message)]
     Refused(ErrorBody),
     /// Correct the file, or name another.
     #[error("{0}")]
     Token(String),
-    /// Something else listens there.
+    /// Something other than an agent listens there.
     #[error("{addr} does not answer as an agent of Consort does: {what}; check --http")]
     Strange { addr: HttpAddr, what: String },
     /// The agent is overloaded or paused.
@@ -64,7 +65,7 @@ pub(crate) enum ClientError {
 }
 
 impl ClientError {
-    /// What is wrong, in a few words.
+    /// The problem in a few words.
     pub(crate) fn brief(&self) -> String {
         match self {
             ClientError::NoAgent { source, .. } => source.to_string(),
@@ -85,7 +86,7 @@ impl AgentAddr {
         }
     }
 
-    /// Its address, for people.
+    /// The address of the agent, for people.
     pub(crate) fn shown(&self) -> String {
         match &self.http {
             HttpAddr::Tcp(addr) => format!("http://{addr}"),
@@ -93,13 +94,13 @@ impl AgentAddr {
         }
     }
 
-    /// Asks for `path`.
+    /// Sends a GET request for `path`.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         let patience = Duration::from_secs(10);
         self.call(Method::GET, path, Bytes::new(), patience).await
     }
 
-    /// Asks for `path` and waits for at most `patience`.
+    /// Sends a GET request for `path`, and waits for at most `patience`.
     pub(crate) async fn get_within<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -108,7 +109,7 @@ impl AgentAddr {
         self.call(Method::GET, path, Bytes::new(), patience).await
     }
 
-    /// Orders something that may take `patience`.
+    /// Sends a POST request that may take `patience`.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -119,7 +120,7 @@ impl AgentAddr {
         self.call(Method::POST, path, body.into(), patience).await
     }
 
-    /// Orders a change.
+    /// Sends a PATCH request.
     pub(crate) async fn patch<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -130,7 +131,7 @@ impl AgentAddr {
         self.call(Method::PATCH, path, body.into(), patience).await
     }
 
-    /// Orders something to be removed.
+    /// Sends a DELETE request.
     pub(crate) async fn delete<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -140,7 +141,7 @@ impl AgentAddr {
             .await
     }
 
-    /// Orders something that lasts for as long as the stream of its answer is read.
+    /// Sends a POST request whose effect lasts for as long as the stream of its answer is read.
     pub(crate) async fn take(
         &self,
         path: &str,
@@ -182,7 +183,7 @@ impl AgentAddr {
         }
     }
 
-    /// Opens a stream that ends when the agent does.
+    /// Opens a stream that ends when the agent stops.
     pub(crate) async fn stream(&self, path: &str) -> Result<Incoming, ClientError> {
         let answer = self.send(Method::GET, path, Bytes::new()).await?;
         Ok(answer.into_body())
@@ -239,9 +240,9 @@ impl AgentAddr {
         }
     }
 
-    /// The token to show: the first of the file.
+    /// The token to present: the first one of the file.
     fn token(&self) -> Result<Option<String>, ClientError> {
-        // A variable that is set to nothing names no file.
+        // A variable that is set to an empty value names no file.
         let named = self.token_file.as_ref();
         let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) else {
             return Ok(None);
@@ -272,25 +273,34 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors also reach the request that waits.
+    // Its errors also reach the waiting request.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// Server-sent events.
+/// A stream of server-sent events.
 pub(crate) struct SseStream {
     body: Incoming,
     rest: Vec<u8>,
 }
 
 impl SseStream {
-    /// Waits for the next event; `None` at the end. Dropping the future loses nothing.
+    /// Waits for the next event; `None` at the end. This is cancel safe: dropping the future loses nothing.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> anyhow::Result<Option<T>> {
+        Ok(match self.next_json().await? {
+            Some(json) => Some(serde_json::from_str(&json)?),
+            None => None,
+        })
+    }
+
+    /// The same, as it was sent.
+    pub(crate) async fn next_json(&mut self) -> anyhow::Result<Option<String>> {
         loop {
             while let Some(end) = self.rest.iter().position(|&b| b == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
                 if let Some(json) = line.strip_prefix(b"data: ") {
-                    return Ok(Some(serde_json::from_slice(json.trim_ascii_end())?));
+                    let json = str::from_utf8(json.trim_ascii_end());
+                    return Ok(Some(json.context("the stream is not UTF-8")?.to_owned()));
                 }
             }
             anyhow::ensure!(
@@ -299,7 +309,8 @@ impl SseStream {
             );
             match self.body.frame().await {
                 Some(frame) => {
-                    if let Some(data) = frame?.data_ref() {
+                    let frame = frame.context("the agent has gone without finishing its stream")?;
+                    if let Some(data) = frame.data_ref() {
                         self.rest.extend_from_slice(data);
                     }
                 }
@@ -309,17 +320,17 @@ impl SseStream {
     }
 }
 
-/// Where an agent answers about an election; `verb` is empty or starts with a slash.
+/// The path of an election at the agent; `verb` is empty or starts with a slash.
 pub(crate) fn election_path(name: &str, verb: &str) -> String {
     path("elections", name, verb)
 }
 
-/// Where an agent answers about one of `things` by its name; `verb` is empty or starts with a slash.
+/// The path of one of `things` by its name; `verb` is empty or starts with a slash.
 pub(crate) fn path(things: &str, name: &str, verb: &str) -> String {
     format!("/v1/{things}/{}{verb}", encoded(name))
 }
 
-/// Text as a part of an address.
+/// Encodes text as a part of a URL path.
 pub(crate) fn encoded(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let encoded = text.bytes().map(|b| match plain(b) {

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Check a file: exit code 1 when an agent would refuse it
+    /// Check a file; exit code 1 if an agent would refuse it
     Check {
         /// The file
         #[arg(value_name = "FILE")]

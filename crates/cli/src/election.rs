@@ -1,4 +1,4 @@
-//! `consort election`: what only operators do to an election.
+//! `consort election`: operations on elections for operators only.
 
 use crate::Answer;
 use crate::client::{AgentAddr, block_on, election_path};
@@ -20,10 +20,10 @@ enum Command {
 
 /// Give up watchers of a strict election that are lost for good
 ///
-/// In a strict election nobody leads while a majority of the last leader's watchers is gone. When they will not
-/// come back, or lost their disks, this lets a majority of the configured number of nodes begin anew. It gives
-/// up the one guarantee that they kept: make sure that no former leader still works. Elections that are not
-/// strict do this by themselves.
+/// In a strict election nobody leads while a majority of the last leader's watchers is gone. If they will not come
+/// back, or lost their disks, this lets a majority of the configured number of nodes start again. It gives up the
+/// guarantee that these watchers kept, so make sure that no former leader is still working. Elections that are not
+/// strict recover by themselves.
 #[derive(Debug, clap::Args)]
 struct ForgetArgs {
     /// Name of the election

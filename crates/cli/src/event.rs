@@ -6,18 +6,18 @@ use crate::output::{self, Format};
 use consort_agent::api::{EventRequest, SentView};
 use core::time::Duration;
 
-/// Tell all members something
+/// Send an application event to all members
 ///
-/// Every member that is not cut off gets the event once, this agent's own node included: its event handlers run
-/// (on = "event:NAME"), and `consort monitor` shows it. Best effort: a member that joins later does not get it. Prints
-/// nothing but with --format json. Limits: 512 bytes of payload, 64 of name, and at most 16 messages of one agent under
-/// way at a time.
+/// Every member that is not cut off receives the event once, including this agent's own node: its event handlers run
+/// (on = "event:NAME"), and `consort monitor` shows it. Delivery is best effort: a member that joins later does not
+/// receive it. Prints nothing except with --format json. Limits: 512 bytes of payload, 64 of name, and at most 16
+/// messages of one agent in transit at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What it is called
+    /// Name of the event
     name: String,
-    /// What it says
+    /// Content of the event
     #[arg(default_value = "", hide_default_value = true)]
     payload: String,
     #[command(flatten)]

@@ -1,36 +1,37 @@
-//! `consort events`.
+//! `consort events`, and `consort monitor`, which is the same.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, encoded};
+use crate::client::{AgentAddr, SseStream, block_on, encoded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
-use consort_agent::api::{EventView, MemberView};
-use http_body_util::BodyExt;
+use consort_agent::api::{EventView, LogView, MemberView};
+use consort_agent::repeats_event;
 use std::collections::BTreeMap;
 
-/// Longest line of the stream that is kept.
-const LINE_MAX: usize = 1 << 20;
-
-/// Follow what happens to the group, as an agent sees it
+/// Follow the events of the group, as an agent sees them
 ///
-/// Prints until the agent stops or you press Ctrl-C. Times are UTC. With --format json it prints what
-/// GET /v1/events tells, one object a line.
+/// Prints until the agent stops or you press Ctrl-C. Times are UTC. With --format json it prints the events of GET
+/// /v1/events, one object per line, and with --log-level also the lines of GET /v1/log: objects with `level` instead of
+/// `event`.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "monitor", after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Only events of these kinds, with commas between, as in up,down,leader_changed
+    /// Only events of these kinds, separated by commas, as in up,down,leader_changed
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<String>,
     /// Only events that name this member, election, lock or message, by name or id
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Begin with what the agent remembers (its last 4096 events)
+    /// Also follow the agent's log from this level on; lines that only repeat an event are left out
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    log_level: Option<LogLevel>,
+    /// Start with what the agent remembers (its last 4096 events, 512 lines of its log)
     #[arg(long)]
     past: bool,
     #[command(flatten)]
     agent: AgentAddr,
-    /// How to print: lines of text, or one JSON object a line
+    /// How to print: lines of text, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -39,7 +40,18 @@ const EXAMPLES: &str = "\\
 Examples:
   consort monitor
   consort monitor --kind up,down --format json | jq -r .member.name
-  consort monitor --name gateway --past";
+  consort monitor --name gateway --past
+  consort monitor --log-level debug              whatever standard error of the agent is set to";
+
+/// How detailed a log is.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
 
 impl Args {
     fn path(&self) -> String {
@@ -55,39 +67,74 @@ impl Args {
         }
         path.trim_end_matches(['?', '&']).to_owned()
     }
+
+    fn log_path(&self) -> Option<String> {
+        let level = match self.log_level? {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        };
+        let since = if self.past { "&since=0" } else { "" };
+        Some(format!("/v1/log?level={level}{since}"))
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     block_on(async {
-        let mut stream = args.agent.stream(&args.path()).await?;
+        let mut events = args.agent.follow(&args.path()).await?;
+        let mut log = match &args.log_path() {
+            Some(path) => Some(args.agent.follow(path).await?),
+            None => None,
+        };
         let members: Vec<MemberView> = args.agent.get("/v1/members").await?;
         let mut names: BTreeMap<String, String> =
             members.into_iter().map(|m| (m.id, m.name)).collect();
-        let mut rest = Vec::new();
-        while let Some(frame) = stream.frame().await {
-            let frame = frame.context("the agent has gone without finishing its stream")?;
-            let Some(data) = frame.data_ref() else {
-                continue;
-            };
-            rest.extend_from_slice(data);
-            while let Some(end) = rest.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = rest.drain(..=end).collect();
-                if let Some(json) = line.strip_prefix(b"data: ") {
-                    print(json.trim_ascii_end(), args.format, &mut names)?;
-                }
+        loop {
+            tokio::select! {
+                event = events.next_json() => match event? {
+                    Some(json) => print(&json, args.format, &mut names)?,
+                    None => return Ok(Answer::Yes),
+                },
+                line = next_line(log.as_mut()) => match line? {
+                    Some(json) => print_line(&json, args.format)?,
+                    None => return Ok(Answer::Yes),
+                },
             }
-            anyhow::ensure!(rest.len() <= LINE_MAX, "a line of the stream is too long");
         }
-        Ok(Answer::Yes)
     })
 }
 
-fn print(json: &[u8], format: Format, names: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
-    if format == Format::Json {
-        output::line(str::from_utf8(json).context("the stream is not UTF-8")?)?;
+async fn next_line(log: Option<&mut SseStream>) -> anyhow::Result<Option<String>> {
+    match log {
+        Some(log) => log.next_json().await,
+        None => core::future::pending().await,
+    }
+}
+
+fn print_line(json: &str, format: Format) -> anyhow::Result<()> {
+    let line: LogView = serde_json::from_str(json).context("a line of the log cannot be read")?;
+    if repeats_event(&line.target) {
         return Ok(());
     }
-    let event: EventView = serde_json::from_slice(json).context("an event cannot be read")?;
+    if format == Format::Json {
+        output::line(json)?;
+        return Ok(());
+    }
+    let fields = line.fields.iter().map(|(k, v)| format!(" {k}={v}"));
+    let text = format!("{}{}", line.message, fields.collect::<String>());
+    let (at, level) = (clock(line.at_ms), safe(&line.level));
+    output::line(&format!("{at}  {level}: {}", safe(text.trim_start())))?;
+    Ok(())
+}
+
+fn print(json: &str, format: Format, names: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
+    if format == Format::Json {
+        output::line(json)?;
+        return Ok(());
+    }
+    let event: EventView = serde_json::from_str(json).context("an event cannot be read")?;
     if let Some(m) = &event.member
         && !m.name.is_empty()
     {
@@ -97,7 +144,7 @@ fn print(json: &[u8], format: Format, names: &mut BTreeMap<String, String>) -> a
     Ok(())
 }
 
-/// What happened, in words.
+/// The event in words.
 pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> String {
     let named = |id: &str| match names.get(id).map(String::as_str) {
         None | Some("") => safe(id),
@@ -162,7 +209,7 @@ pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> Strin
     }
 }
 
-/// Time of day in UTC.
+/// The time of day in UTC.
 pub(crate) fn clock(at_ms: u64) -> String {
     let (s, ms) = (at_ms / 1000 % 86_400, at_ms % 1000);
     format!("{:02}:{:02}:{:02}.{ms:03}Z", s / 3600, s / 60 % 60, s % 60)

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 
 /// Remove a failed member from the lists of all members now
 ///
-/// Failed members count for locks for a day, so a group that lost half of its members for good grants none.
-/// Removing them makes the majority smaller. Be sure that they are gone: if one is in fact alive on the other side of a
-/// partition, both sides may then hold one lock. A member that was removed and comes back joins as usual. Exit code 1
-/// when the member is alive.
+/// Failed members count for locks for a day, so a group that lost half of its members for good grants no locks.
+/// Removing them makes the majority smaller. Make sure that they are gone: if one is in fact alive on the other side of
+/// a partition, both sides may then hold the same lock. A removed member that comes back joins as usual. Exit code 1 if
+/// the member is alive.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

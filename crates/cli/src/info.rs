@@ -3,9 +3,9 @@
 use crate::Answer;
 use crate::client::{AgentAddr, block_on};
 use crate::output::{self, Format, safe};
-use consort_agent::api::SelfView;
+use consort_agent::api::{InfoView, SelfView};
 
-/// Show one agent: who it is, and how many members it counts
+/// Show one agent: its identity, its group, the number of members by status, its versions and features
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "self")]
 pub(crate) struct Args {
@@ -17,15 +17,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
-    let this: SelfView = block_on(async { Ok(args.agent.get("/v1/self").await?) })?;
+    let (this, info): (SelfView, InfoView) = block_on(async {
+        Ok((
+            args.agent.get("/v1/self").await?,
+            args.agent.get("/v1/info").await?,
+        ))
+    })?;
     output::line(&match args.format {
-        Format::Json => serde_json::to_string_pretty(&this)?,
-        Format::Text => text(&this),
+        Format::Json => serde_json::to_string_pretty(&Both { this, info })?,
+        Format::Text => text(&this, &info),
     })?;
     Ok(Answer::Yes)
 }
 
-fn text(this: &SelfView) -> String {
+/// What `GET /v1/self` tells, and in `info` what `GET /v1/info` tells.
+#[derive(serde::Serialize)]
+struct Both {
+    #[serde(flatten)]
+    this: SelfView,
+    info: InfoView,
+}
+
+fn text(this: &SelfView, info: &InfoView) -> String {
     let tags: Vec<String> = this
         .member
         .tags
@@ -49,7 +62,13 @@ fn text(this: &SelfView) -> String {
         ("members", counts.join(", ")),
         ("locks", locks(this)),
         ("storage", storage(this)),
-        ("version", this.version.clone()),
+        ("network", info.profile.clone()),
+        ("detection", info.detection.clone()),
+        ("features", info.features.join(" ")),
+        (
+            "version",
+            format!("{}, datagrams {}", info.version, info.wire),
+        ),
     ]
     .map(|(key, value)| format!("{key:12} {}", safe(&value)))
     .join("\n")
@@ -62,7 +81,7 @@ fn storage(this: &SelfView) -> String {
     }
 }
 
-/// Whether the node can stand behind locks.
+/// Whether the node can support locks as a witness.
 fn locks(this: &SelfView) -> String {
     let left = this.locks.matures_in_ms.div_ceil(1000);
     match (this.locks.mature, this.locks.synced) {

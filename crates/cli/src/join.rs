@@ -9,10 +9,10 @@ use std::io::{self, Write};
 
 /// Tell an agent to join the group of another node
 ///
-/// Waits until one of the nodes answers; exit code 1 when none does. The agent keeps trying.
+/// Waits until one of the nodes answers; exit code 1 if none does. The agent keeps trying.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Nodes to join through, host:port each; the port may be left out when it is 7717
+    /// Nodes to join through, host:port each; the port may be omitted if it is 7717
     #[arg(required = true, value_name = "ADDR")]
     addresses: Vec<String>,
     /// How long to wait for an answer

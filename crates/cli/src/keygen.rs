@@ -4,16 +4,16 @@ use crate::{Answer, output};
 use consort::GroupKey;
 use std::path::PathBuf;
 
-/// Make a group key, and write it to a new file that only its owner can read
+/// Create a group key, and write it to a new file that only its owner can read
 ///
-/// Copy the file to every member over a channel that you trust, and start their agents with --key-file. Whoever has the key
-/// is a member. The fingerprint that is printed tells nothing about the key: compare it between machines.
+/// Copy the file to every member over a channel that you trust, and start their agents with --key-file. Everybody who
+/// has the key is a member. The fingerprint that is printed reveals nothing about the key: compare it between machines.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  consort keygen group.key\n  consort agent --key-file group.key --bind 0.0.0.0:7717"
 )]
 pub(crate) struct Args {
-    /// The new file; one that exists is left alone
+    /// The new file; an existing file is not overwritten
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

@@ -7,18 +7,18 @@ use crate::topology;
 use consort_agent::api::{CandidateView, ElectionView, LeaderView};
 use std::io::{self, Write};
 
-/// Show who leads an election, as an agent sees it
+/// Show the leader of an election, as an agent sees it
 ///
-/// Exit code 1 when nobody does, or when it is this agent's own node and it may not act: it has not taken over yet, or is
-/// cut off from the others. Any member can be asked, also one that does not stand. The token grows
-/// with every later leader; compare it as text. In an election by component there is one leader for every
-/// connected component, and tokens of two components cannot be compared.
+/// Exit code 1 if nobody leads, or if this agent's own node is named but may not act: it has not taken over yet, or is
+/// cut off from the others. Any member can be asked, even one that does not campaign. The token grows with every later
+/// leader; compare it as text. In an election by component there is one leader for every connected component, and
+/// tokens of two components cannot be compared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election
     #[arg(value_name = "NAME")]
     election: String,
-    /// Show every candidate, what it is judged by, and what decides between it and the leader
+    /// Show every candidate, its properties, and what decides between it and the leader
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -106,7 +106,7 @@ fn text(view: &ElectionView, leader: &LeaderView) -> String {
     .join("\n")
 }
 
-/// Why that one leads: all candidates, the best first, and what decides.
+/// Explains why this leader leads: all candidates, best first, and what decides.
 pub(crate) fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
     let row = |c: &CandidateView| {
         let values = view.score.iter().map(|criterion| match criterion.as_str() {
@@ -159,7 +159,7 @@ pub(crate) fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
     lines.join("\n")
 }
 
-/// What people call a leader.
+/// The name of a leader for people.
 pub(crate) fn name(leader: &LeaderView) -> String {
     safe(match leader.name.as_str() {
         "" => &leader.id,

@@ -8,14 +8,14 @@ use core::time::Duration;
 use std::io::{self, Write};
 use tokio::time::timeout;
 
-/// Leaving usually takes less.
+/// The longest wait; leaving usually takes less.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Tell an agent to say goodbye to its group and stop
+/// Tell an agent to leave its group and stop
 ///
-/// The others list it as left, not as failed. Locks held through it are lost, and what it leads is given up: commands
-/// are told to stop, and the agent waits for them, at most until their leases end; then for members to confirm. It
-/// prints for what it waited.
+/// The other members list it as left, not as failed. Locks held through it are lost, and elections that it leads are
+/// given up: commands are told to stop, and the agent waits for them, at most until their leases end; then it waits for
+/// members to confirm. It prints what it waited for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

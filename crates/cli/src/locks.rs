@@ -6,10 +6,10 @@ use crate::output::{self, Format, safe};
 use consort_agent::api::{ContenderView, LockView, LocksView};
 use std::io::{self, Write};
 
-/// Show who holds locks and who waits for them
+/// Show the holders and waiters of locks
 ///
-/// Asks all members by way of an agent. A name in hexadecimal digits is that of a lock of which only witnesses
-/// tell, as of a holder that has died. Exit code 1 when a NAME is given and nobody holds that lock.
+/// Asks all members through an agent. A name in hexadecimal digits belongs to a lock that only witnesses report, for
+/// example because its holder has died. Exit code 1 if a NAME is given and nobody holds that lock.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// One lock or semaphore

@@ -1,4 +1,4 @@
-//! The one binary of Consort. Each subcommand has a file of its own; this one only picks.
+//! The one binary of Consort. Each subcommand has its own file; this file only dispatches.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "a program needs std; naming alloc would tell nothing"
@@ -17,6 +17,7 @@ mod guarded;
 mod info;
 mod join;
 mod keygen;
+mod keys;
 mod leader;
 mod leave;
 mod lock;
@@ -69,7 +70,7 @@ Exit codes:
   2  an error, explained on standard error
   elect and lock pass on the exit code of the command they run; lock has codes of its own";
 
-/// Coordination without a conductor: know who is there, who leads and whose turn it is, with no server.
+/// Coordination without a conductor: know which nodes are running, who leads and who holds a lock, with no server.
 #[derive(Debug, Parser)]
 #[command(name = "consort", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
@@ -80,7 +81,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::Args),
-    Agent(agent::Args),
+    Agent(Box<agent::Args>),
     Members(members::Args),
     Why(why::Args),
     #[command(hide = true)]
@@ -95,6 +96,7 @@ enum Command {
     Info(info::Args),
     Rtt(rtt::Args),
     Keygen(keygen::Args),
+    Keys(keys::Args),
     Config(config::Args),
     Version(version::Args),
     Completions(shell::Completions),
@@ -118,7 +120,7 @@ enum Command {
     Start(guarded::start::Args),
 }
 
-/// What a command that did not fail has to say.
+/// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     /// Exit code 0.
@@ -132,7 +134,7 @@ enum Answer {
 fn main() -> ExitCode {
     let answer = match Cli::parse().command {
         Command::Up(args) => up::run(args),
-        Command::Agent(args) => agent::run(args),
+        Command::Agent(args) => agent::run(*args),
         Command::Members(args) => members::run(&args),
         Command::Why(args) => why::run(&args),
         Command::WhyDown(args) => why_down::run(&args),
@@ -146,6 +148,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Rtt(args) => rtt::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Completions(args) => shell::completions(&args),
@@ -179,7 +182,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A reader that has seen enough, as in `consort members | head -1`, is no error.
+/// A reader that stops early, as in `consort members | head -1`, is not an error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -7,9 +7,9 @@ use consort_agent::api::MemberView;
 
 /// List the members of the group, as an agent sees them
 ///
-/// Members that failed stay listed for a day, or until `consort force-leave` removes them; those that left are shown
-/// with --all. With --status, --tag or --name only those that match all of them are listed, and the exit code is 1
-/// when there is none.
+/// Members that failed stay listed for a day, or until `consort force-leave` removes them; members that left are shown
+/// with --all. With --status, --tag or --name only members that match all of them are listed, and the exit code is 1 if
+/// there is none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -17,19 +17,19 @@ pub(crate) struct Args {
     /// How to print: a table, or a JSON array of objects
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Show members that left as well
+    /// Also show members that left
     #[arg(long, short, conflicts_with = "status")]
     all: bool,
-    /// Only members of this status; repeat for more
+    /// Only members with this status; repeat for more
     #[arg(long, value_parser = ["alive", "suspect", "failed", "left"])]
     status: Vec<String>,
-    /// Only members with this tag, of any value or of this one; repeat for more
+    /// Only members with this tag, with this value if one is given; repeat for more
     #[arg(long = "tag", value_name = "KEY[=VALUE]")]
     tags: Vec<String>,
-    /// Only members whose name is like this; * stands for anything
+    /// Only members whose name matches; * stands for any text
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
-    /// Show how rarely each member fails, the most reliable first
+    /// Show how rarely each member fails, most reliable first
     #[arg(long)]
     reliability: bool,
 }
@@ -74,7 +74,7 @@ impl Args {
     }
 }
 
-/// Whether a text is like a pattern, in which `*` stands for anything.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, mut rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,6 +1,6 @@
-//! Tells systemd how the agent is: `Type=notify` and `WatchdogSec=` in a unit.
+//! Reports the state of the agent to systemd: `Type=notify` and `WatchdogSec=` in a unit.
 //!
-//! Nothing is sent when the program was not started by a supervisor that listens (`NOTIFY_SOCKET`).
+//! Nothing is sent if the program was not started by a supervisor that listens (`NOTIFY_SOCKET`).
 
 use consort::Node;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-/// Where the supervisor listens, and how often it wants to hear from this process.
+/// The socket of the supervisor, and how often it expects a message.
 #[derive(Debug, Default)]
 pub(crate) struct Notify {
     socket: Option<OsString>,
@@ -16,7 +16,7 @@ pub(crate) struct Notify {
 }
 
 impl Notify {
-    /// As the supervisor set the environment.
+    /// Reads the settings of the supervisor from the environment.
     pub(crate) fn from_env() -> Notify {
         let text = |key| std::env::var(key).ok();
         let mine = text("WATCHDOG_PID").is_none_or(|pid| pid == std::process::id().to_string());
@@ -28,18 +28,18 @@ impl Notify {
         }
     }
 
-    /// The agent serves; `status` is shown by `systemctl status`.
+    /// Reports that the agent is ready; `systemctl status` shows `status`.
     pub(crate) fn ready(&self, status: &str) {
         self.tell(&format!("READY=1\nSTATUS={status}\n"));
     }
 
-    /// The agent stops.
+    /// Reports that the agent is stopping.
     pub(crate) fn stopping(&self) {
         self.tell("STOPPING=1\n");
     }
 
-    /// Tells the watchdog that the node answers, twice in its time, for as long as it does. A node that answers no
-    /// more in that time lets the supervisor restart the agent.
+    /// Notifies the watchdog twice within its time, for as long as the node answers. If the node no longer answers in
+    /// that time, the supervisor restarts the agent.
     pub(crate) async fn keep_alive(&self, node: &Node) {
         let Some(period) = self.watchdog else {
             return core::future::pending().await;
@@ -69,7 +69,7 @@ impl Notify {
 
 fn send(socket: &OsString, words: &str) -> io::Result<()> {
     let sender = UnixDatagram::unbound()?;
-    // A supervisor that does not read must not stop the agent.
+    // A supervisor that does not read must not block the agent.
     sender.set_nonblocking(true)?;
     #[cfg(target_os = "linux")]
     if let Some(name) = socket.as_encoded_bytes().strip_prefix(b"@") {

@@ -1,4 +1,4 @@
-//! What goes to standard output: safe for terminals, and an error when nobody reads it.
+//! Standard output: safe for terminals, with an error if nobody reads it.
 
 use clap::ValueEnum;
 use consort_agent::api::MemberView;
@@ -22,12 +22,12 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Text that came from other machines, without anything that moves a cursor, hides or reorders what is shown.
+/// Makes text from other machines safe: without anything that moves the cursor, or hides or reorders text.
 pub(crate) fn safe(text: &str) -> String {
     consort::text::shown(text).into_owned()
 }
 
-/// An error and its causes, each said once: many errors already quote their cause.
+/// An error and its causes, each only once, because many errors already quote their cause.
 pub(crate) fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -40,7 +40,7 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Columns as wide as their longest cell.
+/// A table whose columns are as wide as their longest cell.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = head.map(|cell| cell.chars().count());
     for row in rows {
@@ -62,12 +62,12 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> St
     text
 }
 
-/// Orders members by name as people count, then by id.
+/// Sorts members by name, with numbers in numerical order, then by id.
 pub(crate) fn sort_members(members: &mut [MemberView]) {
     members.sort_by_cached_key(|m| (natural(&m.name), m.id.clone()));
 }
 
-/// The member list as a table, ordered by name as people count.
+/// The member list as a table, sorted by name with numbers in numerical order.
 pub(crate) fn members_table(members: &[MemberView]) -> String {
     let mut sorted: Vec<&MemberView> = members.iter().collect();
     sorted.sort_by_key(|m| (natural(&m.name), m.id.clone()));
@@ -95,7 +95,7 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
     table(head, &rows)
 }
 
-/// The status, and of one that is gone since when.
+/// The status and, for a departed member, the time since then.
 fn status(member: &MemberView) -> String {
     let word = safe(&member.status);
     let gone = matches!(word.as_str(), "failed" | "left");
@@ -105,7 +105,7 @@ fn status(member: &MemberView) -> String {
     }
 }
 
-/// A span in its largest unit.
+/// A duration in its largest unit.
 fn coarse(span: Duration) -> String {
     match span.as_secs() {
         s @ 0..120 => format!("{s} s"),
@@ -114,14 +114,14 @@ fn coarse(span: Duration) -> String {
     }
 }
 
-/// How rarely members fail, in the order given.
+/// A table of how rarely members fail, in the given order.
 pub(crate) fn reliability_table(members: &[MemberView]) -> String {
     let milli = |value: u64| format!("{}.{:02}", value / 1000, value % 1000 / 10);
     let rows: Vec<[String; 6]> = members
         .iter()
         .map(|m| {
             let r = &m.reliability;
-            // Of itself a node knows what others say only.
+            // A node knows only what others report about it.
             let known = |text: String| if m.is_self { "-".to_owned() } else { text };
             let observed = humantime::format_duration(Duration::from_secs(r.observed_s));
             [

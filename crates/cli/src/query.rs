@@ -7,23 +7,23 @@ use consort_agent::api::{QueryRequest, QueryUpdateView, SilentView};
 use core::time::Duration;
 use std::io::{self, Write};
 
-/// Ask members something and gather their answers
+/// Query members and gather their answers
 ///
-/// Members answer by event handlers (on = "query:NAME", what the command prints is the answer) or by programs with the
-/// library. Ends when all members that are asked have answered or declined, or after --timeout. Exit code 1 when nobody
-/// answered. Answers take up to 1024 bytes.
+/// Members answer through event handlers (on = "query:NAME"; the output of the command is the answer) or programs that
+/// use the library. Ends when all selected members have answered or declined, or after --timeout. Exit code 1 if nobody
+/// answered. An answer has up to 1024 bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What it is called
+    /// Name of the query
     name: String,
-    /// What it says
+    /// Content of the query
     #[arg(default_value = "", hide_default_value = true)]
     payload: String,
-    /// Only this member, by name or id; repeat for more
+    /// Ask only this member, by name or id; repeat for more
     #[arg(long = "node", value_name = "MEMBER")]
     nodes: Vec<String>,
-    /// Only members with this tag, of any value or of this one; repeat for more, of which they need all
+    /// Ask only members with this tag, with this value if one is given; with several, members need all of them
     #[arg(long = "tag", value_name = "KEY[=VALUE]")]
     tags: Vec<String>,
     /// How long to wait for answers, as in 500ms or 10s [default: 3s, longer in slower profiles]
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
     #[command(flatten)]
     agent: AgentAddr,
-    /// How to print: a line for each answer, or one JSON object a line
+    /// How to print: a line for each answer, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -83,7 +83,7 @@ fn answer(update: &QueryUpdateView) -> String {
     format!("{}: {}", safe(name), safe(payload))
 }
 
-/// What members are called, for people.
+/// The names of members, for people.
 pub(crate) fn names(members: &[SilentView]) -> String {
     let name = |m: &SilentView| match m.name.as_str() {
         "" => safe(&m.id),

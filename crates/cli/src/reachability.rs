@@ -7,11 +7,11 @@ use crate::query::names;
 use consort_agent::api::ReachabilityView;
 use core::time::Duration;
 
-/// Find out which members can be reached from an agent
+/// Show which members can be reached from an agent
 ///
-/// Asks every member that is listed as alive or suspect, by gossip and then directly, and shows which answered, the
-/// quickest first. Exit code 1 when one did not answer: a firewall that lets datagrams through one way only, an address
-/// that others cannot use, or a member that has just failed.
+/// Asks every member that is listed as alive or suspect, by gossip and then directly, and shows which ones answered,
+/// quickest first. Exit code 1 if one did not answer. Possible reasons are a firewall that lets datagrams through in
+/// one direction only, an address that others cannot use, or a member that has just failed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -16,35 +16,35 @@ use std::path::{Path, PathBuf};
 pub(crate) struct ReproduceArgs {
     #[command(subcommand)]
     command: Option<ReproduceCommand>,
-    /// Which claims; `--list` prints their ids
+    /// The claims to run; `--list` prints their ids
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// All claims
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Print the claims with the verdicts on record, and run nothing
+    /// Print the claims with their recorded verdicts, and run nothing
     #[arg(long)]
     list: bool,
-    /// Print every figure, table and statement of the papers with its claims, or why it has none
+    /// Print every figure, table and statement of the papers with its claims, or the reason why it has none
     #[arg(long, conflicts_with_all = ["ids", "all", "list", "out"])]
     coverage: bool,
     /// Fewer runs: minutes for everything (the default)
     #[arg(long)]
     quick: bool,
-    /// The papers' numbers of runs: hours for everything
+    /// The papers' number of runs: hours for everything
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// Give claims that stay undecided more runs, up to MOST times those of the budget
+    /// Give undecided claims more runs, up to MOST times those of the budget
     #[arg(long, value_name = "MOST", num_args = 0..=1, require_equals = true, default_missing_value = "16",
         value_parser = clap::value_parser!(u16).range(2..), conflicts_with_all = ["shard", "list"])]
     until_decided: Option<u16>,
-    /// Decides everything random
+    /// The seed of all random draws
     #[arg(long, value_name = "S", default_value_t = 7)]
     seed: u64,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
-    /// Run only share I of N, and leave it in the directory of --out for `reproduce merge`
+    /// Run only share I of N, and write it to the directory of --out for `reproduce merge`
     #[arg(long, value_name = "I/N", requires = "out")]
     shard: Option<String>,
     /// Write CSV files, plots, results.json and report.html into this directory
@@ -57,25 +57,25 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReproduceCommand {
-    /// Put the shares of a run together, and judge
+    /// Combine the shares of a run, and judge the claims
     Merge(MergeArgs),
-    /// Put what runs said into the file with the verdicts on record
+    /// Add the results of runs to the file with the recorded verdicts
     Record(RecordArgs),
 }
 
 #[derive(Debug, Args)]
 struct RecordArgs {
-    /// Directories that results were written to, of the seeds that are to agree
+    /// Directories with results, one for each of the seeds that have to agree
     #[arg(value_name = "DIR", required = true)]
     results: Vec<PathBuf>,
-    /// The file; what is in it stays, unless the same claim with the same seed is given
+    /// The file; its content is kept, except for the same claim with the same seed
     #[arg(long, value_name = "FILE", default_value = "crates/lab/record.json")]
     into: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct MergeArgs {
-    /// Directories that shares were written to
+    /// Directories with shares
     #[arg(value_name = "DIR", required = true)]
     shares: Vec<PathBuf>,
     /// Write CSV files, plots, results.json and report.html into this directory
@@ -96,7 +96,7 @@ enum Format {
     Markdown,
 }
 
-/// Runs `consort reproduce`. Exit code 1: what is on record as shown no longer is.
+/// Runs `consort reproduce`. Exit code 1 means that a claim recorded as shown no longer holds.
 pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     match args.command {
         Some(ReproduceCommand::Merge(args)) => return merge(&args),
@@ -230,7 +230,7 @@ fn print(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A bar with the time left, on a terminal only.
+/// A progress bar with the remaining time, on a terminal only.
 fn progress((units, weight): (usize, u64)) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),

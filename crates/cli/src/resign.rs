@@ -9,15 +9,14 @@ use std::io::{self, Write};
 
 /// Tell the leader of an election to stop leading
 ///
-/// The agent that is asked has to be the leader's own; exit code 1 when another leads. It stands again
-/// when somebody else leads. With --to that member is asked to lead; should it decline, an election is
-/// held.
+/// Ask the leader's own agent; exit code 1 if another node leads. The node campaigns again once another node leads.
+/// With --to that member is asked to lead; if it declines, a round decides.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election
     #[arg(value_name = "NAME")]
     election: String,
-    /// Who shall lead: a member's id, or a name that only one member has
+    /// The member that should lead: its id, or a name that only one member has
     #[arg(long, value_name = "NODE")]
     to: Option<String>,
     #[command(flatten)]

@@ -7,9 +7,9 @@ use consort_agent::api::MemberView;
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Show round-trip times from an agent to other members, the longest first
+/// Show round-trip times from an agent to other members, longest first
 ///
-/// Smoothed over the probes that the agent sends anyway. Exit code 1 when there is none yet.
+/// The times are smoothed over the regular probes of the agent. Exit code 1 if there is none yet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only this member, by name or id

@@ -1,4 +1,4 @@
-//! `consort completions` and `consort man`: made from the definition of the command line.
+//! `consort completions` and `consort man`, made from the definition of the command line.
 
 use crate::{Answer, Cli};
 use clap::CommandFactory;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }

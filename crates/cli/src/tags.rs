@@ -11,10 +11,10 @@ use std::io::{self, Write};
 
 /// Show or change the tags of a running agent
 ///
-/// Every member can read the tags of every other. Name and tags of a node take up to 512 bytes together, and contain
-/// no control characters. A change reaches the others within seconds and lasts until the agent stops: its
-/// configuration has the tags to start with. Elections whose attribute_tag names a tag follow it; such a tag can only
-/// be set to numbers and cannot be deleted.
+/// Every member can read the tags of every other member. The name and the tags of a node take up to 512 bytes together,
+/// and contain no control characters. A change reaches the others within seconds and lasts until the agent stops; the
+/// configuration has the initial tags. Elections whose attribute_tag names a tag follow it; such a tag can only be set
+/// to numbers and cannot be deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -28,14 +28,14 @@ pub(crate) struct Args {
 struct How {
     #[command(flatten)]
     agent: AgentAddr,
-    /// How to print: KEY=VALUE a line, or a JSON object
+    /// How to print: KEY=VALUE per line, or a JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Debug, Subcommand)]
 enum Change {
-    /// Set tags; the others stay as they are
+    /// Set tags; the other tags are kept
     Set {
         /// The tags to set
         #[arg(value_name = "KEY=VALUE", required = true, value_parser = ValueParser::new(tag))]
@@ -43,7 +43,7 @@ enum Change {
         #[command(flatten)]
         how: How,
     },
-    /// Delete tags; exit code 1 when the agent has none of these
+    /// Delete tags; exit code 1 if the agent has none of these
     #[command(visible_alias = "rm")]
     Delete {
         /// The keys of the tags to delete

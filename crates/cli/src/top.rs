@@ -8,13 +8,14 @@ use core::time::Duration;
 use ratatui::crossterm::event::Event;
 use std::time::Instant;
 
-/// How often the screen is drawn when nothing comes: leases run down.
+/// How often the screen is drawn if nothing arrives, because leases run down.
 const FRAME: Duration = Duration::from_millis(200);
 
 /// Watch a group in the terminal, as an agent sees it
 ///
-/// Shows members, leaders, locks and events, and follows them live. Works over SSH with any agent; says so when the
-/// agent is away, and goes on when it is back. Press ? for the keys, q to quit. NO_COLOR is heeded.
+/// Shows members, leaders, locks and events, and follows them live. Works over SSH with any agent. If the agent does
+/// not answer, the screen says so and continues when it is back. Press ? for the keys, q to quit. NO_COLOR is
+/// supported.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -54,7 +55,7 @@ async fn watch(agent: &AgentAddr) -> anyhow::Result<Answer> {
             update = feed.updates.recv() => {
                 let Some(update) = update else { break };
                 update.apply(&mut model);
-                // All that has come meanwhile is drawn at once.
+                // Everything that has arrived in the meantime is drawn at once.
                 while let Ok(update) = feed.updates.try_recv() {
                     update.apply(&mut model);
                 }

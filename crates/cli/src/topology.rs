@@ -8,11 +8,11 @@ use consort_agent::api::{ComponentMemberView, TopologyView};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// Show who hears whom, as an agent sees it
+/// Show which nodes hear each other, as an agent sees it
 ///
-/// Lists the agent's neighbours, and the nodes that can be reached over links with how far each is from all
-/// others: farness is the sum of its distances in hops, closeness one by their mean. Needs an agent that was
-/// started with --topology or --peer.
+/// Lists the agent's neighbours, and all nodes that can be reached over links, each with its distance from all others:
+/// farness is the sum of its distances in hops, closeness the inverse of their mean. Needs an agent that was started
+/// with --topology or --peer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -37,7 +37,7 @@ enum Format {
     Text,
     /// For scripts: fields may be added, never removed
     Json,
-    /// A graph for Graphviz, leaders filled
+    /// A graph for Graphviz, with leaders filled
     Dot,
 }
 
@@ -134,7 +134,7 @@ fn dot(view: &TopologyView) -> String {
     format!("graph consort {{\n{}\n}}", lines.join("\n"))
 }
 
-/// A string of the graph language.
+/// A string in the graph language.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -148,12 +148,12 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What people call a node.
+/// The name of a node for people.
 fn called(name: &str, id: &str) -> String {
     safe(if name.is_empty() { id } else { name })
 }
 
-/// A span in words, as exact as it matters.
+/// A duration in words, with useful precision.
 pub(crate) fn span(ms: u64) -> String {
     let exact = Duration::from_millis(ms);
     let rounded = match ms {

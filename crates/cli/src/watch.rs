@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Largest file: a recording never becomes larger than this program makes it, but for its last chunk.
+/// The largest file. This program never writes a larger recording, except for its last chunk.
 const FILE_MAX: u64 = 2 * BYTES_MAX as u64;
 
 const EXAMPLES: &str = "\
@@ -25,14 +25,14 @@ Examples:
 
 /// Show recorded simulations in the browser
 ///
-/// Serves a page on this machine that plays one recording, or two side by side in one clock, until Ctrl-C.
+/// Serves a page on this machine that plays one recording, or two side by side with a common clock, until Ctrl-C.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What `consort sim ... --record FILE` wrote
+    /// File that `consort sim ... --record FILE` wrote
     #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where to serve the page
+    /// Address on which the page is served
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
     http: SocketAddr,
     /// Open the page in a browser
@@ -40,16 +40,16 @@ pub(crate) struct Args {
     open: bool,
 }
 
-/// Recording and watching, in every simulation that can be watched.
+/// The options for recording and watching a simulation.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WatchArgs {
-    /// Watch the (first) run in the browser while it goes on and afterwards, until Ctrl-C
+    /// Watch the (first) run in the browser, while it runs and afterwards, until Ctrl-C
     #[arg(long)]
     watch: bool,
-    /// Write a recording of the (first) run, to be shown by `consort watch FILE`
+    /// Write a recording of the (first) run, for `consort watch FILE`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where --watch serves the page
+    /// Address on which --watch serves the page
     #[arg(
         long,
         value_name = "IP:PORT",
@@ -62,7 +62,7 @@ pub(crate) struct WatchArgs {
     open: bool,
 }
 
-/// A file that was read.
+/// A recording that was read from a file.
 struct File {
     title: String,
     bytes: Vec<u8>,
@@ -80,7 +80,7 @@ impl Source for File {
     }
 }
 
-/// A run that is recorded, perhaps while it is watched.
+/// A run that is being recorded, and possibly watched at the same time.
 struct Run(Recording);
 
 impl Source for Run {
@@ -121,7 +121,7 @@ fn open(path: &Path) -> anyhow::Result<Arc<dyn Source>> {
     Ok(Arc::new(File { title, bytes }))
 }
 
-/// A page that is served.
+/// A page that is being served.
 struct Theater {
     runtime: Runtime,
     page: String,
@@ -138,7 +138,7 @@ impl Theater {
         Ok(Theater { runtime, page })
     }
 
-    /// Prints the page's address, and opens it in a browser if that is wanted.
+    /// Prints the page's address, and opens it in a browser if requested.
     fn announce(&self, browser: bool) -> anyhow::Result<()> {
         let page = &self.page;
         writeln!(std::io::stderr(), "Watch at {page}")?;
@@ -151,7 +151,7 @@ impl Theater {
         Ok(())
     }
 
-    /// Serves until Ctrl-C or SIGTERM. Calls `ready` once either of them ends the program in good order.
+    /// Serves until Ctrl-C or SIGTERM. Calls `ready` once these signals end the program cleanly.
     fn stay(&self, ready: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         self.runtime.block_on(async {
             let mut terminated = signal(SignalKind::terminate())?;
@@ -167,7 +167,7 @@ impl Theater {
     }
 }
 
-/// What a simulation records, and whether that is watched.
+/// The recordings of a simulation, and whether they are watched.
 pub(crate) struct Watching {
     recordings: Vec<Recording>,
     files: Vec<PathBuf>,
@@ -175,12 +175,12 @@ pub(crate) struct Watching {
 }
 
 impl WatchArgs {
-    /// Whether anything is to be recorded.
+    /// Whether anything is recorded.
     pub(crate) fn wanted(&self) -> bool {
         self.watch || self.record.is_some()
     }
 
-    /// Begins: one recording for each title, at most two.
+    /// Starts one recording for each title, at most two.
     pub(crate) fn begin(&self, titles: &[String]) -> anyhow::Result<Watching> {
         let mut watching = Watching {
             recordings: Vec::new(),
@@ -200,7 +200,7 @@ impl WatchArgs {
         let recording = |title: &String| Recording::new(title, &command, BYTES_MAX);
         watching.recordings = titles.iter().map(recording).collect();
         if let Some(path) = &self.record {
-            // Found out before the work is done, not after it.
+            // Problems are detected before the work is done, not after it.
             let mut files = titles.iter().map(|title| named(path, title, titles.len()));
             watching.files = files.by_ref().collect();
             for file in &watching.files {
@@ -220,15 +220,15 @@ impl WatchArgs {
 }
 
 impl Watching {
-    /// Where a simulation is recorded, if it is.
+    /// The recording of a simulation, if there is one.
     pub(crate) fn recording(&self, number: usize) -> Option<&Recording> {
         self.recordings.get(number)
     }
 
-    /// The simulations are over: writes files, and serves the page until Ctrl-C.
+    /// Ends the recordings: writes files, and serves the page until Ctrl-C.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         for (recording, path) in self.recordings.iter().zip(&self.files) {
-            // One that failed before its end still has one.
+            // A simulation that failed early still has a recording.
             recording.end(recording.now(), "");
             let (bytes, name) = (recording.bytes(), path.display());
             std::fs::write(path, &bytes).with_context(|| format!("cannot write {name}"))?;
@@ -264,7 +264,7 @@ fn named(path: &Path, title: &str, count: usize) -> PathBuf {
     path.with_file_name(format!("{stem}-{title}{extension}"))
 }
 
-/// What was typed, but for what is about watching.
+/// The command line without the options for watching.
 fn command() -> String {
     let mut words = vec!["consort".to_owned()];
     let mut args = std::env::args().skip(1);

@@ -1,4 +1,4 @@
-//! `consort why`: what led to the present state, as an agent saw it.
+//! `consort why`: the events that led to the current state, as an agent saw them.
 
 use crate::Answer;
 use crate::client::{AgentAddr, block_on, election_path, path};
@@ -10,12 +10,12 @@ use consort_agent::api::{ElectionView, LocksView, MemberHistoryView, TermView, T
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// How many earlier events, terms or turns are shown.
+/// The number of earlier events, terms or turns that are shown.
 const SHOWN: usize = 12;
 
-/// Explain how it came to be so: of a member, a leader or a lock
+/// Explain the current state of a member, a leader or a lock
 ///
-/// By what the agent remembers of its own run. Times are UTC.
+/// Based on what the agent remembers of its own run. Times are UTC.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -25,21 +25,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What happened to a member, and who says that it is down
+    /// Show what happened to a member, and who reports that it is down
     Member {
         /// Name or id of the member
         member: String,
         #[command(flatten)]
         how: How,
     },
-    /// Who led an election before, how that ended, and why the leader leads
+    /// Show the former leaders of an election, how their terms ended, and why the leader leads
     Leader {
         /// Name of the election
         election: String,
         #[command(flatten)]
         how: How,
     },
-    /// Who holds a lock, who waits, and who held it before
+    /// Show the holder of a lock, its waiters, and its former holders
     Lock {
         /// Name of the lock
         lock: String,

@@ -6,9 +6,9 @@ use crate::output::{self, Format, safe};
 use consort_agent::api::{AccuserView, CaseView};
 use core::time::Duration;
 
-/// Why is a member suspected or down: who accused it, when, and until when that is remembered
+/// Show why a member is suspected or down: who accused it, when, and how long that is remembered
 ///
-/// As far as the agent has heard. Exits with 1 when the member is alive.
+/// As far as the agent has heard. Exit code 1 if the member is alive.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name or id of the member
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     })
 }
 
-/// What is held against a member, in words.
+/// The accusations against a member, in words.
 pub(crate) fn of(agent: &AgentAddr, member: &str) -> anyhow::Result<String> {
     let case: CaseView =
         block_on(async { Ok(agent.get(&path("members", member, "/why")).await?) })?;
@@ -41,7 +41,7 @@ pub(crate) fn of(agent: &AgentAddr, member: &str) -> anyhow::Result<String> {
 }
 
 fn span(ms: u64) -> String {
-    // Tenths of a second are enough for people.
+    // Tenths of a second are precise enough for people.
     humantime::format_duration(Duration::from_millis(ms / 100 * 100)).to_string()
 }
 

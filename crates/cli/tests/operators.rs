@@ -59,3 +59,23 @@ fn a_new_group_of_known_size_can_lock_at_once() {
     let refused = run(&["agent", "--expect", "3"]);
     assert_eq!(refused.status.code(), Some(2));
 }
+
+#[test]
+fn agents_find_their_group_by_multicast_dns() {
+    let dir = tempfile::tempdir().unwrap();
+    // Other tests, and other programs of the machine, announce on the same network.
+    let group = format!("mdns-{}", std::process::id());
+    let start = |name: &str, group: &str| {
+        Agent::start(dir.path(), name, None, &["--mdns", "--group", group])
+    };
+    let a = start("a", &group);
+    let other = start("other", &format!("{group}-other"));
+    let b = start("b", &group);
+    let alive = |agent: &Agent| agent.info()["members"]["alive"].as_u64();
+    until("both know each other", || {
+        (alive(&a)? == 2 && alive(&b)? == 2).then_some(())
+    });
+    assert_eq!(alive(&other), Some(1));
+    let features = a.info()["info"]["features"].to_string();
+    assert!(features.contains("mdns"), "{features}");
+}

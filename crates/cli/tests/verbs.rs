@@ -137,6 +137,61 @@ fn events_are_monitored_by_kind_and_name() {
 }
 
 #[test]
+fn the_log_is_followed_at_any_level_beside_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = Agent::start(dir.path(), "a", None, &["--campaign", "gate"]);
+    until("it leads", || {
+        let (code, ..) = said(&["leader", "gate", "--http", &a.http]);
+        (code == Some(0)).then_some(())
+    });
+    let follow = |level: &str, more: &[&str]| {
+        let args = [&["monitor", "--http", &a.http, "--log-level", level], more];
+        let mut child = consort(&args.concat())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        (lines.map(Result::unwrap), Process(child, "-KILL"))
+    };
+    // What was logged before, events once, and what the log alone tells.
+    let (lines, child) = follow("info", &["--past", "--format", "json"]);
+    let mut seen: Vec<Value> = Vec::new();
+    for line in lines {
+        seen.push(serde_json::from_str(&line).unwrap());
+        let has = |test: fn(&Value) -> bool| seen.iter().any(test);
+        if has(|l| l["event"] == "became_leader")
+            && has(|l| {
+                l["message"]
+                    .as_str()
+                    .is_some_and(|m| m.contains("others join with"))
+            })
+        {
+            break;
+        }
+    }
+    drop(child);
+    let repeated = |l: &&Value| l["target"] == "consort::event::became_leader";
+    assert_eq!(seen.iter().find(repeated), None);
+    // More than standard error is told: requests are lines of the level debug.
+    let (mut lines, child) = follow("debug", &[]);
+    assert!(lines.any(|l| l.contains("debug:") && l.contains("path=/v1/members")));
+    drop(child);
+    let (code, _, error) = said(&["monitor", "--http", &a.http, "--log-level", "loud"]);
+    assert_eq!(code, Some(2), "{error}");
+
+    let (_, text, _) = said(&["info", "--http", &a.http]);
+    let features = text.lines().find(|l| l.starts_with("features"));
+    let features = features.unwrap_or_default().split_whitespace();
+    let features: Vec<&str> = features.skip(1).collect();
+    assert_eq!(features, ["elections", "locks", "log", "messages"]);
+    let info = &a.info()["info"];
+    assert_eq!(
+        (&info["profile"], &info["wire"]),
+        (&"wired".into(), &3.into())
+    );
+}
+
+#[test]
 fn settings_are_shown_checked_and_taken_from_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("consort.toml");

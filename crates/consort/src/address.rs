@@ -1,4 +1,4 @@
-//! Sockets and addresses: where to listen, what to tell others, where seeds are.
+//! Sockets and addresses: where to listen, which address to advertise, and how seed addresses are resolved.
 
 use crate::error::{ResolveError, StartError};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,31 +7,31 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use tokio::net::UdpSocket;
 
-/// The port nodes listen on unless told otherwise.
+/// The port that nodes listen on by default.
 pub const DEFAULT_PORT: u16 = 7717;
 
-/// Room for bursts while the task waits for a processor. The system may grant less.
+/// The size of the receive buffer, for bursts while the task waits for a processor. The system may grant less.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// How long a name may take to resolve.
+/// How long the resolution of a name may take.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A seed: as it was given, and where that is.
+/// A seed address, as it was given and as it was resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
     pub(crate) text: String,
     pub(crate) addr: SocketAddr,
 }
 
-/// Opens the socket. Needs a tokio runtime.
+/// Opens the socket. This needs a Tokio runtime.
 pub(crate) fn listen(addr: SocketAddr) -> Result<(UdpSocket, SocketAddr), StartError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.is_ipv6() {
-            // One family a node: mapped addresses would make one sender look like two.
+            // A node uses one address family: with mapped addresses one sender would look like two.
             socket.set_only_v6(true)?;
         }
-        // A smaller buffer works, with more loss under load.
+        // A smaller buffer works too, but loses more datagrams under load.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&addr.into())?;
@@ -45,13 +45,13 @@ pub(crate) fn listen(addr: SocketAddr) -> Result<(UdpSocket, SocketAddr), StartE
     })
 }
 
-/// The address of this machine on the interface called `name`: that of IPv4 or, where there is none, one of IPv6 that is
-/// good beyond its link. Linux only.
+/// The address of this machine on the interface `name`: its IPv4 address or, if there is none, an IPv6 address that is
+/// valid beyond its link. Linux only.
 ///
-/// Asks the system from where it would send on that interface, and sends nothing.
+/// This asks the system for the source address that it would use on that interface. Nothing is sent.
 #[cfg(target_os = "linux")]
 pub fn interface_ip(name: &str) -> io::Result<IpAddr> {
-    // Towards anywhere else the system would send from an address of another interface.
+    // For any other target the system would choose a source address of another interface.
     if name == "lo" {
         return Ok(Ipv4Addr::LOCALHOST.into());
     }
@@ -76,7 +76,7 @@ pub fn interface_ip(name: &str) -> io::Result<IpAddr> {
     }
 }
 
-/// The address of this machine on the interface called `name`. Linux only.
+/// The address of this machine on the interface `name`. Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn interface_ip(_: &str) -> io::Result<IpAddr> {
     Err(io::ErrorKind::Unsupported.into())
@@ -94,12 +94,12 @@ fn is_no_route(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Addresses set aside for documentation: routed like any other, owned by nobody.
+/// Addresses that are reserved for documentation: they are routed like any other, but nobody owns them.
 const ANYWHERE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const ANYWHERE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// The address that others are told: the one asked for, else the bound one, else the one this
-/// machine would send from towards `seed`. Sends nothing.
+/// The address that is advertised to other nodes: the requested one, otherwise the bound one, otherwise the source
+/// address that this machine would use towards `seed`. Nothing is sent.
 pub(crate) fn advertised(
     asked: Option<SocketAddr>,
     bound: SocketAddr,
@@ -145,7 +145,7 @@ pub(crate) fn advertised(
     }
 }
 
-/// Finds out where a seed given as `host:port`, `host` or address is. `like` tells the family.
+/// Resolves a seed given as `host:port`, `host` or an address. The result has the address family of `like`.
 pub(crate) async fn resolve(seed: &str, like: SocketAddr) -> Result<Seed, ResolveError> {
     let text = seed.trim();
     let syntax = || ResolveError::Syntax { seed: seed.into() };

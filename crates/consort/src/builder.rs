@@ -1,4 +1,4 @@
-//! From settings to a running node.
+//! The builder that starts a node from its settings.
 
 use crate::address::{self, DEFAULT_PORT, Seed};
 use crate::driver::{self, Start};
@@ -6,7 +6,7 @@ use crate::election::{self, ElectionOptions};
 use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
 use crate::handle::{Inner, Node};
-use crate::key::GroupKey;
+use crate::key::{self, GroupKey};
 use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use consort_proto::election::{Mode as ElectionMode, Order};
@@ -26,11 +26,11 @@ use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::UdpSocket;
 
-/// How soon a name that cannot be resolved is tried again, and how long it takes at most between two tries.
+/// The delay before a name that cannot be resolved is tried again, and the longest delay between two attempts.
 const LOOK_UP_AFTER: Duration = Duration::from_secs(1);
 const LOOK_UP_AFTER_MAX: Duration = Duration::from_secs(300);
 
-/// Settings of a node to be started; see [`Node::builder`].
+/// The settings of a node to be started; see [`Node::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `start` is called"]
 pub struct Builder {
@@ -43,6 +43,7 @@ pub struct Builder {
     config: Config,
     profile: Profile,
     state_dir: Option<PathBuf>,
+    key_file: Option<PathBuf>,
     events_max: usize,
     elections: Vec<(Arc<str>, ElectionOptions)>,
     topology: Option<Topology>,
@@ -60,6 +61,7 @@ impl Default for Builder {
             config: Config::default(),
             profile: Profile::default(),
             state_dir: None,
+            key_file: None,
             events_max: 1024,
             elections: Vec::new(),
             topology: None,
@@ -68,7 +70,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A name for people; need not be unique. Default: none.
+    /// A name for people, which need not be unique. Default: none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.meta.name = name.into();
         self
@@ -80,49 +82,48 @@ impl Builder {
         self
     }
 
-    /// Where to listen (UDP). Port 0 lets the system choose. Default: all IPv4 addresses, port 7717.
+    /// The UDP address to listen on. With port 0 the system chooses a port. Default: all IPv4 addresses, port 7717.
     pub fn bind(mut self, addr: impl Into<SocketAddr>) -> Self {
         self.bind = addr.into();
         self
     }
 
-    /// Under which address others reach this node; port 0 stands for the bound port. Default: the
-    /// bound address, or when that is unspecified the one this machine sends from towards the first
-    /// seed.
+    /// The address under which other nodes reach this one; port 0 stands for the bound port. Default: the bound address
+    /// or, if that is unspecified, the source address that this machine uses towards the first seed.
     pub fn advertise(mut self, addr: impl Into<SocketAddr>) -> Self {
         self.advertise = Some(addr.into());
         self
     }
 
-    /// Adds nodes to join through: `host:port`, `host` or an address. One that answers is enough;
-    /// the node keeps trying until one does. Names that cannot be resolved are tried again, too.
+    /// Adds nodes to join through: `host:port`, `host` or an address. One that answers is enough; the node keeps trying
+    /// until one does. Names that cannot be resolved are tried again too.
     pub fn join<S: ToString>(mut self, seeds: impl IntoIterator<Item = S>) -> Self {
         self.seeds.extend(seeds.into_iter().map(|s| s.to_string()));
         self
     }
 
-    /// Name of the group; nodes of other groups are ignored. Default `consort`.
+    /// The name of the group. Nodes of other groups are ignored. Default: `consort`.
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.config.group = group.into();
         self
     }
 
-    /// Stable identity of this device. Default: the one in the state directory, else a hash of the
-    /// advertised address.
+    /// The stable identity of this device. Default: the one in the state directory, otherwise a hash of the advertised
+    /// address.
     pub fn id(mut self, id: NodeId) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// The last life known of this device: the new one will be later, whatever the clock says.
-    /// A state directory does this by itself.
+    /// The last known life of this device. The new life will be later, even if the clock went backwards. A state
+    /// directory has the same effect.
     pub fn life_after(mut self, last: Life) -> Self {
         self.life_floor = Some(last);
         self
     }
 
-    /// The kind of network: sets periods and budgets that belong together, and keeps the group's
-    /// name. Call it before the settings that differ from it. Default [`Profile::Wired`].
+    /// The kind of network. It sets periods and budgets that belong together, and keeps the name of the group. Call it
+    /// before changing single settings. Default: [`Profile::Wired`].
     pub fn profile(mut self, profile: Profile) -> Self {
         let group = core::mem::take(&mut self.config.group);
         self.config = Config {
@@ -133,16 +134,16 @@ impl Builder {
         self
     }
 
-    /// How soon a silent member is declared down, against how long a process may pause without being declared down;
-    /// the profile says what that means in seconds. Call it after [`Builder::profile`]. Default
-    /// [`Detection::Patient`].
+    /// How soon a silent member is declared failed, which also limits how long a process may pause without being
+    /// declared failed. The profile determines the time in seconds. Call it after [`Builder::profile`]. Default:
+    /// [`Detection::Balanced`].
     pub fn detection(mut self, detection: Detection) -> Self {
         self.config.membership.fast = self.profile.detection(detection);
         self
     }
 
-    /// How often a member is probed. Shorter detects failures sooner, and costs more messages.
-    /// All members of a group should use the same. Default 1 s.
+    /// How often members are probed. A shorter period detects failures sooner and costs more messages. All members of a
+    /// group should use the same value. Default: 1 s.
     pub fn probe_period(mut self, period: Duration) -> Self {
         self.config.membership.probe_period = period;
         self
@@ -154,8 +155,8 @@ impl Builder {
         self
     }
 
-    /// How long until evidence of failures counts half: some twenty times as long as nodes usually run
-    /// between two failures. Default 7 days.
+    /// The time after which an observation about failures counts half. About twenty times the usual time between two
+    /// failures of a node is suitable. Default: 7 days.
     pub fn reliability_half_life(mut self, half_life: Duration) -> Self {
         self.config.reliability.half_life = half_life;
         self
@@ -167,38 +168,39 @@ impl Builder {
         self
     }
 
-    /// How long a lock lasts without renewal, unless a request says otherwise, and the most that one may
-    /// ask for. All members of a group need the same. A node that starts counts as a witness after a
-    /// little more than twice as long. Default 10 s.
+    /// How long a lock lasts without renewal unless a request specifies another time, and the longest time that a
+    /// request may specify. All members of a group need the same value. A node that starts counts as a witness after a
+    /// little more than twice this time. Default: 10 s.
     pub fn lock_ttl(mut self, ttl: Duration) -> Self {
         self.config.mutex.ttl = ttl;
         self.config.mutex.ttl_max = ttl;
         self
     }
 
-    /// How many nodes there may be, for requests that do not say: see
-    /// [`Lock::bound`](crate::Lock::bound). Default [`Bound::Members`].
+    /// The bound for lock requests that do not specify one: see [`Lock::bound`](crate::Lock::bound). Default:
+    /// [`Bound::Members`].
     pub fn lock_bound(mut self, bound: Bound) -> Self {
         self.config.mutex.bound = bound;
         self
     }
 
-    /// Whether this node is one of the first of a new group, where nobody can hold a lock yet: it counts as
-    /// a witness at once. Not heeded for a node that comes back, as far as its state directory or
-    /// [`life_after`](Self::life_after) tells; never say so of a node that joins a group at work. Default no.
+    /// Whether this node is one of the first of a new group, in which nobody can hold a lock yet. It then counts as a
+    /// witness at once. This is ignored for a node that returns, as far as its state directory or
+    /// [`life_after`](Self::life_after) shows that. Never set it on a node that joins an existing group. Default:
+    /// false.
     pub fn bootstrap(mut self, yes: bool) -> Self {
         self.config.mutex.bootstrap = yes;
         self
     }
 
-    /// Looks for neighbours, there. Default: nowhere; then nobody knows who hears whom, and elections by
-    /// component cannot be stood in.
+    /// Enables the discovery of neighbours at the given places. Default: disabled; the node then does not know which
+    /// nodes hear each other, and cannot campaign in elections by component.
     pub fn topology(mut self, topology: Topology) -> Self {
         self.topology = Some(topology);
         self
     }
 
-    /// All settings of the topology; [`topology`](Self::topology) decides whether it is on.
+    /// All settings of the topology layer; [`topology`](Self::topology) decides whether it is enabled.
     pub fn links(mut self, config: omega::Config) -> Self {
         self.config.omega = config;
         self
@@ -208,24 +210,40 @@ impl Builder {
     /// can read, forge or repeat a datagram. Call it after [`profile`](Self::profile) and [`config`](Self::config).
     /// Default: none, and whoever can send to this node is a member.
     pub fn keys(mut self, keys: &[GroupKey]) -> Self {
-        GroupKey::seal(keys, &mut self.config);
+        let keys: Vec<_> = keys.iter().map(|key| key.0.clone()).collect();
+        self.config.seal_with(keys);
         self
     }
 
-    /// All protocol settings, the group's name included.
+    /// Takes part unsealed as well, for so long, while the members of an open group get a key one by one: nobody is cut
+    /// off. Whoever has sealed is heard no other way. It ends sooner when all members have sealed for an hour. Without a
+    /// key it means nothing. At most 30 days.
+    pub fn migrate_for(mut self, span: Duration) -> Self {
+        self.config.seal.migrate = span.min(Duration::from_secs(30 * 86_400));
+        self
+    }
+
+    /// Seals what the group says with the keys of a file, as `consort keygen` makes it. When keys are changed, here
+    /// ([`Node::install_key`]) or at another member, the file is written anew before the new ones are used.
+    pub fn key_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.key_file = Some(path.into());
+        self
+    }
+
+    /// All protocol settings, including the name of the group.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// Where to remember id and life across restarts; created when missing. Default: nowhere.
+    /// The directory in which the node stores its facts across restarts; it is created if missing. Default: none.
     pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(dir.into());
         self
     }
 
-    /// Stands in the election called `name` from the start, in place of what was said of it before.
-    /// Elections can be entered later too: [`Node::election`].
+    /// Campaigns in the election `name` from the start. A later call with the same name replaces the former one.
+    /// Elections can also be entered later: [`Node::election`].
     pub fn election(mut self, name: impl Into<Arc<str>>, options: ElectionOptions) -> Self {
         let name = name.into();
         self.elections.retain(|(other, _)| *other != name);
@@ -233,30 +251,34 @@ impl Builder {
         self
     }
 
-    /// Whether this node only observes: it stands in no election and is not asked in any. For members
-    /// that come and go, as tools do. Default no.
+    /// Whether this node only observes: it does not campaign in elections and is not queried in them. This is meant for
+    /// members that come and go, such as tools. Default: false.
     pub fn observer(mut self, yes: bool) -> Self {
         self.meta.observer = yes;
         self
     }
 
-    /// How many events are held for a slow subscriber before it is told that it missed some.
-    /// Default 1024.
+    /// The number of events that are buffered for a slow subscriber before it is told that it missed some.
+    /// Default: 1024.
     pub fn events_max(mut self, events: usize) -> Self {
         self.events_max = events.clamp(1, 1 << 20);
         self
     }
 
-    /// Opens the socket and starts the task that owns the node. Returns without waiting for seeds
-    /// to answer. Must be called in a tokio runtime with I/O and time enabled.
+    /// Opens the socket and starts the task that owns the node. Returns without waiting for an answer from seeds. Must
+    /// be called in a Tokio runtime with I/O and time enabled.
     pub async fn start(self) -> Result<Node, StartError> {
         Ok(self.start_subscribed().await?.0)
     }
 
-    /// Starts as [`Builder::start`] does, with a subscription that misses nothing: a later
-    /// [`Node::subscribe`] may come after the first events.
+    /// Starts like [`Builder::start`], and returns a subscription that misses nothing: a later [`Node::subscribe`] may
+    /// miss the first events.
     pub async fn start_subscribed(mut self) -> Result<(Node, Events), StartError> {
         self.config.omega.enabled = self.topology.is_some();
+        if let Some(path) = self.key_file.clone() {
+            let ring = blocking(move || key::read(&path)).await?;
+            self.config.seal_with(ring);
+        }
         self.config.check()?;
         self.meta
             .check(usize::from(self.config.membership.meta_max))?;
@@ -266,7 +288,7 @@ impl Builder {
         for seed in &self.seeds {
             match address::resolve(seed, self.bind).await {
                 Ok(found) => seeds.push(found),
-                // As after a power cut: names may be known later.
+                // A name may be resolvable later, for example after a power cut.
                 Err(error @ ResolveError::Lookup { .. }) => {
                     tracing::warn!("seed {error} (tried again, less and less often)");
                     unresolved.push(seed.clone());
@@ -281,7 +303,7 @@ impl Builder {
         };
         let seed = seeds.first().map(|s| s.addr);
         let addr = match radio.as_ref().and_then(Radio::own_ip) {
-            // Neighbours reach it there, and it may have no way to anybody else.
+            // Neighbours reach the node there, and it may have no route to anybody else.
             Some(ip)
                 if self.advertise.is_none() && seed.is_none() && bound.ip().is_unspecified() =>
             {
@@ -300,8 +322,8 @@ impl Builder {
                 (Some(Arc::new(state)), remembered)
             }
         };
-        // Members of the last life are tried after the seeds that were named: a group that lost its
-        // power finds together again without any.
+        // Members of the last life are tried after the configured seeds, so that a group finds together again after a
+        // power cut without any seed.
         for addr in state.iter().flat_map(|s| s.members()) {
             if addr != bound && seeds.iter().all(|s| s.addr != addr) {
                 let text = addr.to_string();
@@ -316,7 +338,7 @@ impl Builder {
             (None, None) => NodeId(hash_bytes(addr.to_string().as_bytes())),
         };
         let floor = self.life_floor.max(remembered.map(|r| r.life));
-        // What it witnessed in an earlier life may still be held.
+        // Locks that it witnessed in an earlier life may still be held.
         self.config.mutex.bootstrap &= floor.is_none();
         let unix_secs = unix_secs();
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
@@ -340,10 +362,10 @@ impl Builder {
         let meta_max = self.config.membership.meta_max;
         let elections_max = self.config.election.elections_max;
         let group_tag = self.config.group_tag();
-        // From the system: whoever guesses it can pretend to be anywhere.
+        // The secret comes from the system, because a node that guesses it can pretend to have any address.
         getrandom::fill(&mut self.config.seal.secret.0).map_err(StartError::Randomness)?;
         let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
-        // Before it says anything: no term of an earlier life comes again, and what it promised is kept.
+        // This happens before the node sends anything: it repeats no term of an earlier life, and keeps its promises.
         let most = usize::from(elections_max) / 2;
         for (election, record) in state.iter().flat_map(|s| s.leases(most)) {
             let term = state.iter().find_map(|s| s.term(election));
@@ -355,11 +377,11 @@ impl Builder {
                 node.handle_command(clock.now(), Command::Election(order));
             }
         }
-        // Stored before anybody hears of this life.
+        // The life is stored before any other node hears of it.
         while let Some(fact) = node.poll_fact() {
             store(state.as_ref(), id, fact).await?;
         }
-        // Told which address to announce, or bound to one, it has no other.
+        // With a configured address to advertise or to bind to, the node has no other address.
         let moves = (self.advertise.is_none() && bound.ip().is_unspecified())
             .then(|| driver::Moves::new(bound, seed));
         let started = driver::spawn(Start {
@@ -372,6 +394,7 @@ impl Builder {
             seeds,
             moves,
             group_tag,
+            key_file: self.key_file,
             events_max: self.events_max,
             meta_max,
             elections_max,
@@ -383,7 +406,7 @@ impl Builder {
         Ok(started)
     }
 
-    /// Whether all elections can be stood in.
+    /// Checks whether the node can campaign in all configured elections.
     fn check_elections(&self) -> Result<(), StartError> {
         let meta_max = self.config.membership.meta_max;
         let mut meta = self.meta.clone();
@@ -459,7 +482,7 @@ async fn look_for(node: Weak<Inner>, mut seeds: Vec<String>) {
     }
 }
 
-/// Finds out where neighbours are to be looked for, and begins to listen there.
+/// Determines where to look for neighbours, and starts to listen there.
 async fn tune_in(
     topology: &Topology,
     group: &str,
@@ -487,13 +510,13 @@ async fn tune_in(
     })
 }
 
-/// The wall clock.
+/// The wall clock in seconds since 1970.
 pub(crate) fn unix_secs() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |d| d.as_secs())
 }
 
-/// Stores a fact, off the runtime's own threads; without a directory nothing is stored.
+/// Stores a fact outside of the runtime's threads. Without a state directory nothing is stored.
 pub(crate) async fn store(
     state: Option<&Arc<StateDir>>,
     id: NodeId,
@@ -510,7 +533,7 @@ pub(crate) async fn store(
     }
 }
 
-/// Stores where members listen, off the runtime's own threads.
+/// Stores the addresses of members, outside of the runtime's threads.
 pub(crate) async fn store_members(
     state: &Arc<StateDir>,
     addrs: Vec<SocketAddr>,
@@ -519,7 +542,7 @@ pub(crate) async fn store_members(
     blocking(move || state.store_members(&addrs)).await
 }
 
-/// Stores the member list, off the runtime's own threads.
+/// Stores the member list, outside of the runtime's threads.
 pub(crate) async fn store_group(
     state: &Arc<StateDir>,
     tag: u32,
@@ -529,7 +552,7 @@ pub(crate) async fn store_group(
     blocking(move || state.store_group(tag, &members)).await
 }
 
-/// Stores what is known of members' failures, off the runtime's own threads.
+/// Stores the record of members' failures, outside of the runtime's threads.
 pub(crate) async fn store_reliability(
     state: &Arc<StateDir>,
     reports: Vec<Report>,
@@ -538,14 +561,14 @@ pub(crate) async fn store_reliability(
     blocking(move || state.store_reliability(&reports)).await
 }
 
-async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(f).await {
         Ok(value) => value,
         Err(e) => std::panic::resume_unwind(e.into_panic()),
     }
 }
 
-/// Random bits from the system, by way of the keys that std draws for its hash maps.
+/// Random bits from the system, taken from the keys that std draws for its hash maps.
 pub(crate) fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -7,29 +7,29 @@ use consort_proto::{Instant, Life, Node, NodeId};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// Accusers remembered of one member.
+/// The greatest number of accusers that are remembered for one member.
 const ACCUSERS_MAX: usize = 8;
 
-/// What is held against a member. Spans are counted back from now.
+/// The accusations against a member. Durations are counted back from now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The member, with the life, incarnation and status that are held.
+    /// The member, with its known life, incarnation and status.
     pub member: Member,
-    /// Who accused it, and how long ago that was heard; the first first.
+    /// The accusers, each with the time since this node heard of the accusation; the first accuser first.
     pub accusers: Vec<(NodeId, Duration)>,
-    /// For how long it is suspected, or was when it went down.
+    /// How long it has been suspected, or was suspected before it went down.
     pub suspected: Option<Duration>,
-    /// How long it has left to answer, while it is suspected.
+    /// The time that it has left to refute, while it is suspected.
     pub verdict_in: Option<Duration>,
-    /// For how long it is down, and why.
+    /// How long it has been down, and why.
     pub down: Option<(Duration, Departure)>,
-    /// When this node forgets it.
+    /// The time until this node forgets it.
     pub forgotten_in: Option<Duration>,
-    /// How long ago this node heard from it itself.
+    /// The time since this node itself heard from it.
     pub heard: Duration,
 }
 
-/// One entry of the files.
+/// What is remembered about one member.
 #[derive(Debug)]
 struct Entry {
     life: Life,
@@ -38,16 +38,16 @@ struct Entry {
     down: Option<(Instant, Departure)>,
 }
 
-/// What is remembered of those that are suspected or down. No longer than the core remembers them.
+/// What is remembered about members that are suspected or down, for as long as the core remembers them.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     entries: BTreeMap<NodeId, Entry>,
-    /// Those that are suspected.
+    /// The members that are suspected.
     open: Vec<NodeId>,
 }
 
 impl Files {
-    /// Takes note of a change of the member list.
+    /// Records a change of the member list.
     pub(crate) fn note(&mut self, now: Instant, node: &Node, event: &consort_proto::Event) {
         if let consort_proto::Event::Membership(event) = *event {
             let table = node.membership().table();
@@ -99,7 +99,7 @@ impl Files {
         entry
     }
 
-    /// Takes note of further accusers of those that are suspected.
+    /// Records further accusers of suspected members.
     pub(crate) fn follow(&mut self, now: Instant, node: &Node) {
         for id in &self.open {
             if let Some(entry) = self.entries.get_mut(id)
@@ -110,8 +110,8 @@ impl Files {
         }
     }
 
-    /// What is held against a member; `None` when this node does not know it. Of one that was down before this
-    /// node came only the record is known.
+    /// The accusations against a member; `None` if this node does not know it. If the member was down before this node
+    /// started, only its record is known.
     pub(crate) fn case(&self, now: Instant, node: &Node, id: NodeId) -> Option<Case> {
         let member = node.membership().table().get(id)?;
         let entry = self.entries.get(&id);

@@ -1,23 +1,28 @@
-//! One small error for each operation, each variant with its remedy.
+//! One small error type for each operation; each variant documents its remedy.
 
 use crate::election::{ElectionNameError, TagValueError};
+use crate::key::KeyError;
 use crate::lock::{LockNameError, Loss};
 use crate::member::Status;
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
 use consort_proto::mutex::Refusal;
+use consort_proto::seal::RingError;
 use consort_proto::{ConfigError, NodeId};
 use core::net::SocketAddr;
 use std::io;
 
-/// Why a node did not start. Nothing is left behind: no socket, no task.
+/// Why a node did not start. Nothing is left behind: no socket and no task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// Correct the setting it names.
     #[error("settings: {0}")]
     Config(#[from] ConfigError),
-    /// The system gives no random numbers: it is still starting, or forbids it to this process.
+    /// Correct the key file as the message says.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Wait until the system has started, or allow this process to read random numbers.
     #[error("the system gives no random numbers: {0}")]
     Randomness(getrandom::Error),
     /// Shorten the name or tags, or raise `meta_max`.
@@ -29,7 +34,7 @@ pub enum StartError {
          (0 lets the system choose)"
     )]
     PortOccupied {
-        /// Where it should have listened.
+        /// The address to listen on.
         addr: SocketAddr,
     },
     /// Bind an address of this machine and a port this user may use.
@@ -37,9 +42,9 @@ pub enum StartError {
         "cannot listen on {addr}: {source}; bind an address of this machine and a port above 1023"
     )]
     Bind {
-        /// Where it should have listened.
+        /// The address to listen on.
         addr: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Advertise an address under which others reach this node.
@@ -47,22 +52,22 @@ pub enum StartError {
         "{addr} cannot be advertised: others must be able to send to it; name an address of this machine"
     )]
     Advertise {
-        /// What was to be advertised.
+        /// The address to advertise.
         addr: SocketAddr,
     },
-    /// Advertise an address: none could be found out.
+    /// Configure an address to advertise, because none could be determined.
     #[error(
         "cannot find out under which address others reach this node ({source}); \
          set advertise to one (127.0.0.1 when all nodes are on this machine)"
     )]
     NoAddress {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Correct the seed.
     #[error("seed {0}")]
     Seed(#[from] ResolveError),
-    /// See there.
+    /// See [`StateError`].
     #[error(transparent)]
     State(#[from] StateError),
     /// Name interfaces or peers.
@@ -79,55 +84,55 @@ pub enum StartError {
     Election {
         /// Name of the election.
         election: String,
-        /// What is wrong.
+        /// What is wrong with it.
         source: CampaignError,
     },
-    /// Remove one of both: the id from the settings, or the state directory.
+    /// Remove either the id from the settings or the state directory.
     #[error(
         "the state directory belongs to node {stored}, but the id is set to {configured}; \
          use another state directory, or drop the id from the settings"
     )]
     IdDiffers {
-        /// Id in the state directory.
+        /// The id in the state directory.
         stored: NodeId,
-        /// Id in the settings.
+        /// The id in the settings.
         configured: NodeId,
     },
 }
 
-/// Why an address given as text leads nowhere. Nothing was sent.
+/// Why an address given as text cannot be used. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// Write `host:port`, or a host alone for the standard port.
     #[error("`{seed}` is not an address; write host:port, as in 192.168.1.20:7717")]
     Syntax {
-        /// What was given.
+        /// The text that was given.
         seed: String,
     },
     /// Check the spelling of the name, or give a numeric address.
     #[error("`{seed}` cannot be resolved: {source}; check the name or give a numeric address")]
     Lookup {
-        /// What was given.
+        /// The text that was given.
         seed: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         source: io::Error,
     },
-    /// Bind an address of that family, or give a seed of the other.
+    /// Bind an address of that family, or name a seed of the other family.
     #[error("`{seed}` has no {family} address, which this node's own address needs")]
     Family {
-        /// What was given.
+        /// The text that was given.
         seed: String,
         /// IPv4 or IPv6.
         family: &'static str,
     },
 }
 
-/// Why a join did not happen (yet).
+/// Why a join did not happen, or not yet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// Correct the seed. Nothing was sent to any.
+    /// Correct the seed. Nothing was sent to any seed.
     #[error("seed {0}")]
     Seed(#[from] ResolveError),
     /// Name another node than this one.
@@ -147,7 +152,7 @@ pub enum JoinError {
     Stopped(#[from] Stopped),
 }
 
-/// Why tags were not taken. The old ones stay.
+/// Why tags were not changed. The former tags remain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetTagsError {
@@ -174,7 +179,7 @@ pub enum ElectionError {
     /// Choose another name.
     #[error(transparent)]
     Name(#[from] ElectionNameError),
-    /// Watch fewer elections, or raise `elections_max`.
+    /// Follow fewer elections, or raise `elections_max`.
     #[error("this node already follows {max} elections, the most that elections_max allows")]
     TooMany {
         /// The limit.
@@ -185,7 +190,7 @@ pub enum ElectionError {
     Stopped(#[from] Stopped),
 }
 
-/// Why a node does not stand in an election. Nothing has changed.
+/// Why a node does not campaign in an election. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CampaignError {
@@ -204,7 +209,7 @@ pub enum CampaignError {
         /// The limit.
         max: u16,
     },
-    /// Shorten the name or drop tags: what a node says of itself has to fit into a datagram.
+    /// Shorten the name or remove tags: a node's record has to fit into a datagram.
     #[error(
         "name, tags and candidacies take more than the {max} bytes of meta_max; drop some tags"
     )]
@@ -212,7 +217,7 @@ pub enum CampaignError {
         /// The limit.
         max: u16,
     },
-    /// Stand in it through another node.
+    /// Campaign through another node.
     #[error("this node is leaving its group and no longer stands in any election")]
     Leaving,
     /// Start the node with a [`Topology`](crate::Topology).
@@ -230,16 +235,16 @@ pub enum CampaignError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResignError {
-    /// Only the leader can.
+    /// Ask the leader's own agent: only the leader can resign.
     #[error("this node does not lead; ask the leader's own agent")]
     NotLeading,
-    /// Choose a member that stands in the election.
+    /// Choose a member that campaigns in the election.
     #[error("{to} does not stand in this election, as far as this node knows; choose another")]
     NoCandidate {
-        /// Who was to lead.
+        /// The member that was to lead.
         to: NodeId,
     },
-    /// Resign without naming one.
+    /// Resign without a successor.
     #[error(
         "a component is led by the node in the middle of it: no successor can be named; resign without one"
     )]
@@ -249,21 +254,22 @@ pub enum ResignError {
     Stopped(#[from] Stopped),
 }
 
-/// Why a lock was not granted. Nothing is held, and nobody waits.
+/// Why a lock was not granted. Nothing is held, and no request is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// Choose another name.
     #[error(transparent)]
     Name(#[from] LockNameError),
-    /// Wait for it, or come back later.
+    /// Wait for the lock, or try again later.
     #[error("another holds the lock or waits in front")]
     Busy,
-    /// Wait longer, or look who holds it. A try ends so when too few members answer.
+    /// Wait longer, or check who holds the lock. An attempt without waiting also ends like this if too few members
+    /// answer.
     #[error("not granted in time")]
     Timeout,
-    /// This node has just started: wait, or come back when [`Node::lock_readiness`](crate::Node::lock_readiness)
-    /// says so.
+    /// Wait, or try again when [`Node::lock_readiness`](crate::Node::lock_readiness) says that the node is ready: it
+    /// has just started.
     #[error("this node has just started and has not read the group's clock yet")]
     NotReady,
     /// Ask for fewer locks at a time, or raise `locks_max` or `waiters_max`.
@@ -278,10 +284,10 @@ pub enum AcquireError {
     /// Name each lock once.
     #[error("a lock is named twice; it would wait for itself")]
     Twice,
-    /// Ask for them again: one was lost while others were waited for.
+    /// Ask for the locks again: one was lost while the others were waited for.
     #[error("one of the locks was lost while others were waited for: {0}")]
     Lost(Loss),
-    /// The node is about to stop.
+    /// Use another node: this one is about to stop.
     #[error("the node leaves its group")]
     Leaving,
     /// Start a new node.
@@ -311,13 +317,13 @@ pub struct Stopped;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForceLeaveError {
-    /// Stop it, or have it leave. A suspected member is declared failed soon, or answers.
+    /// Stop the member, or let it leave. A suspected member is soon declared failed, or refutes.
     #[error(
         "the member is {status}, and only failed ones are removed; stop it and wait until it is failed, or have it \
          leave (`consort leave`)"
     )]
     Alive {
-        /// As this node sees it.
+        /// The status of the member, as this node sees it.
         status: Status,
     },
     /// Name a member that this node lists.
@@ -335,10 +341,40 @@ pub enum ForceLeaveError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// See there.
+    /// See [`message::SendError`](crate::message::SendError).
     #[error(transparent)]
     Refused(#[from] consort_proto::message::SendError),
     /// Start a new node.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why the keys of the group were not changed. They are as before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeKeysError {
+    /// Start the members with a key.
+    #[error("this group has no key, so there is none to change; start its members with a key file")]
+    Open,
+    /// Choose another key, as the message says.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// Let the agent write to the key file and its directory.
+    #[error("the new keys could not be stored, and are as before: {0}")]
+    Store(#[from] KeyError),
+    /// Wait until these members have the newest keys, or force the change: it locks out those that stay behind.
+    #[error(
+        "{} would be locked out, or may be: not known to have the newest keys; wait for it, or force it",
+        names.join(", ")
+    )]
+    Behind {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Try again.
+    #[error("members could not be asked for their keys: {0}")]
+    Ask(#[from] SendError),
+    /// The node has stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

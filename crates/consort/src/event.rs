@@ -1,9 +1,9 @@
-//! What a node tells its application, with the member it is about.
+//! Events of a node for its application, together with the member that they are about.
 
 use crate::driver::Clock;
 use crate::election::{self, ElectionName, Leader};
 use crate::lock::{LockName, Loss};
-use crate::member::{self, Member};
+use crate::member::Member;
 use crate::talk::Message;
 use consort_proto::election::{Standing, Token};
 use consort_proto::membership;
@@ -12,39 +12,39 @@ use tokio::sync::broadcast;
 
 pub use consort_proto::membership::{Arrival, Departure};
 
-/// A change, in the order it became true at this node.
+/// A change, reported in the order in which it happened at this node.
 ///
-/// `member` is the state right after the change; `life` tells which life of it the event is about.
+/// `member` is the state right after the change; `life` is the life of the member that the event is about.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A member is there.
+    /// A member is running.
     Up {
         /// The member.
         member: Member,
-        /// In which life.
+        /// The life of the member.
         life: Life,
-        /// Why it is news.
+        /// What happened: it joined, refuted a suspicion, or returned.
         how: Arrival,
     },
-    /// A member may be gone; it is still a member.
+    /// A member may have failed; it is still a member.
     Suspected {
         /// The member.
         member: Member,
-        /// In which life.
+        /// The life of the member.
         life: Life,
-        /// Who could not reach it.
+        /// The member that could not reach it.
         by: NodeId,
     },
-    /// A member is gone.
+    /// A member failed or left.
     Down {
         /// The member.
         member: Member,
-        /// In which life.
+        /// The life of the member.
         life: Life,
         /// Whether it failed or left.
         why: Departure,
-        /// Who said so: the accuser, or the member itself.
+        /// The accuser, or the member itself if it left.
         by: NodeId,
     },
     /// A member changed its address, name or tags.
@@ -52,94 +52,93 @@ pub enum Event {
         /// The member.
         member: Member,
     },
-    /// This node was accused and has refuted.
+    /// This node was accused and has refuted the accusation.
     SelfAccused {
-        /// Who accused.
+        /// The accuser.
         by: NodeId,
-        /// Whether some members had already been told that this node is down.
+        /// Whether some members had already been told that this node failed.
         was_dead: bool,
     },
-    /// This node heard the whole member list of one that was there before.
+    /// This node has received the whole member list of an existing member.
     Joined,
-    /// This node has said goodbye; its task stops.
+    /// This node has left; its task stops.
     Departed,
-    /// Another process uses this node's id. Give one of them another.
+    /// Another process uses this node's id. Give one of them another id.
     IdentityConflict,
-    /// A process that was started earlier uses this node's id: this node has stopped. Give it a state directory or an id
-    /// of its own.
+    /// A process that was started earlier uses this node's id, so this node has stopped. Give it its own state
+    /// directory or id.
     IdentityTaken,
-    /// A member runs with another `probe_period`; it works, but not as well as it could.
+    /// A member uses another `probe_period`. This works, but less well than equal settings.
     OptionsDiffer {
         /// The node's id.
         id: NodeId,
     },
-    /// Somebody leads: another than before, or by a later token or stage.
+    /// There is a leader: another one than before, or the same with a later token or stage.
     LeaderChanged {
-        /// In which election.
+        /// The election.
         election: ElectionName,
         /// The leader.
         leader: Leader,
     },
-    /// The leader is gone or gave up, and no other is known yet.
+    /// The leader is gone or resigned, and no other is known yet.
     LeaderVacant {
-        /// In which election.
+        /// The election.
         election: ElectionName,
     },
-    /// This node leads and may act on it: the one before is gone, or had the time to stop.
+    /// This node holds the lease and may act as the leader.
     BecameLeader {
-        /// In which election.
+        /// The election.
         election: ElectionName,
-        /// Goes with all that is done as the leader.
+        /// The fencing token that accompanies every action of the leader.
         token: Token,
     },
     /// This node no longer leads.
     SteppedDown {
-        /// In which election.
+        /// The election.
         election: ElectionName,
-        /// By which it led.
+        /// The token by which it led.
         token: Token,
     },
-    /// A node and this one hear each other directly.
+    /// This node and another one hear each other directly.
     LinkUp {
-        /// Which node.
+        /// The other node.
         id: NodeId,
     },
-    /// They no longer do.
+    /// This node and another one no longer hear each other.
     LinkDown {
-        /// Which node.
+        /// The other node.
         id: NodeId,
     },
-    /// This node held a lock and lost it before it was released. Grants and releases are no events: there
-    /// can be thousands in a second, and slow subscribers would miss the rest.
+    /// This node lost a lock before it released it. Grants and releases are not reported as events: there can be
+    /// thousands per second, and slow subscribers would miss other events.
     LockLost {
-        /// Which lock.
+        /// The lock.
         lock: LockName,
-        /// By which token it was held.
+        /// The token with which it was held.
         token: consort_fence::Token,
-        /// What ended the lock.
+        /// Why the lock was lost.
         why: Loss,
     },
-    /// An application told all members something, or this one did.
+    /// An application on another member or on this node sent an event to all members.
     Message {
         /// The message.
         message: Message,
     },
-    /// An application asked something that this node is meant to answer: see
-    /// [`Node::queries`](crate::Node::queries).
+    /// An application sent a query that this node is asked to answer: see [`Node::queries`](crate::Node::queries).
     Query {
         /// The query.
         query: Message,
     },
-    /// This node has been here for long enough to count as a witness of locks.
+    /// This node now counts as a witness of locks.
     LockWitness,
-    /// This node started together with most of the group: that tokens of locks still grow rests on what
-    /// was stored, or on the clocks of the machines.
+    /// This node started together with most of the group. That lock tokens still grow depends on stored values, or on
+    /// the clocks of the machines.
     TokensFromClock,
 }
 
 impl Event {
-    /// Adds to an event of the core whom and what it is about. `named` tells names of elections. `None`
-    /// when there is nothing to tell any more.
+    /// Converts an event of the core, and adds the member and the election's name. `named` looks up names of elections.
+    /// Returns `None` if there is nothing to report.
     pub(crate) fn from_core(
         event: consort_proto::Event,
         node: &consort_proto::Node,
@@ -153,8 +152,11 @@ impl Event {
             consort_proto::Event::Election(event) => {
                 Event::of_election(event, node, clock, named(event.election()))
             }
-            // Passed on by the task to whom it concerns.
-            consort_proto::Event::Lock(_) | consort_proto::Event::Message(_) => None,
+            // The task handles these, or passes them on to the clients that they concern.
+            consort_proto::Event::Lock(_)
+            | consort_proto::Event::Message(_)
+            | consort_proto::Event::Keys(_)
+            | consort_proto::Event::OnlySealed => None,
             consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
             consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),
         }
@@ -191,16 +193,8 @@ impl Event {
     ) -> Option<Event> {
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
             Some(member) => Member::new(node, member, now),
-            // Forgotten in the very step that reported it.
-            None => Member {
-                id,
-                life,
-                status: member::Status::Failed,
-                is_self: false,
-                meta: Default::default(),
-                addr: ([0, 0, 0, 0], 0).into(),
-                ..member::itself(node)
-            },
+            // It was forgotten in the same step that reported it.
+            None => Member::forgotten(id, life),
         };
         Some(match event {
             membership::Event::Up { id, life, how } => Event::Up {
@@ -228,7 +222,7 @@ impl Event {
             membership::Event::IdentityConflict => Event::IdentityConflict,
             membership::Event::IdentityTaken => Event::IdentityTaken,
             membership::Event::OptionsDiffer { id } => Event::OptionsDiffer { id },
-            // For locks, which count failed members.
+            // Only locks use these, because they count failed members.
             membership::Event::Missing { .. } | membership::Event::Forgotten { .. } => return None,
         })
     }
@@ -237,24 +231,24 @@ impl Event {
 /// Why there is no next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// The subscriber was too slow. Call [`Node::members`](crate::Node::members) for the present
-    /// state and carry on: the next call returns the oldest event still held.
+    /// The subscriber was too slow. Call [`Node::members`](crate::Node::members) for the current state and continue:
+    /// the next call returns the oldest event that is still buffered.
     #[error("{missed} events were missed because they were not read fast enough")]
     Lagged {
-        /// How many events are lost.
+        /// The number of missed events.
         missed: u64,
     },
-    /// The node left or was shut down; there will be no more events.
+    /// The node left or was shut down, so there are no more events.
     #[error("the node has stopped")]
     Stopped,
 }
 
-/// A subscription. Events before it are not repeated.
+/// A subscription to events. Earlier events are not repeated.
 #[derive(Debug)]
 pub struct Events(pub(crate) broadcast::Receiver<Event>);
 
 impl Events {
-    /// Waits for the next event. Dropping the future loses none.
+    /// Waits for the next event. This is cancel safe: dropping the future loses no event.
     pub async fn next(&mut self) -> Result<Event, EventError> {
         self.0.recv().await.map_err(|e| match e {
             broadcast::error::RecvError::Lagged(missed) => EventError::Lagged { missed },

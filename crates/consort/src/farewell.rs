@@ -1,4 +1,4 @@
-//! What a node that leaves waits for.
+//! What a node waits for when it leaves.
 
 use consort_proto::Node;
 use core::fmt;
@@ -6,24 +6,25 @@ use core::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How a node left its group: what it waited for, and for how long.
+/// The result of leaving a group: what the node waited for, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Farewell {
-    /// For work under its locks to stop: at most what their holders had been promised, which is a lease.
+    /// The time until work under its locks had stopped. It is at most the lease that their holders had been promised.
     pub locks: Duration,
-    /// For work as a leader to stop: at most the rest of the leader's lease. It runs beside the wait for locks.
+    /// The time until work as a leader had stopped. It is at most the rest of the leader's lease, and runs in parallel
+    /// with the wait for locks.
     pub leadership: Duration,
-    /// After both, for members to confirm the goodbye: a few periods.
+    /// The time after both until members confirmed the goodbye, which takes a few periods.
     pub members: Duration,
-    /// How many members were told; they pass it on to the others.
+    /// The number of members that were told; they pass the goodbye on to the others.
     pub told: usize,
-    /// How many of those did not confirm it: they may see a failure instead, until others tell them.
+    /// The number of those that did not confirm it. They may see a failure until others tell them.
     pub silent: usize,
 }
 
 impl Farewell {
-    /// How long it took.
+    /// The total time.
     pub fn total(&self) -> Duration {
         self.locks.max(self.leadership) + self.members
     }
@@ -51,11 +52,11 @@ impl fmt::Display for Farewell {
     }
 }
 
-/// A node that is about to leave, and who waits for it.
+/// A node that is about to leave, and the callers that wait for it.
 pub(crate) struct Leaving {
     since: Instant,
     farewell: Farewell,
-    /// Work under locks, and as a leader, was under way when it was last looked at.
+    /// Whether work under locks, and as a leader, was running at the last check.
     busy: (bool, bool),
     replies: Vec<oneshot::Sender<Farewell>>,
 }
@@ -70,12 +71,12 @@ impl Leaving {
         }
     }
 
-    /// Tells `reply` when the node has left.
+    /// Notifies `reply` when the node has left.
     pub(crate) fn tell(&mut self, reply: oneshot::Sender<Farewell>) {
         self.replies.push(reply);
     }
 
-    /// Looks what is still waited for.
+    /// Checks what the node is still waiting for.
     pub(crate) fn note(&mut self, node: &Node) {
         let spent = self.since.elapsed();
         let farewell = &mut self.farewell;
@@ -91,10 +92,10 @@ impl Leaving {
         (farewell.told, farewell.silent) = node.membership().goodbyes();
     }
 
-    /// The node has left.
+    /// Notifies all callers that the node has left.
     pub(crate) fn end(self) {
         for reply in self.replies {
-            // Nobody may wait any longer.
+            // The caller may no longer wait.
             let _ = reply.send(self.farewell);
         }
     }

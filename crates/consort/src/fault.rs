@@ -1,4 +1,4 @@
-//! Faults that a test or a demonstration puts between a node and the network.
+//! Faults between a node and the network, for tests and demonstrations.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -7,30 +7,30 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Most datagrams that are on their way late; more are lost.
+/// The greatest number of delayed datagrams. Further ones are lost.
 const LATE_MAX: usize = 4096;
 
-/// What happens to the datagrams of a node on their way. For tests and demonstrations: see
+/// Faults that affect the datagrams of a node. For tests and demonstrations: see
 /// [`Node::set_faults`](crate::Node::set_faults).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// With whom it can exchange datagrams at all.
+    /// The addresses with which the node can exchange datagrams at all.
     pub reach: Reach,
-    /// Chance of each datagram, sent or received, to be lost; in thousandths.
+    /// The probability that a datagram, sent or received, is lost; in thousandths.
     pub loss_per_mille: u16,
-    /// How late each datagram that it sends is.
+    /// The delay of each datagram that the node sends.
     pub delay: Duration,
 }
 
-/// With whom a node can exchange datagrams.
+/// The addresses with which a node can exchange datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// With everybody.
+    /// All addresses.
     #[default]
     All,
-    /// With these addresses and nobody else: none of them isolates it.
+    /// Only these addresses; an empty set isolates the node.
     Only(BTreeSet<SocketAddr>),
-    /// With everybody but these addresses.
+    /// All addresses except these.
     AllBut(BTreeSet<SocketAddr>),
 }
 
@@ -44,16 +44,16 @@ impl Reach {
     }
 }
 
-/// What becomes of a datagram that is to be sent.
+/// What happens to a datagram that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Goes,
     Lost,
-    /// It goes then.
+    /// It is sent at this time.
     Late(Instant),
 }
 
-/// The faults in force at a node.
+/// The faults that are active at a node.
 #[derive(Debug)]
 pub(crate) struct Weather {
     ordered: watch::Receiver<Arc<Faults>>,
@@ -74,20 +74,20 @@ impl Weather {
         }
     }
 
-    /// The faults that were ordered last.
+    /// Updates to the faults that were set last.
     fn look(&mut self) {
         if self.ordered.has_changed().unwrap_or(false) {
             self.faults = Arc::clone(&self.ordered.borrow_and_update());
         }
     }
 
-    /// Whether a datagram from there arrives.
+    /// Whether a datagram from `from` is received.
     pub(crate) fn hears(&mut self, from: SocketAddr) -> bool {
         self.look();
         self.faults.reach.has(from) && !self.draw()
     }
 
-    /// What becomes of a datagram to that address.
+    /// What happens to a datagram to `to`.
     pub(crate) fn fate(&mut self, to: SocketAddr) -> Fate {
         self.look();
         if !self.faults.reach.has(to) || self.draw() {
@@ -100,7 +100,7 @@ impl Weather {
         }
     }
 
-    /// Whether chance loses a datagram. Draws nothing while nothing is to be lost.
+    /// Whether a datagram is lost by chance. Nothing is drawn if the loss is 0.
     fn draw(&mut self) -> bool {
         if self.faults.loss_per_mille == 0 {
             return false;
@@ -113,18 +113,18 @@ impl Weather {
         (z ^ (z >> 31)) % 1000 < u64::from(self.faults.loss_per_mille)
     }
 
-    /// Keeps a datagram until it goes.
+    /// Keeps a datagram until it is due.
     pub(crate) fn keep(&mut self, until: Instant, to: SocketAddr, bytes: Vec<u8>) {
         self.kept += 1;
         self.late.insert((until, self.kept), (to, bytes));
     }
 
-    /// When the next late datagram goes.
+    /// The time at which the next delayed datagram is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.late.keys().next().map(|key| key.0)
     }
 
-    /// A late datagram that is due.
+    /// Takes a delayed datagram that is due.
     pub(crate) fn due(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         let first = self.late.first_entry()?;
         (first.key().0 <= Instant::now()).then(|| first.remove())

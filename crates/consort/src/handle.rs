@@ -1,4 +1,4 @@
-//! The handle that applications hold.
+//! The handle that applications use.
 
 use crate::address;
 use crate::builder::Builder;
@@ -23,10 +23,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-/// A running node. Clones are handles to the same one.
+/// A running node. Clones are handles to the same node.
 ///
-/// When the last handle is dropped the node stops without a goodbye, as [`Node::shutdown`] does;
-/// call [`Node::leave`] to say goodbye.
+/// When the last handle is dropped, the node stops without a goodbye, like [`Node::shutdown`]. Call [`Node::leave`] to
+/// say goodbye.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(crate) inner: Arc<Inner>,
@@ -34,57 +34,57 @@ pub struct Node {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// An earlier process has this node's identity.
+    /// Whether a process that was started earlier uses this node's identity.
     pub(crate) taken: Arc<AtomicBool>,
     pub(crate) id: NodeId,
     pub(crate) bound: SocketAddr,
     pub(crate) advertised: SocketAddr,
     pub(crate) name: String,
     pub(crate) orders: mpsc::Sender<Order>,
-    /// Requests for locks that are over: sent where nobody can wait.
+    /// Ends of lock requests, sent from places that cannot wait.
     pub(crate) ends: mpsc::UnboundedSender<End>,
     pub(crate) tickets: AtomicU64,
     pub(crate) locks: Arc<mutex::Config>,
     pub(crate) mode: watch::Sender<Mode>,
     pub(crate) faults: watch::Sender<Arc<Faults>>,
-    /// Weak, so that subscribers learn when the task stops.
+    /// Weak, so that subscribers notice when the task stops.
     pub(crate) events: broadcast::WeakSender<Event>,
 }
 
 impl Node {
-    /// Settings of a node to be started.
+    /// The settings of a node to be started.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Stable identity of this node.
+    /// The stable identity of this node.
     pub fn id(&self) -> NodeId {
         self.inner.id
     }
 
-    /// The name it was started with.
+    /// The name that it was started with.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Where its socket listens.
+    /// The address on which its socket listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.inner.bound
     }
 
-    /// Where it told others to send to when it started.
+    /// The address that it advertised when it started.
     pub fn advertised_addr(&self) -> SocketAddr {
         self.inner.advertised
     }
 
-    /// Everybody this node knows, itself included, in order of id. Members that failed or left stay
-    /// listed for a while.
+    /// All members that this node knows, including itself, ordered by id. Members that failed or left stay listed for a
+    /// while.
     pub async fn members(&self) -> Result<Vec<Member>, Stopped> {
         self.ask(Order::Members).await
     }
 
-    /// What is held against a member: who accused it, and when. `None` when this node does not know it, or
-    /// when it is this node.
+    /// The accusations against a member: who accused it, and when. Returns `None` if this node does not know the
+    /// member, or is the member.
     pub async fn case(&self, id: NodeId) -> Result<Option<Case>, Stopped> {
         self.ask(|reply| Order::Case(id, reply)).await
     }
@@ -94,22 +94,22 @@ impl Node {
         self.ask(Order::This).await
     }
 
-    /// Counts since start.
+    /// Counters since the start.
     pub async fn stats(&self) -> Result<Stats, Stopped> {
         self.ask(Order::Stats).await
     }
 
-    /// Subscribes to the changes from now on.
+    /// Subscribes to changes from now on.
     pub fn subscribe(&self) -> Events {
         match self.inner.events.upgrade() {
             Some(sender) => Events(sender.subscribe()),
-            // Stopped: a subscription that ends at once.
+            // The node has stopped: the subscription ends at once.
             None => Events(broadcast::channel(1).1),
         }
     }
 
-    /// The election called `name`: to watch it, and to stand in it. Members of one group that use the
-    /// same name take part in the same election.
+    /// A handle to the election `name`, to follow it or to campaign in it. Members of one group that use the same name
+    /// take part in the same election.
     pub async fn election(&self, name: &str) -> Result<Election, ElectionError> {
         election::check(name)?;
         let name: Arc<str> = name.into();
@@ -118,31 +118,31 @@ impl Node {
         Ok(Election::new(self.clone(), name, seat))
     }
 
-    /// All elections that this node takes part in or holds the outcome of.
+    /// All elections that this node takes part in or knows the outcome of.
     pub async fn elections(&self) -> Result<Vec<ElectionStatus>, Stopped> {
         self.ask(Order::Elections).await
     }
 
-    /// How the election called `name` stands; `None` when this node never heard of it.
+    /// The state of the election `name`; `None` if this node does not know it.
     pub async fn election_status(&self, name: &str) -> Result<Option<ElectionStatus>, Stopped> {
         self.ask(|reply| Order::ElectionStatus(name.into(), reply))
             .await
     }
 
-    /// Who hears whom, as this node sees it; `None` when it was started without a
+    /// The topology of the network as this node sees it; `None` if it was started without a
     /// [`Topology`](crate::Topology).
     pub async fn topology(&self) -> Result<Option<TopologyStatus>, Stopped> {
         self.ask(Order::Topology).await
     }
 
-    /// The lock called `name`, to be asked for: see [`Lock`].
+    /// A handle to the lock `name`, which can then be requested: see [`Lock`].
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(self.clone(), name)
     }
 
-    /// Gets several locks, all or none, in an order that is the same everywhere, so that two that want
-    /// the same ones never wait for each other. The guards are in the order of `names`. Dropping the
-    /// future cancels.
+    /// Acquires several locks, all or none, in an order that is the same on all nodes, so that two callers with the
+    /// same locks never wait for each other. The guards are in the order of `names`. Dropping the future cancels the
+    /// requests.
     pub async fn acquire_many<S: AsRef<str>>(
         &self,
         names: impl IntoIterator<Item = S>,
@@ -150,27 +150,27 @@ impl Node {
         lock::acquire_many(self, names).await
     }
 
-    /// Who holds locks and who waits for them, of the lock or semaphore called `name` or of all. Asks the
-    /// members, and takes what they answer within half of [`mutex::Config::retry`] (a quarter of a second).
+    /// The holders and waiters of the lock or semaphore `name`, or of all. Asks the members, and uses the answers that
+    /// arrive within half of [`mutex::Config::retry`] (a quarter of a second).
     pub async fn locks(&self, name: Option<&str>) -> Result<Vec<LockStatus>, Stopped> {
         let name = name.map(str::to_owned);
         self.ask(|reply| Order::Lock(LockOrder::Look(name, reply)))
             .await
     }
 
-    /// Takes a lock from whoever holds it: see [`Lock::break_it`].
+    /// Takes a lock from its holder: see [`Lock::break_it`].
     pub async fn break_lock(&self, name: &str) -> Result<(), AcquireError> {
         self.lock(name).break_it().await
     }
 
-    /// Tells where this node is on a path through space, below [`mutex::PLACES`]: for locks that are served
-    /// along it, see [`Service::Elevator`](crate::Service::Elevator). Default 0.
+    /// Sets the place of this node on a path through space, below [`mutex::PLACES`]. It matters for locks that are
+    /// served along that path, see [`Service::Elevator`](crate::Service::Elevator). Default: 0.
     pub async fn set_lock_place(&self, place: u16) -> Result<(), Stopped> {
         self.carry(Command::Lock(mutex::Order::SetPlace(place)))
             .await
     }
 
-    /// Whether this node may ask for locks and counts as a witness, or is too young yet.
+    /// Whether this node may request locks and counts as a witness, or has not been running for long enough.
     pub async fn lock_readiness(&self) -> Result<Readiness, Stopped> {
         self.ask(|reply| Order::Lock(LockOrder::Readiness(None, reply)))
             .await
@@ -181,7 +181,7 @@ impl Node {
         Ok(self.this().await?.tags().clone())
     }
 
-    /// Announces other tags in place of the present ones. Candidacies that follow a tag
+    /// Replaces the announced tags. Candidacies that follow a tag
     /// ([`ElectionOptions::attribute_tag`](crate::ElectionOptions::attribute_tag)) change with it.
     pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
         let change = TagChange::Replace(tags);
@@ -189,8 +189,8 @@ impl Node {
         Ok(())
     }
 
-    /// Sets each tag named to its value, or removes it where there is none, and leaves the others as they are: all of
-    /// it or, on an error, nothing. Returns the tags that the node has then.
+    /// Sets each named tag to its value, or removes it if there is none, and keeps the other tags. On an error nothing
+    /// changes. Returns the resulting tags.
     pub async fn merge_tags(
         &self,
         changes: BTreeMap<String, Option<String>>,
@@ -199,28 +199,28 @@ impl Node {
         self.ask(|reply| Order::Tags(change, reply)).await?
     }
 
-    /// Announces another address under the same identity, as after a change of networks. The socket
-    /// stays bound as it is: bind to an unspecified address to be reachable on a new interface.
+    /// Announces another address under the same identity, for example after a change of networks. The socket stays
+    /// bound as it is, so bind to an unspecified address to be reachable on a new interface.
     pub async fn set_advertised_addr(&self, addr: SocketAddr) -> Result<(), Stopped> {
         self.carry(Command::SetAddr(addr)).await
     }
 
-    /// Announces where this node is, in metres: for
-    /// [`DistanceSource::Position`](crate::membership::DistanceSource::Position), and so that members
-    /// near a suspect check on it.
+    /// Announces the position of this node, in metres. It is used by
+    /// [`DistanceSource::Position`](crate::membership::DistanceSource::Position), and to choose members near a suspect
+    /// that check it.
     pub async fn set_position(&self, position: [f32; 3]) -> Result<(), Stopped> {
         self.carry(Command::SetPosition(position)).await
     }
 
-    /// Announces that this node will be silent for so long, as a device that sleeps: nobody probes or
-    /// accuses it meanwhile. Zero says that it is awake. Longer than
-    /// [`nap_max`](crate::membership::Config::nap_max) is not believed.
+    /// Announces that this node will be silent for `span`, like a device that sleeps. Nobody probes or accuses it in
+    /// the meantime. Zero ends the nap. Other nodes ignore a nap longer than
+    /// [`nap_max`](crate::membership::Config::nap_max).
     pub async fn nap(&self, span: Duration) -> Result<(), Stopped> {
         self.carry(Command::Nap(span)).await
     }
 
-    /// Joins the group that one of `seeds` belongs to; returns once the seeds are resolved and asked.
-    /// The node keeps trying until one answers.
+    /// Joins the group of one of the `seeds`. Returns once the seeds are resolved and asked. The node keeps trying
+    /// until one answers.
     pub async fn join<S: ToString>(
         &self,
         seeds: impl IntoIterator<Item = S>,
@@ -229,8 +229,8 @@ impl Node {
         Ok(self.ask(|reply| Order::Join(seeds, reply)).await?)
     }
 
-    /// Joins, and waits until one of `seeds` has answered with its member list. After `patience`
-    /// the error names the silent ones; the node keeps trying.
+    /// Joins, and waits until one of the `seeds` has answered with its member list. After `patience` the error names
+    /// the silent ones; the node keeps trying.
     pub async fn join_and_wait<S: ToString>(
         &self,
         seeds: impl IntoIterator<Item = S>,
@@ -259,70 +259,70 @@ impl Node {
         Ok(found)
     }
 
-    /// Why this node's state cannot be stored, in words; `None` while it can be, or when there is no state
-    /// directory. Meanwhile the node stays a member, follows leaders, and keeps what it leads and holds, but holds no
-    /// election and asks for no lock. It tries again by itself.
+    /// The reason why this node's state cannot be stored, as text; `None` if it can be stored, or if there is no state
+    /// directory. In the meantime the node stays a member, follows leaders, and keeps its leaderships and locks, but
+    /// starts no election round and requests no lock. It tries to store again by itself.
     pub async fn storage_error(&self) -> Result<Option<String>, Stopped> {
         self.ask(Order::StorageError).await
     }
 
-    /// Whether this node knows at least two others that should be there and hears none of them. It then keeps its
-    /// verdicts to itself, as its own link is the likelier cause.
+    /// Whether this node knows at least two other live members and hears none of them. It then keeps its verdicts to
+    /// itself, because its own link is the more likely cause.
     pub async fn is_isolated(&self) -> Result<bool, Stopped> {
         self.ask(Order::IsIsolated).await
     }
 
-    /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few
-    /// periods when they do not; the others will then see a failure instead.
+    /// Says goodbye and stops. Returns when enough members have confirmed it, or after a few periods if they do not;
+    /// the others then see a failure.
     ///
-    /// Locks that this node holds are lost at once, and it waits for their guards to be dropped: at most until
-    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away. The same holds for
-    /// what it leads. Returns what was waited for; [`Stopped`] if the node was stopped meanwhile.
+    /// Locks that this node holds are lost at once, and it waits for their guards to be dropped, at most until
+    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away. The same applies to
+    /// elections that it leads. Returns what the node waited for, or [`Stopped`] if the node was stopped in the
+    /// meantime.
     pub async fn leave(&self) -> Result<Farewell, Stopped> {
         let farewell = self.ask(Order::Leave).await?;
         self.stopped().await;
         Ok(farewell)
     }
 
-    /// Removes a member that failed from the lists of all members now, instead of after a day: it is listed as left,
-    /// and locks no longer count it ([`Bound::Members`](crate::Bound::Members)), so that the majority shrinks.
-    /// If it is in fact alive on the other side of a partition, both sides may then hold one lock. A member that was
-    /// removed and comes back joins as usual.
+    /// Removes a failed member from the lists of all members now, instead of after a day. It is listed as left, and
+    /// locks no longer count it ([`Bound::Members`](crate::Bound::Members)), so the majority becomes smaller. If the
+    /// member is in fact alive on the other side of a partition, both sides may then hold the same lock. A removed
+    /// member that returns joins as usual.
     pub async fn force_leave(&self, id: NodeId) -> Result<(), ForceLeaveError> {
         self.ask(|reply| Order::ForceLeave(id, reply)).await?
     }
 
-    /// Stops at once without a goodbye, as a crash would. The port is free when this returns.
+    /// Stops at once without a goodbye, like a crash. The port is free when this returns.
     pub async fn shutdown(&self) {
         let _ = self.inner.mode.send(Mode::Stopped);
         self.stopped().await;
     }
 
-    /// Waits until the node has stopped, for whatever reason.
+    /// Waits until the node has stopped, for any reason.
     pub async fn stopped(&self) {
         self.inner.orders.closed().await;
     }
 
-    /// Whether the node has stopped because a process that was started earlier uses its id, as when a state directory
-    /// was copied. It stopped without a goodbye; the other one goes on.
+    /// Whether the node has stopped because a process that was started earlier uses its id, for example because a state
+    /// directory was copied. It stopped without a goodbye; the other process continues.
     pub fn identity_taken(&self) -> bool {
         self.inner.taken.load(Ordering::Relaxed)
     }
 
-    /// Freezes the node: it reads nothing, sends nothing and fires no timer until
-    /// [`Node::resume`], as if the process were stopped by a signal. For tests and demonstrations.
-    /// Calls that need an answer wait meanwhile.
+    /// Freezes the node: until [`Node::resume`] it reads nothing, sends nothing and fires no timer, as if the process
+    /// were stopped by a signal. Calls that need an answer wait in the meantime. For tests and demonstrations.
     pub fn pause(&self) {
         self.change_mode(Mode::Running, Mode::Paused);
     }
 
-    /// Lets a paused node run again.
+    /// Resumes a paused node.
     pub fn resume(&self) {
         self.change_mode(Mode::Paused, Mode::Running);
     }
 
-    /// Loses or delays datagrams of this node from now on, in place of what was ordered before;
-    /// [`Faults::default`] ends it. For tests and demonstrations.
+    /// Drops or delays datagrams of this node from now on. This replaces earlier faults; [`Faults::default`] ends them.
+    /// For tests and demonstrations.
     pub fn set_faults(&self, faults: Faults) {
         self.inner.faults.send_replace(Arc::new(faults));
     }

@@ -1,8 +1,9 @@
 //! Keys of a group, and the file that holds them.
 
-use consort_proto::Config;
-use consort_proto::seal::{KEYS_MAX, Secret};
-use std::fs::{File, OpenOptions};
+use crate::keys::fingerprint;
+use crate::state;
+use consort_proto::seal::{KEYS_MAX, KeyRing, Secret};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,14 @@ pub enum KeyError {
         /// Counted from 1.
         line: usize,
     },
+    /// Correct the line, or remove it if no command has changed the keys.
+    #[error("{path}, line {line}: write `version` and a number")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+    },
     /// Leave the keys that are in use, the one that seals first.
     #[error("the key file {path} has {count} keys; 1 to {KEYS_MAX} are allowed")]
     Count {
@@ -50,7 +59,8 @@ pub enum KeyError {
         /// How many there are.
         count: usize,
     },
-    /// Choose another name: a key that is in use must not be lost.
+    /// For a new key choose another name, because a key that is in use must not be lost; to change keys while an agent runs,
+    /// let it write to the file and its directory.
     #[error("cannot write the key file {path}: {source}")]
     Write {
         /// The file.
@@ -73,54 +83,30 @@ impl GroupKey {
 
     /// Names the key to people, as 8 hexadecimal digits. It tells nothing about the key.
     pub fn fingerprint(&self) -> String {
-        hex(&self.0.check()[..4])
+        fingerprint(self.0.name())
     }
 
-    /// Reads the keys of a file: 64 hexadecimal digits a line, `#` begins a remark. The first one seals, all open.
-    pub fn read(path: &Path) -> Result<Vec<GroupKey>, KeyError> {
-        let fault = |source| KeyError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        // Before it is opened: a pipe would hang the start.
-        if !std::fs::metadata(path).map_err(fault)?.is_file() {
-            return Err(fault(io::Error::other("not a regular file")));
+    /// Parses 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<GroupKey> {
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
         }
-        let file = File::open(path).map_err(fault)?;
-        let about = file.metadata().map_err(fault)?;
-        let mode = about.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            let path = path.to_owned();
-            return Err(KeyError::Exposed { path, mode });
+        let mut secret = Secret::default();
+        for (byte, at) in secret.0.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
         }
-        let mut text = String::new();
-        file.take(FILE_MAX)
-            .read_to_string(&mut text)
-            .map_err(fault)?;
-        let mut keys = Vec::new();
-        for (n, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let key = parse(line).ok_or_else(|| KeyError::NotAKey {
-                path: path.to_owned(),
-                line: n + 1,
-            })?;
-            keys.push(key);
-        }
-        if !(1..=KEYS_MAX).contains(&keys.len()) {
-            return Err(KeyError::Count {
-                path: path.to_owned(),
-                count: keys.len(),
-            });
-        }
-        Ok(keys)
+        Some(GroupKey(secret))
     }
 
-    /// Has a group's datagrams sealed with these keys: the first one seals, all open.
-    pub fn seal(keys: &[GroupKey], config: &mut Config) {
-        config.seal_with(keys.iter().map(|key| key.0.clone()).collect());
+    /// Reads the first key of a file.
+    pub fn read_first(path: &Path) -> Result<GroupKey, KeyError> {
+        let mut ring = read(path)?;
+        Ok(GroupKey(ring.keys.swap_remove(0)))
+    }
+
+    /// The key itself, as 64 hexadecimal digits: whoever sees them is a member.
+    pub fn to_hex(&self) -> String {
+        hex(&self.0.0)
     }
 
     /// Writes the key to a new file that only its owner can read.
@@ -149,21 +135,89 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn parse(text: &str) -> Option<GroupKey> {
-    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
+/// Reads the keys of a file: a key a line, of which the first one seals and all open, `version N` once a command has
+/// changed them; `#` begins a remark.
+pub(crate) fn read(path: &Path) -> Result<KeyRing, KeyError> {
+    let fault = |source| KeyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    // Before it is opened: a pipe would hang the start.
+    if !fs::metadata(path).map_err(fault)?.is_file() {
+        return Err(fault(io::Error::other("not a regular file")));
     }
-    let mut secret = Secret::default();
-    for (byte, at) in secret.0.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    let file = File::open(path).map_err(fault)?;
+    let about = file.metadata().map_err(fault)?;
+    let mode = about.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let path = path.to_owned();
+        return Err(KeyError::Exposed { path, mode });
     }
-    Some(GroupKey(secret))
+    let mut text = String::new();
+    file.take(FILE_MAX)
+        .read_to_string(&mut text)
+        .map_err(fault)?;
+    let mut ring = KeyRing::default();
+    for (n, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let (path, n) = (|| path.to_owned(), n + 1);
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(version) = line.strip_prefix("version ") {
+            let wrong = |_| KeyError::Version {
+                path: path(),
+                line: n,
+            };
+            ring.version = version.trim().parse().map_err(wrong)?;
+            continue;
+        }
+        let key = GroupKey::parse(line).ok_or_else(|| KeyError::NotAKey {
+            path: path(),
+            line: n,
+        })?;
+        if !ring.keys.contains(&key.0) {
+            ring.keys.push(key.0);
+        }
+    }
+    if !ring.is_valid() {
+        return Err(KeyError::Count {
+            path: path.to_owned(),
+            count: ring.keys.len(),
+        });
+    }
+    Ok(ring)
+}
+
+/// Replaces the keys of a file, all at once.
+pub(crate) fn store(path: &Path, ring: &KeyRing) -> Result<(), KeyError> {
+    let mut text = format!(
+        "# Keys of a Consort group; whoever has one is a member. The first one seals, all open.\n\
+         # Changed by `consort keys`; after an edit by hand, raise the version and restart.\n\
+         version {}\n",
+        ring.version
+    );
+    for key in &ring.keys {
+        text += &format!("{} # {}\n", hex(&key.0), fingerprint(key.name()));
+    }
+    let replace = || {
+        let path = fs::canonicalize(path)?;
+        let dir = path.parent().ok_or(io::ErrorKind::NotFound)?;
+        // Several agents of one machine may share a file.
+        let mut beside = path.clone().into_os_string();
+        beside.push(format!(".{}.new", std::process::id()));
+        state::replace(dir, Path::new(&beside), &path, &text)
+    };
+    replace().map_err(|source| KeyError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -172,7 +226,7 @@ mod tests {
         let path = dir.path().join("group.key");
         let key = GroupKey::generate().unwrap();
         key.write_new(&path).unwrap();
-        assert_eq!(GroupKey::read(&path).unwrap(), core::slice::from_ref(&key));
+        assert_eq!(read(&path).unwrap().keys, core::slice::from_ref(&key.0));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let again = GroupKey::generate().unwrap().write_new(&path);
         assert!(matches!(again, Err(KeyError::Write { .. })));
@@ -188,11 +242,11 @@ mod tests {
             let _ = fs::remove_file(&path);
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            GroupKey::read(&path).map(|keys| keys.len())
+            read(&path).map(|ring| ring.keys.len())
         };
-        let key = "0f".repeat(32);
+        let (key, other) = ("0f".repeat(32), "0e".repeat(32));
         assert_eq!(
-            write(&format!("# two\n{key}\n\n{key} # x\n"), 0o600).unwrap(),
+            write(&format!("# two\n{key}\n\n{other} # x\n{key}\n"), 0o600).unwrap(),
             2
         );
         let error = write(&key, 0o644).unwrap_err().to_string();
@@ -203,16 +257,30 @@ mod tests {
             write("", 0o600),
             Err(KeyError::Count { count: 0, .. })
         ));
-        let five = format!("{key}\n").repeat(5);
+        let error = write(&format!("version x\n{key}"), 0o600).unwrap_err();
+        assert!(error.to_string().contains("line 1"), "{error}");
+        let five: String = (0..5).map(|n| format!("0{n}").repeat(32) + "\n").collect();
         assert!(matches!(
             write(&five, 0o600),
             Err(KeyError::Count { count: 5, .. })
         ));
-        let missing = GroupKey::read(&dir.path().join("none"));
+        let missing = read(&dir.path().join("none"));
         assert!(matches!(missing, Err(KeyError::Read { .. })));
-        assert!(matches!(
-            GroupKey::read(dir.path()),
-            Err(KeyError::Read { .. })
-        ));
+        assert!(matches!(read(dir.path()), Err(KeyError::Read { .. })));
+    }
+    #[test]
+    fn changed_keys_are_read_back_through_a_link_and_only_their_owner_may_read_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("group.key"), dir.path().join("link"));
+        GroupKey::generate().unwrap().write_new(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let ring = read(&path).unwrap();
+        let next = ring.install(&Secret([7; 32])).unwrap();
+        store(&link, &next).unwrap();
+        assert_eq!(read(&path).unwrap(), next);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let missing = store(&dir.path().join("none"), &next);
+        assert!(matches!(missing, Err(KeyError::Write { .. })));
     }
 }

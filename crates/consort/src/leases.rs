@@ -1,5 +1,5 @@
-//! The text of two files of the state directory: what a node recorded of leases, by election, and its memory, the life in
-//! which the directory was made.
+//! The format of two files in the state directory: the node's lease records by election, and its memory, that is the
+//! life in which the directory was created.
 
 use crate::state::with_check;
 use consort_proto::lease::Record;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 const LEASES_MAGIC: &str = "consort-leases 1";
 const MEMORY_MAGIC: &str = "consort-memory 1";
 
-/// Elections whose leases are kept. Tokens start from the time of day: the smallest are the oldest.
+/// The number of elections whose leases are kept. Tokens start from the time of day, so the smallest are the oldest.
 const LEASES_MAX: usize = 1024;
 
-/// What was recorded of each election.
+/// The lease record of each election.
 pub(crate) type Leases = BTreeMap<ElectionId, Record>;
 
-/// Takes a record; the oldest make room.
+/// Inserts a record. If there is no room, the oldest records are removed.
 pub(crate) fn insert(leases: &mut Leases, election: ElectionId, record: Record) {
     leases.insert(election, record);
     while leases.len() > LEASES_MAX

@@ -1,4 +1,4 @@
-//! Coordination without a conductor: add a node to your program and know who is there, with no
+//! Coordination without a conductor: add a node to your program, and it knows which other nodes are running, with no
 //! server.
 //!
 //! ```
@@ -17,23 +17,22 @@
 //! # }
 //! ```
 //!
-//! A [`Node`] is a handle to a task that owns a UDP socket and the protocol core
-//! ([`consort_proto::Node`]). Members that go silent are suspected, given time to object, and then
-//! reported as failed; members that say goodbye are reported as left. What is promised: connected
-//! nodes come to agree on who is there. What is not: that all see changes in the same order.
+//! A [`Node`] is a handle to a task that owns a UDP socket and the protocol core ([`consort_proto::Node`]). Members
+//! that stop answering are suspected, given time to refute, and then reported as failed; members that say goodbye are
+//! reported as left. Connected nodes eventually agree on the list of members. There is no guarantee that all nodes see
+//! changes in the same order.
 //!
-//! Members can elect a leader, in as many elections as they like: see [`Node::election`]. Connected
-//! nodes come to agree on one leader, and every later leader has a greater [`Token`]; [`Leadership`]
-//! tells until when a leader may act.
+//! Members can elect leaders, in any number of elections: see [`Node::election`]. Connected nodes eventually agree on
+//! one leader, and every later leader has a greater [`Token`]. [`Leadership`] tells until when a leader may act.
 //!
-//! Members can exclude each other by locks, semaphores and shared locks: see [`Node::lock`]. A
-//! [`LockGuard`] tells until when a lock is held, and has a [`LockToken`] for the resource to check.
+//! Members can use locks, semaphores and shared locks: see [`Node::lock`]. A [`LockGuard`] tells until when a lock is
+//! held, and has a [`LockToken`] for the resource to check.
 //!
-//! Members can tell all others something, and ask them: see [`Node::broadcast`] and [`Node::query`].
+//! Members can send events to all others, and query them: see [`Node::broadcast`] and [`Node::query`].
 //!
-//! Nodes can look for neighbours on the links that they have, without being told of any: see [`Topology`].
-//! They come to know who hears whom, and every connected component can have a leader in the middle of it:
-//! see [`ElectionMode::Component`].
+//! Nodes can discover neighbours on their network links without configured addresses: see [`Topology`]. They learn
+//! which nodes hear each other, and every connected component can have a leader at its centre: see
+//! [`ElectionMode::Component`].
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
@@ -50,6 +49,7 @@ mod farewell;
 mod fault;
 mod handle;
 mod key;
+mod keys;
 mod leases;
 mod lock;
 mod member;
@@ -70,6 +70,8 @@ pub use consort_proto::membership::{Meta, MetaError};
 pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
 pub use consort_proto::omega::LinkState;
 pub use consort_proto::text;
+/// Version of datagrams. Nodes with different ones cannot be in one group.
+pub use consort_proto::wire::VERSION as WIRE_VERSION;
 pub use consort_proto::{
     Config, ConfigError, Detection, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile,
     Term, membership, message, mutex, omega,
@@ -79,20 +81,24 @@ pub use election::{
     ElectionOptions, ElectionStatus, Leader, Leaders, Leadership, TagRangeError, TagValueError,
 };
 pub use error::{
-    AcquireError, CampaignError, ElectionError, ForceLeaveError, JoinError, ResignError,
-    ResolveError, SendError, SetTagsError, StartError, Stopped,
+    AcquireError, CampaignError, ChangeKeysError, ElectionError, ForceLeaveError, JoinError,
+    ResignError, ResolveError, SendError, SetTagsError, StartError, Stopped,
 };
 pub use event::{Arrival, Departure, Event, EventError, Events};
 pub use farewell::Farewell;
 pub use fault::{Faults, Reach};
 pub use handle::Node;
 pub use key::{GroupKey, KeyError};
+pub use keys::{KeyState, KeysStatus, MemberKeys};
 pub use lock::{
     Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
     Readiness,
 };
 pub use member::{Member, Place, Reliability, Status};
 pub use state::StateError;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub use state::fuzz;
 pub use stats::{DriverStats, Stats};
 pub use talk::{
     Answers, IncomingQuery, Message, Messages, Queries, QueryOptions, QueryUpdate, Reachability,

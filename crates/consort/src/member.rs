@@ -1,5 +1,6 @@
 //! The member list as an application sees it.
 
+use crate::keys::fingerprint;
 use consort_proto::membership::{self, Meta, Phase};
 use consort_proto::{Incarnation, Instant, Life, NodeId};
 use core::fmt;
@@ -8,21 +9,21 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What this node holds a member to be.
+/// The status of a member, as this node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// It is here.
+    /// It is running.
     Alive,
-    /// It may be gone; it is still a member.
+    /// It may have failed; it is still a member.
     Suspect,
-    /// Nobody could reach it.
+    /// It was declared failed, because it did not answer.
     Failed,
     /// It said goodbye.
     Left,
 }
 
 impl Status {
-    /// The word for it, as the command line and the HTTP interface write it.
+    /// The word that the command line and the HTTP interface use for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Alive => "alive",
@@ -39,50 +40,53 @@ impl fmt::Display for Status {
     }
 }
 
-/// One member, at the moment it was asked for.
+/// One member, at the time of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Stable identity of the device.
+    /// The stable identity of the device.
     pub id: NodeId,
-    /// This node's verdict.
+    /// Its status, as this node sees it.
     pub status: Status,
-    /// Where it listens.
+    /// The address on which it listens.
     pub addr: SocketAddr,
-    /// Its process life: larger after every restart.
+    /// The life of its process, greater after every restart.
     pub life: Life,
-    /// How often it had to refute an accusation in this life.
+    /// The number of accusations that it refuted in this life.
     pub incarnation: Incarnation,
-    /// Name and tags it announced. Empty until its record has arrived.
+    /// The name and tags that it announced. They are empty until its record has arrived.
     pub meta: Arc<Meta>,
-    /// Smoothed round-trip time of this node's own probes, when there was one.
+    /// The smoothed round-trip time of this node's own probes, if there were any.
     pub rtt: Option<Duration>,
-    /// How healthy it was of late, in percent: every suspicion lowers it and fades with time.
+    /// Its recent health in percent: every suspicion lowers it, and the effect fades with time.
     pub health_percent: u8,
-    /// How often it was suspected since this node knows it.
+    /// The number of times that it was suspected since this node has known it.
     pub suspicions: u32,
-    /// How often it answered for itself.
+    /// The number of times that it refuted a suspicion.
     pub refutations: u32,
-    /// Who accuses it, while it is suspect or failed; who removed it, if an operator did.
+    /// The member that accuses it, while it is suspect or failed, or that removed it on behalf of an operator.
     pub accuser: Option<NodeId>,
-    /// How rarely it fails, by what this node and others have seen. Of itself a node knows the rank only.
+    /// How rarely it fails, as this node and others observed. A node knows only the rank of itself.
     pub reliability: Reliability,
-    /// How long ago this node heard from it directly; `None` of itself.
+    /// The time since this node heard from it directly; `None` for the node itself.
     pub heard: Option<Duration>,
-    /// For how long it has been failed, or has left.
+    /// The time since it failed or left.
     pub departed: Option<Duration>,
-    /// Where it is, when that is known.
+    /// Its network coordinate or position, if it is known.
     pub place: Option<Place>,
+    /// The fingerprint of the group's key under which it was last heard, or with which this node seals; `None` in a group
+    /// without a key, and for members that were not heard.
+    pub key: Option<String>,
     /// Whether this is the node that was asked.
     pub is_self: bool,
 }
 
-/// A point whose distance to others predicts the round-trip time to them: in microseconds, or in
-/// millimetres where members announce their positions.
+/// A point whose distance to others predicts the round-trip time to them, in microseconds; or in millimetres if members
+/// announce their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Along three axes.
+    /// The position along three axes.
     pub position: [i64; 3],
-    /// Of the member's own access link; twice it is part of every distance.
+    /// The height, which models the member's access link. The heights of both ends are part of every distance.
     pub height: i64,
 }
 
@@ -96,16 +100,17 @@ impl Place {
     }
 }
 
-/// How rarely a member fails.
+/// The reliability of a member: how rarely it fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reliability {
-    /// Rank from 0, the best, to 15: each is twice the rate of the one before, 4 is up to two in a week.
+    /// The rank from 0, the best, to 15. Each rank has twice the failure rate of the one before; rank 4 covers rates of
+    /// one to two failures per week.
     pub bucket: u8,
-    /// Failures expected in a week of running, in thousandths.
+    /// The expected number of failures in a week of operation, in thousandths.
     pub per_week_milli: u64,
-    /// Failures seen, in thousandths; old ones count less.
+    /// The number of observed failures, in thousandths; old ones have less weight.
     pub failures_milli: u64,
-    /// For how long it was seen to run; old times count less.
+    /// The time for which it was observed running; old times have less weight.
     pub observed: Duration,
 }
 
@@ -129,7 +134,7 @@ impl Reliability {
 }
 
 impl Member {
-    /// The announced name; need not be unique.
+    /// The announced name, which need not be unique.
     pub fn name(&self) -> &str {
         &self.meta.name
     }
@@ -141,7 +146,7 @@ impl Member {
 }
 
 impl Member {
-    /// What `node` knows of a member.
+    /// The view of `node` on a member.
     pub(crate) fn new(
         node: &consort_proto::Node,
         member: &membership::Member,
@@ -170,6 +175,32 @@ impl Member {
             heard: Some(now.since(member.last_contact)),
             departed: member.departed_for(now),
             place: member.coordinate().map(Place::of),
+            key: node.key_of(member.id).map(fingerprint),
+            is_self: false,
+        }
+    }
+}
+
+impl Member {
+    /// A member of which only its id and life are known.
+    pub(crate) fn forgotten(id: NodeId, life: Life) -> Member {
+        Member {
+            id,
+            status: Status::Failed,
+            addr: ([0, 0, 0, 0], 0).into(),
+            life,
+            incarnation: Incarnation::default(),
+            meta: Arc::default(),
+            rtt: None,
+            health_percent: 0,
+            suspicions: 0,
+            refutations: 0,
+            accuser: None,
+            reliability: Reliability::default(),
+            heard: None,
+            departed: None,
+            place: None,
+            key: None,
             is_self: false,
         }
     }
@@ -179,6 +210,7 @@ impl Member {
 pub(crate) fn itself(node: &consort_proto::Node) -> Member {
     use membership::JoinState;
     let own = node.membership();
+    let sealing = node.key_ring().and_then(|r| Some(r.keys.first()?.name()));
     let gone = matches!(own.join_state(), JoinState::Leaving | JoinState::Left);
     Member {
         id: node.id(),
@@ -199,17 +231,18 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         heard: None,
         departed: None,
         place: own.coordinate().map(Place::of),
+        key: sealing.map(fingerprint),
         is_self: true,
     }
 }
 
-/// Everybody, this node included, in order of id.
+/// All known members including this node, ordered by id.
 pub(crate) fn everybody(node: &consort_proto::Node, now: Instant) -> Vec<Member> {
     let mut members: Vec<Member> = node
         .membership()
         .table()
         .iter()
-        // A departed node without an address was never a member here: only its epitaph is kept.
+        // A departed node without an address was never a member here: only its tombstone is kept.
         .filter(|m| m.phase != Phase::Down || m.addr().port() != 0)
         .map(|m| Member::new(node, m, now))
         .chain([itself(node)])

@@ -1,11 +1,15 @@
-//! What a node remembers across restarts: its id and its last life, the terms of elections, how far the
-//! tokens of locks have come, who the members were and which of them had failed, and where they listened.
+//! What a node stores across restarts: its id and its last life, the terms of elections, the lock clock, lease records,
+//! the member list with failed members, and addresses of members.
 //!
-//! One small text file, replaced atomically (written beside, synced, renamed, directory synced) and
-//! closed by a checksum. Files can be read by their owner only, and only regular files are read. A file that does not check is reported and left alone: it may be the only
-//! record of this node's identity. Terms, the clock of tokens and the member list are kept the same way in files of their own.
-//! The addresses of members are in another; they are hints, so what cannot be read there is skipped. A lock keeps two processes from sharing a directory.
+//! The state is one small text file that ends with a checksum and is replaced atomically: a new file is written and
+//! synced, then renamed, then the directory is synced. Only the owner can read the files, and only regular files are
+//! read. A damaged file is reported and left in place, because it may be the only record of this node's identity.
+//! Terms, the lock clock, lease records and the member list are stored in the same way in separate files. The addresses
+//! of members are only hints, so unreadable lines of that file are skipped. A file lock keeps two processes from using
+//! the same directory.
 
+#[cfg(feature = "_fuzz")]
+pub mod fuzz;
 mod group;
 
 pub(crate) use group::Known;
@@ -25,26 +29,26 @@ const MAGIC: &str = "consort-state 1";
 const TERMS_MAGIC: &str = "consort-terms 1";
 const FENCE_MAGIC: &str = "consort-fence 1";
 
-/// Elections whose terms are kept. Terms start from the time of day: the smallest are the oldest.
+/// The number of elections whose terms are kept. Terms start from the time of day, so the smallest are the oldest.
 const TERMS_MAX: usize = 1024;
 
-/// Addresses kept: enough that one of them is likely to answer.
+/// The number of addresses kept, which is enough that one of them is likely to answer.
 const MEMBERS_MAX: usize = 16;
 
-/// Most bytes read of a file.
+/// The greatest number of bytes that are read from a file.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Members of whose failures is stored.
+/// The number of members whose failures are stored.
 const REPORTS_MAX: usize = 4096;
 
-/// What is remembered.
+/// The identity that a node stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remembered {
     pub(crate) id: NodeId,
     pub(crate) life: Life,
 }
 
-/// Why the state directory cannot be used. The file in it is unchanged.
+/// Why the state directory cannot be used. The files in it are unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
@@ -53,7 +57,7 @@ pub enum StateError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Restore the file from a backup, or remove it to start as if for the first time.
@@ -101,7 +105,7 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
     },
-    /// Take the permission of others to write away, or choose another directory.
+    /// Remove the write permission of others, or choose another directory.
     #[error(
         "everybody may write to {path}, and so replace what is stored there; chmod 700 {path}, or choose another directory"
     )]
@@ -109,7 +113,7 @@ pub enum StateError {
         /// The directory.
         path: PathBuf,
     },
-    /// Stop the other process, or give this one a directory of its own.
+    /// Stop the other process, or give this one its own directory.
     #[error("{path} is in use by another process; stop it or choose another state directory")]
     InUse {
         /// The directory.
@@ -133,7 +137,7 @@ pub(crate) struct StateDir {
 type Terms = BTreeMap<ElectionId, Term>;
 
 impl StateDir {
-    /// Creates or opens `dir` and reads what it remembers.
+    /// Creates or opens `dir`, and reads its files.
     pub(crate) fn open(dir: &Path) -> Result<(StateDir, Option<Remembered>), StateError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -206,7 +210,7 @@ impl StateDir {
         Ok((state, remembered))
     }
 
-    /// Stores a term, unless a greater one is. When this returns, it is on the disk.
+    /// Stores a term, unless a greater one is stored. It is on the disk when this returns.
     pub(crate) fn store_term(&self, election: ElectionId, term: Term) -> Result<(), StateError> {
         let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         let mut raised = terms.clone();
@@ -217,13 +221,13 @@ impl StateDir {
         Ok(())
     }
 
-    /// The greatest term of an election that was stored.
+    /// The greatest stored term of an election.
     pub(crate) fn term(&self, election: ElectionId) -> Option<Term> {
         let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         terms.get(&election).copied()
     }
 
-    /// The life in which this directory was made: `life` if that is now. When this returns, it is on the disk.
+    /// The life in which this directory was created, which is `life` if it is new. It is on the disk when this returns.
     pub(crate) fn memory(&self, life: Life) -> Result<Life, StateError> {
         match self.memory {
             Some(memory) => Ok(memory),
@@ -234,7 +238,7 @@ impl StateDir {
         }
     }
 
-    /// What was recorded of leases in the latest `most` elections.
+    /// The lease records of the latest `most` elections.
     pub(crate) fn leases(&self, most: usize) -> Vec<(ElectionId, Record)> {
         let leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = leases.iter().map(|(&id, &record)| (id, record)).collect();
@@ -243,20 +247,19 @@ impl StateDir {
         all
     }
 
-    /// Stores what was recorded of leases in an election. When this returns, it is on the disk.
+    /// Stores the lease record of an election. It is on the disk when this returns.
     pub(crate) fn store_lease(&self, id: ElectionId, record: Record) -> Result<(), StateError> {
         let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
         leases::insert(&mut leases, id, record);
         self.replace("leases", &leases::format(&leases))
     }
 
-    /// How far the tokens of locks have come.
+    /// The stored upper limit of the lock clock.
     pub(crate) fn fence(&self) -> Option<u64> {
         *self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores how far the tokens of locks may come, unless more is stored. When this returns, it is on the
-    /// disk.
+    /// Stores an upper limit of the lock clock, unless a greater one is stored. It is on the disk when this returns.
     pub(crate) fn store_fence(&self, seq: u64) -> Result<(), StateError> {
         let mut fence = self.fence.lock().unwrap_or_else(PoisonError::into_inner);
         if fence.is_some_and(|stored| stored >= seq) {
@@ -267,7 +270,7 @@ impl StateDir {
         Ok(())
     }
 
-    /// The members of the group with this tag that were stored before this process began.
+    /// The members of the group with this tag that were stored before this process started.
     pub(crate) fn group(&self, tag: u32) -> &[Known] {
         match &self.group {
             Some((stored, members)) if *stored == tag => members,
@@ -280,39 +283,34 @@ impl StateDir {
         self.replace("group", &group::format(tag, members))
     }
 
-    /// Where members listened when they were last stored.
+    /// The stored addresses of members.
     pub(crate) fn members(&self) -> Vec<SocketAddr> {
-        let text = self.hints("members");
-        let addrs = text.lines().filter_map(|line| line.trim().parse().ok());
-        addrs.take(MEMBERS_MAX).collect()
+        parse_members(&self.hints("members"))
     }
 
-    /// Replaces the addresses of members; the first few are kept.
+    /// Replaces the addresses of members; only the first few are kept.
     pub(crate) fn store_members(&self, addrs: &[SocketAddr]) -> Result<(), StateError> {
         let lines = addrs.iter().take(MEMBERS_MAX).map(|a| format!("{a}\n"));
         self.replace("members", &lines.collect::<String>())
     }
 
-    /// What was known of members' failures when it was last stored. What cannot be read is skipped: it is
-    /// evidence, and others have theirs.
+    /// The stored record of members' failures. Unreadable lines are skipped: other members have their own observations.
     pub(crate) fn reliability(&self) -> Vec<Report> {
-        let text = self.hints("reliability");
-        let reports = text.lines().filter_map(parse_report);
-        reports.take(REPORTS_MAX).collect()
+        parse_reports(&self.hints("reliability"))
     }
 
-    /// Replaces what is known of members' failures.
+    /// Replaces the record of members' failures.
     pub(crate) fn store_reliability(&self, reports: &[Report]) -> Result<(), StateError> {
         let lines = reports.iter().take(REPORTS_MAX).map(format_report);
         self.replace("reliability", &lines.collect::<String>())
     }
 
-    /// Replaces what is remembered. When this returns, it is on the disk.
+    /// Replaces the identity. It is on the disk when this returns.
     pub(crate) fn store(&self, remembered: Remembered) -> Result<(), StateError> {
         self.replace("state", &format(remembered))
     }
 
-    /// The text of a file without which a node can do.
+    /// The text of a file that is optional for a node.
     fn hints(&self, name: &str) -> String {
         let bytes = read(&self.dir.join(name)).unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
@@ -320,28 +318,31 @@ impl StateDir {
 
     fn replace(&self, name: &str, text: &str) -> Result<(), StateError> {
         let beside = self.dir.join(format!("{name}.new"));
-        let write = || {
-            // What an interrupted write, or somebody else, left there is not written into.
-            match fs::remove_file(&beside) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = OpenOptions::new();
-            owner_only(options.write(true).create_new(true));
-            let mut file = options.open(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&beside, self.dir.join(name))?;
-            sync_dir(&self.dir)
-        };
-        write().map_err(|source| StateError::Io {
-            path: beside.clone(),
+        let replaced = replace(&self.dir, &beside, &self.dir.join(name), text);
+        replaced.map_err(|source| StateError::Io {
+            path: beside,
             source,
         })
     }
 }
 
-/// Reads a regular file, whole. A link is not followed, and a pipe is not waited for.
+/// Replaces the text of a file at once: it is written beside, in the same directory, and renamed.
+pub(crate) fn replace(dir: &Path, beside: &Path, path: &Path, text: &str) -> io::Result<()> {
+    // A leftover of an interrupted write, or of another process, is removed instead of overwritten.
+    match fs::remove_file(beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    owner_only(options.write(true).create_new(true));
+    let mut file = options.open(beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(beside, path)?;
+    sync_dir(dir)
+}
+
+/// Reads a whole regular file. Links are not followed, and pipes are not waited for.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = open_regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
@@ -358,18 +359,18 @@ fn open_lock(path: &Path) -> io::Result<File> {
     open_regular(&mut options, path)
 }
 
-/// Opens what must be a regular file itself, and no link to one. Whether it is one is asked of the open file: nobody can
-/// replace it in between.
+/// Opens a path that must be a regular file itself, not a link to one. The open file is checked, so nobody can replace
+/// it in between.
 fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
-        // Opening a pipe for reading would wait for somebody who writes.
+        // Opening a pipe for reading would otherwise wait for a writer.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed());
     }
     let file = match options.open(path) {
-        // A link, or a pipe that nobody reads.
+        // The path is a link, or a pipe without a reader.
         #[cfg(unix)]
         Err(error) if is_no_file(&error) => return Err(not_regular()),
         opened => opened?,
@@ -395,7 +396,7 @@ fn not_regular() -> io::Error {
     )
 }
 
-/// Whether everybody may put files into a directory.
+/// Whether everybody may create files in a directory.
 fn is_open_to_all(dir: &Path) -> io::Result<bool> {
     let found = fs::metadata(dir)?;
     #[cfg(unix)]
@@ -405,12 +406,12 @@ fn is_open_to_all(dir: &Path) -> io::Result<bool> {
     Ok(open)
 }
 
-/// What was created in or renamed into a directory is on the disk when this returns.
+/// Makes sure that files created in or renamed into a directory are on the disk.
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Nobody else may read what is created.
+/// Restricts new files to their owner.
 fn owner_only(options: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -418,7 +419,7 @@ fn owner_only(options: &mut OpenOptions) {
     let _ = options;
 }
 
-/// Nobody else may look into what is created. A directory that is there keeps its mode.
+/// Restricts new directories to their owner. An existing directory keeps its mode.
 fn owner_only_dir(options: &mut fs::DirBuilder) {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(options, 0o700);
@@ -430,7 +431,7 @@ fn format(Remembered { id, life }: Remembered) -> String {
     with_check(format!("{MAGIC}\nid {id}\nlife {}\n", life.0))
 }
 
-/// Takes a term, unless a greater one is known; the oldest make room.
+/// Raises a term, unless a greater one is known. If there is no room, the smallest terms are removed.
 fn raise(terms: &mut Terms, election: ElectionId, term: Term) -> bool {
     let stored = terms.get(&election);
     if stored.is_some_and(|&stored| stored >= term) {
@@ -490,7 +491,7 @@ fn parse(bytes: &[u8]) -> Option<Remembered> {
         id: id.parse().ok()?,
         life: Life(life.parse().ok()?),
     };
-    // The one way to write it: what differs in any byte is damaged.
+    // There is only one valid encoding, so any difference means damage.
     (format(remembered) == text).then_some(remembered)
 }
 
@@ -503,6 +504,16 @@ fn format_report(report: &Report) -> String {
     } = report;
     let (life, incarnation) = (counted.life.0, counted.incarnation.0);
     format!("{id} {life} {incarnation} {failures} {exposure_ms}\n")
+}
+
+fn parse_members(text: &str) -> Vec<SocketAddr> {
+    let addrs = text.lines().filter_map(|line| line.trim().parse().ok());
+    addrs.take(MEMBERS_MAX).collect()
+}
+
+fn parse_reports(text: &str) -> Vec<Report> {
+    let reports = text.lines().filter_map(parse_report);
+    reports.take(REPORTS_MAX).collect()
 }
 
 fn parse_report(line: &str) -> Option<Report> {

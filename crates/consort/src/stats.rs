@@ -1,33 +1,33 @@
-//! Counts of a running node.
+//! Counters of a running node.
 
 use serde::Serialize;
 
-/// Counts since start. What is dropped, by the core or by the driver, is counted here.
+/// Counters since the start. Everything that the core or the driver drops is counted here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Of the protocol core.
+    /// Counters of the protocol core.
     #[serde(flatten)]
     pub core: consort_proto::Stats,
-    /// Of the socket and the disk.
+    /// Counters of the socket and the disk.
     pub driver: DriverStats,
 }
 
-/// Counts of the task that owns the node.
+/// Counters of the task that owns the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DriverStats {
-    /// Datagrams read, good or bad.
+    /// Datagrams read, valid or not.
     pub datagrams_received: u64,
-    /// Bytes of them.
+    /// Bytes of these datagrams.
     pub bytes_received: u64,
-    /// Reads that failed, as when a peer's port is closed.
+    /// Reads that failed, for example because a peer's port is closed.
     pub receive_errors: u64,
-    /// Datagrams that could not be sent. Like loss on the way, this is never fatal.
+    /// Datagrams that could not be sent. Like loss on the network, this is never fatal.
     pub send_errors: u64,
-    /// Datagrams sent to whoever hears them: one for every interface and every peer.
+    /// Datagrams sent as broadcasts: one for every interface and every peer.
     pub broadcasts_sent: u64,
-    /// How often an interface could not be used to look for neighbours, counted every few seconds.
+    /// Failed attempts to use an interface for discovering neighbours, counted every few seconds.
     pub interface_errors: u64,
-    /// Datagrams lost by order: see [`Node::set_faults`](crate::Node::set_faults).
+    /// Datagrams dropped on purpose: see [`Node::set_faults`](crate::Node::set_faults).
     pub lost_by_order: u64,
     /// Facts that could not be stored.
     pub store_errors: u64,

@@ -1,15 +1,15 @@
-//! A limit on messages per second.
+//! A limit on the number of messages per second.
 
 use crate::time::Instant;
 use core::time::Duration;
 
-/// Lets so many messages pass in a second, and as many at once after a while of silence.
+/// A token bucket that allows a number of messages per second, and as many in one burst after a silence.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    /// Time between two messages in the long run.
+    /// The time between two messages in the long run.
     every: Duration,
     burst: u32,
-    /// When it would be full.
+    /// The time at which the bucket is full again.
     full_at: Instant,
 }
 
@@ -22,13 +22,13 @@ impl Bucket {
         }
     }
 
-    /// When the next message may go.
+    /// The time at which the next message is allowed.
     pub(crate) fn ready_at(&self) -> Instant {
         let spare = self.every * (self.burst - 1);
         Instant::ZERO + self.full_at.since(Instant::ZERO).saturating_sub(spare)
     }
 
-    /// Lets a message pass, if it may.
+    /// Takes a token. Returns whether the message may be sent.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         if self.ready_at() > now {
             return false;

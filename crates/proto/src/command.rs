@@ -1,4 +1,4 @@
-//! What an application orders a node to do.
+//! Commands of an application to a node.
 
 use crate::election::Order;
 use crate::id::NodeId;
@@ -6,43 +6,46 @@ use crate::membership::{Meta, Proximity, Record};
 use crate::message;
 use crate::mutex;
 use crate::reliability::Report;
+use crate::seal::KeyRing;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// An order to a [`Node`](crate::Node).
+/// A command to a [`Node`](crate::Node).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Find a group through these addresses, and keep trying.
     Join(Vec<SocketAddr>),
-    /// Take a stored member list for a start. Members that are gone will be found out.
+    /// Start with a stored member list. Departed members will be detected.
     Restore(Vec<Record>),
-    /// What was stored of others' failures.
+    /// Restore the stored record of other members' failures.
     RestoreReliability(Vec<Report>),
-    /// Say goodbye; `Event::Departed` follows when enough members know. Locks are lost at once, and those that held
-    /// them are waited for first: until they say that they stopped, or until their time is over.
+    /// Leave the group; `Event::Departed` follows when enough members know. Locks are lost at once, but the node first
+    /// waits until their holders confirm that they stopped, or until their time is over.
     Leave,
-    /// Remove a member that failed from the lists of all members: it is taken for one that left, and locks count it no
-    /// longer. Nothing happens to a member that is here or left. If it is alive after all, it hears of it and comes
-    /// back in a new life.
+    /// Remove a failed member from the lists of all members. It counts as a member that left, and locks no longer count
+    /// it. A member that is alive or left is not affected. If the failed member is alive after all, it learns of the
+    /// removal and returns in a new life.
     ForceLeave(NodeId),
-    /// Announce another name or other tags. Check them first with [`Meta::check`]; what does not
-    /// pass is counted and ignored.
+    /// Announce a new name or new tags. Check them first with [`Meta::check`]; an invalid value is counted and ignored.
     SetMeta(Meta),
-    /// Announce another address, as when a laptop changes networks.
+    /// Announce a new address, for example after a laptop changed networks.
     SetAddr(SocketAddr),
-    /// How far members are, by the routing below. Those not named keep what was said before.
+    /// Set the distances of members, as the routing below knows them. Members that are not named keep their values.
     SetProximity(Vec<Proximity>),
-    /// Announce where this node is.
+    /// Announce the position of this node.
     SetPosition([f32; 3]),
-    /// Announce that this node will be silent for so long, as when a device sleeps to save its
-    /// battery: nobody probes or accuses it meanwhile. Zero, or a nap longer than `nap_max`, ends it.
+    /// Announce that this node will be silent for this time, for example because a device sleeps to save its battery.
+    /// Nobody probes or accuses it in the meantime. Zero, or a nap longer than `nap_max`, ends the nap.
     Nap(Duration),
-    /// About an election.
+    /// Use these keys, which are stored, instead of the present ones. Other members learn of them. An invalid list, or one
+    /// for a group without keys, is ignored.
+    SetKeys(KeyRing),
+    /// An order to the election layer.
     Election(Order),
-    /// About a lock.
+    /// An order to the lock layer.
     Lock(mutex::Order),
-    /// About messages of applications. Check it first with [`Messages::check`](message::Messages::check); what does not
-    /// pass is counted and ignored.
+    /// An order to the message layer. Check it first with [`Messages::check`](message::Messages::check); an invalid
+    /// order is counted and ignored.
     Message(message::Order),
 }

@@ -1,5 +1,4 @@
-//! Settings of a node. `Config` is checked once, by [`Config::check`]; code behind that door relies
-//! on it.
+//! The settings of a node. [`Config::check`] validates them once; all other code relies on that.
 
 use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
@@ -8,10 +7,9 @@ use crate::message;
 use crate::mutex::{self, Bound};
 use crate::omega;
 use crate::reliability;
-use crate::seal::{self, KEYS_MAX, Secret, Suite};
+use crate::seal::{self, KeyRing, Suite};
 use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -19,26 +17,26 @@ use core::time::Duration;
 /// All settings of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Name of the group. Datagrams of other groups are dropped, so two groups can share a network.
+    /// The name of the group. Datagrams of other groups are dropped, so several groups can share a network.
     pub group: String,
-    /// Largest datagram sent, in bytes. Default 1200: never fragmented on common links.
+    /// The size of the largest datagram that is sent, in bytes. Default: 1200, which is not fragmented on common links.
     pub datagram_max: u16,
-    /// Most timers fired in one [`Node::handle_timeout`](crate::Node::handle_timeout); the rest stay
-    /// due. Default 256.
+    /// The greatest number of timers that one [`Node::handle_timeout`](crate::Node::handle_timeout) fires; the rest
+    /// stay due. Default: 256.
     pub timers_per_call: u16,
-    /// Who is here.
+    /// Settings of membership.
     pub membership: membership::Config,
-    /// Who leads.
+    /// Settings of elections.
     pub election: election::Config,
-    /// Whose turn it is.
+    /// Settings of locks.
     pub mutex: mutex::Config,
-    /// Who hears whom, and who is in the middle.
+    /// Settings of the topology layer.
     pub omega: omega::Config,
-    /// Who fails how often.
+    /// Settings of the record of failures.
     pub reliability: reliability::Config,
-    /// What holds against strangers.
+    /// Settings of sealing and of first contact.
     pub seal: seal::Config,
-    /// What applications tell and ask each other.
+    /// Settings of application messages.
     pub message: message::Config,
 }
 
@@ -59,7 +57,7 @@ impl Default for Config {
     }
 }
 
-/// The kind of network a group runs on. Sets periods and budgets that belong together.
+/// The kind of network that a group runs on. It sets periods and budgets that belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// Ethernet, or a data centre: the defaults.
@@ -67,17 +65,17 @@ pub enum Profile {
     Wired,
     /// Wi-Fi with an access point: devices that sleep between beacons, bursts of loss.
     Wifi,
-    /// A multi-hop mesh whose routing needs seconds to find another way.
+    /// A multi-hop mesh whose routing needs seconds to find another path.
     Mesh,
-    /// Long-range radio: bytes are dear, a minute is soon.
+    /// Long-range radio with few bytes per second, on which reactions take minutes.
     Lora,
 }
 
 impl Profile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Profile; 4] = [Profile::Wired, Profile::Wifi, Profile::Mesh, Profile::Lora];
 
-    /// Its name in files and on command lines.
+    /// Its name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Profile::Wired => "wired",
@@ -94,7 +92,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Why a text names no [`Profile`].
+/// The error for a text that names no [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a profile is one of wired, wifi, mesh, lora")]
 pub struct ParseProfileError;
@@ -110,24 +108,24 @@ impl FromStr for Profile {
     }
 }
 
-/// How soon a silent member is declared down. A detector that decides in 2 s cannot spare a process that pauses for
-/// 3 s: this is the choice between the two.
+/// How soon a silent member is declared failed. A detector that decides within 2 s necessarily accuses a process that
+/// pauses for 3 s; this setting chooses between speed and tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// As soon as the evidence allows: for hosts that do not pause.
+    /// As soon as the evidence allows, for hosts that do not pause.
     Fast,
-    /// Soon, and most pauses of up to two seconds are spared.
-    Balanced,
-    /// After the full suspicion timeout: pauses of several seconds are spared.
+    /// Soon, but most pauses of up to two seconds are tolerated.
     #[default]
+    Balanced,
+    /// After the full suspicion timeout; pauses of several seconds are tolerated.
     Patient,
 }
 
 impl Detection {
-    /// All of them.
+    /// All settings.
     pub const ALL: [Detection; 3] = [Detection::Fast, Detection::Balanced, Detection::Patient];
 
-    /// Its name in files and on command lines.
+    /// Its name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Detection::Fast => "fast",
@@ -143,7 +141,7 @@ impl fmt::Display for Detection {
     }
 }
 
-/// Why a text names no [`Detection`].
+/// The error for a text that names no [`Detection`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("detection is one of fast, balanced, patient")]
 pub struct ParseDetectionError;
@@ -160,9 +158,9 @@ impl FromStr for Detection {
 }
 
 impl Profile {
-    /// Settings of fast detection on this kind of network; `None` where every member has the full timeout.
+    /// The settings of fast detection on this kind of network; `None` if every member gets the full timeout.
     pub const fn detection(self, detection: Detection) -> Option<Fast> {
-        // least, early, quick, grace and late in milliseconds
+        // The values are least, early, quick, grace and late, in milliseconds.
         let ms = match (self, detection) {
             (_, Detection::Patient) | (Profile::Lora, _) => return None,
             (Profile::Wired, Detection::Fast) => [800, 150, 100, 300, 250],
@@ -214,7 +212,7 @@ impl From<Profile> for Config {
             Profile::Lora => {
                 config.election.lease = Duration::from_secs(600);
                 m.probe_period = Duration::from_secs(60);
-                // Messages ride along only.
+                // Messages travel only in the free space of other datagrams.
                 config.message.gossip_fanout = 0;
                 config.message.gossip_every = Duration::from_secs(60);
                 config.message.lifetime = Duration::from_secs(3600);
@@ -243,21 +241,21 @@ impl From<Profile> for Config {
     }
 }
 
-/// Why a [`Config`] cannot work.
+/// The reason why a [`Config`] is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Name the group.
     #[error("group must be 1 to 255 bytes long")]
     Group,
-    /// A page must hold a record with the largest meta.
+    /// A datagram must have room for a record with the largest meta.
     #[error("datagram_max must be at least {least}: meta_max plus {DATAGRAM_MIN} bytes")]
     DatagramMax {
-        /// Smallest value that works with the other settings.
+        /// The smallest value that works with the other settings.
         least: u32,
     },
     /// Keys are changed one at a time.
-    #[error("a group has 1 to {KEYS_MAX} keys")]
+    #[error("a group has 1 to {} different keys", seal::KEYS_MAX)]
     Keys,
     /// At least one timer must fire.
     #[error("timers_per_call must not be 0")]
@@ -268,10 +266,10 @@ pub enum ConfigError {
     /// Helpers are asked after the direct timeout and need time to answer.
     #[error("probe_timeout must be above 0 and below probe_period")]
     ProbeTimeout,
-    /// A suspect needs time to object.
+    /// A suspect needs time to refute.
     #[error("suspicion_timeout must be above 0, and factor and stretch between 1 and 1000")]
     SuspicionTimeout,
-    /// Every span needs a length, and what is sent at once a bound.
+    /// Every duration must be positive, and the number of messages bounded.
     #[error("fast: spans must be between 1 ms and 1 day, ask at most 64, tell at most 16")]
     Fast,
     /// The period must stay positive.
@@ -286,51 +284,51 @@ pub enum ConfigError {
     /// The multiplier must not overflow a period.
     #[error("health_max must be at most 63")]
     HealthMax,
-    /// Weights need a number.
+    /// The exponent must be a number.
     #[error("distance_exponent must be 0 or more; infinity probes the nearest only")]
     DistanceExponent,
-    /// At a chance of 0.1 nobody else would be asked, and nothing learned.
+    /// With a greater epsilon no other member would be asked, and nothing learned.
     #[error("election.quorum must have an epsilon above 0 and below 0.1")]
     Epsilon,
-    /// Nothing can be asked, told or kept with none of them.
+    /// An election needs at least one of each.
     #[error("election: best_max, rounds_max, notify_max and elections_max must be at least 1")]
     ElectionLimits,
-    /// A share of all is at most all.
+    /// The percentage is at most 100.
     #[error("election.reach_min_percent must be at most 100")]
     ReachMin,
-    /// A lease has to outlast a few round trips, and the clocks' drift.
+    /// A lease has to outlast a few round trips and the drift of clocks.
     #[error(
         "mutex.ttl must be at least ten times mutex.guard and at most mutex.ttl_max (1 day at most)"
     )]
     LockTtl,
-    /// Drift and notice are parts of a lease.
+    /// Drift and notice are fractions of a lease.
     #[error("mutex.drift_per_mille must be at most 200, mutex.notice_per_mille at most 500")]
     LockDrift,
-    /// More than half of nobody is nobody.
+    /// A majority needs at least one voter.
     #[error("mutex.bound must name at least one voter")]
     LockVoters,
-    /// Nothing can be held with none of them.
+    /// Locks need at least one of each.
     #[error("mutex: locks_max, contenders_max and waiters_max must be at least 1, retry above 0")]
     LockLimits,
-    /// Neighbours need time to answer, and a datagram has to hold a few of them.
+    /// Neighbours need time to answer.
     #[error("omega.hello_period must be between 10 ms and 1 hour, omega.hello_misses at least 1")]
     HelloPeriod,
-    /// A link that is let in must not be thrown out at once.
+    /// A link that was admitted must not be dropped at once.
     #[error("omega.quality_drop must be below omega.quality_admit, which is at most 100")]
     LinkQuality,
-    /// Nothing can be known with none of them.
+    /// The topology layer needs at least one of each.
     #[error("omega: messages_max, records_max, links_max and elections_max must be at least 1")]
     TopologyLimits,
-    /// Evidence that is gone at once tells nothing.
+    /// Observations have to last for a while.
     #[error("reliability.half_life must be between 1 minute and 10 years, subjects_max at least 1")]
     Reliability,
-    /// Messages need time to travel, and room to be kept.
+    /// Messages need time to travel, and space to be kept.
     #[error(
         "message: gossip_every, lifetime and query_timeout must be at least 1 ms and at most 1 day, query_timeout at most \
          query_timeout_max, and posts_max, own_max, origins_max and queries_max at least 1"
     )]
     Message,
-    /// Room for a name.
+    /// There must be room for a name.
     #[error("meta_max must be between 32 and 4096")]
     MetaMax,
 }
@@ -353,7 +351,7 @@ impl Config {
             ConfigError::DatagramMax { least },
         )?;
         let keys_ok = match &self.seal.suite {
-            Suite::Keyed(keys) => (1..=KEYS_MAX).contains(&keys.len()),
+            Suite::Keyed(ring) => ring.is_valid(),
             Suite::Open | Suite::Toy(_) => true,
         };
         // Sessions are proven by challenges.
@@ -468,17 +466,17 @@ impl Config {
         Ok(())
     }
 
-    /// The tag of the group that every datagram carries.
+    /// The tag of the group in every datagram.
     pub fn group_tag(&self) -> u32 {
         hash_bytes(self.group.as_bytes()) as u32
     }
 
-    /// Bytes of a datagram that frames can use.
+    /// The number of bytes of a datagram that frames can use.
     pub(crate) fn frames_max(&self) -> usize {
         usize::from(self.datagram_max) - HEADER_MAX - self.seal_len()
     }
 
-    /// Bytes that sealing adds to a datagram.
+    /// The number of bytes that sealing adds to a datagram.
     fn seal_len(&self) -> usize {
         match self.seal.suite {
             Suite::Open => 0,
@@ -488,8 +486,8 @@ impl Config {
 
     /// Seals the group's datagrams with these keys, of which the first one seals and all open. Where datagrams are so
     /// small that a sealed one cannot hold the largest name and tags, less of these is allowed.
-    pub fn seal_with(&mut self, keys: Vec<Secret>) {
-        self.seal.suite = Suite::Keyed(keys);
+    pub fn seal_with(&mut self, ring: impl Into<KeyRing>) {
+        self.seal.suite = Suite::Keyed(ring.into());
         let room = usize::from(self.datagram_max).saturating_sub(DATAGRAM_MIN + self.seal_len());
         let meta = &mut self.membership.meta_max;
         *meta = (*meta).min(room as u16).max(32);

@@ -3,23 +3,23 @@
 use crate::rng::Rng;
 use serde::{Deserialize, Serialize};
 
-/// A point in a space where distance predicts round-trip time: three dimensions, and the height of
-/// the node's own access link above them. Milliseconds; or metres when it is a given position.
+/// A point in a space in which distances predict round-trip times: three dimensions, and the height of the node's own
+/// access link above them. The unit is milliseconds, or metres for a configured position.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinate {
-    /// Place.
+    /// The position in three dimensions.
     pub position: [f32; 3],
-    /// Access link.
+    /// The height, which models the access link.
     pub height: f32,
-    /// How far off predictions were, 0 is exact.
+    /// The relative error of predictions; 0 is exact.
     pub error: f32,
 }
 
 const ERROR_MAX: f32 = 1.5;
 const HEIGHT_MIN: f32 = 0.01;
-/// cc and ce of Vivaldi.
+/// The constants cc and ce of Vivaldi.
 const GAIN: f32 = 0.25;
-/// How strongly coordinates are drawn to the origin, so that a group does not drift away.
+/// How strongly coordinates are pulled towards the origin, so that a group does not drift away.
 const GRAVITY: f32 = 1.0 / 256.0;
 const COORDINATE_MAX: f32 = 1e7;
 
@@ -34,7 +34,7 @@ impl Default for Coordinate {
 }
 
 impl Coordinate {
-    /// A place that is known, not estimated.
+    /// A position that is configured instead of estimated.
     pub fn at(position: [f32; 3]) -> Coordinate {
         Coordinate {
             position,
@@ -43,7 +43,7 @@ impl Coordinate {
         }
     }
 
-    /// Predicted distance.
+    /// The predicted distance.
     pub fn distance(&self, other: &Coordinate) -> f32 {
         self.span(other) + self.height + other.height
     }
@@ -53,7 +53,7 @@ impl Coordinate {
         libm::sqrtf(x * x + y * y + z * z)
     }
 
-    /// Whether every part is a number of sensible size: what comes from the network may be anything.
+    /// Whether every component is a number of plausible size. Values from the network may be anything.
     pub fn is_sane(&self) -> bool {
         let sane = |x: f32| x.is_finite() && x.abs() <= COORDINATE_MAX;
         self.position.iter().all(|&x| sane(x))
@@ -62,7 +62,7 @@ impl Coordinate {
             && (0.0..=ERROR_MAX).contains(&self.error)
     }
 
-    /// Learns from a round trip of `rtt_ms` to a node at `other`.
+    /// Updates the coordinate after a round trip of `rtt_ms` to a node at `other`.
     pub(crate) fn learn(&mut self, other: &Coordinate, rtt_ms: f32, rng: &mut Rng) {
         if !(rtt_ms > 0.0 && rtt_ms.is_finite()) {
             return;
@@ -77,7 +77,7 @@ impl Coordinate {
         let direction: [f32; 3] = if span > 1e-6 {
             core::array::from_fn(|i| (self.position[i] - other.position[i]) / span)
         } else {
-            // On top of each other: part in a random direction.
+            // Both are at the same point: separate them in a random direction.
             let d: [f32; 3] = core::array::from_fn(|_| rng.unit() as f32 - 0.5);
             let length = libm::sqrtf(d.iter().map(|x| x * x).sum::<f32>()).max(1e-3);
             d.map(|x| x / length)

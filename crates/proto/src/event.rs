@@ -1,8 +1,9 @@
-//! What a node tells its application.
+//! Events of a node for its application.
 
+use crate::seal::KeyRing;
 use crate::{NodeId, election, membership, message, mutex};
 
-/// A fact for the application, in the order it became true at this node.
+/// An event for the application, in the order in which things changed at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The member list changed.
@@ -11,13 +12,19 @@ pub enum Event {
     Election(election::Event),
     /// A lock changed.
     Lock(mutex::Event),
-    /// An application message came, or a query ended.
+    /// An application message arrived, or a query ended.
     Message(message::Event),
-    /// A node and this one hear each other, or no longer do.
+    /// Another member has a newer list of the group's keys. Store it, then use it by [`Command::SetKeys`].
+    ///
+    /// [`Command::SetKeys`]: crate::Command::SetKeys
+    Keys(KeyRing),
+    /// The group has changed from open to sealed: unsealed datagrams no longer count at this node.
+    OnlySealed,
+    /// A link came up or went down: this node and another one hear each other, or no longer do.
     Link {
-        /// Which node.
+        /// The other node.
         id: NodeId,
-        /// Whether they do.
+        /// Whether the link is up.
         up: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Hashes that are the same on every machine and in every version: they reach the wire.
+//! Hashes that are the same on every machine and in every version, because they are sent on the wire.
 
 /// Mixes 64 bits so that every input bit changes about half of the output bits (splitmix64).
 pub const fn mix(mut x: u64) -> u64 {

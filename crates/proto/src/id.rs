@@ -1,17 +1,17 @@
-//! Who a node is, which life it is in, and how often it had to defend that life.
+//! Identifiers and counters: nodes, their lives and incarnations, elections and terms.
 
 use crate::hash::hash_bytes;
 use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
-/// Stable identity of a device. Its address, name and tags are attributes and may change.
+/// The stable identity of a device. Its address, name and tags are attributes and may change.
 ///
-/// Written and parsed as up to 16 hexadecimal digits.
+/// It is written and parsed as up to 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(#[serde(with = "postcard::fixint::le")] pub u64);
 
-/// One process life of a node: `unix seconds << 16 | 16 random bits`, larger after every restart.
+/// The life of a node's process: `unix seconds << 16 | 16 random bits`, greater after every restart.
 ///
 /// The membership literature calls this an epoch, or (address, start time).
 #[derive(
@@ -19,24 +19,24 @@ pub struct NodeId(#[serde(with = "postcard::fixint::le")] pub u64);
 )]
 pub struct Life(#[serde(with = "postcard::fixint::le")] pub u64);
 
-/// Refutation counter inside one [`Life`], raised only by its owner.
+/// The refutation counter within one [`Life`], raised only by its owner.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Incarnation(pub u32);
 
-/// An election by its name: what members call it on the wire.
+/// The id of an election on the wire, a hash of its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ElectionId(#[serde(with = "postcard::fixint::le")] pub u32);
 
-/// Number of an election round; every later leader has a larger one.
+/// The number of an election round. Every later leader has a greater one.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Term(pub u64);
 
 impl ElectionId {
-    /// The election called `name`.
+    /// The id of the election with this `name`.
     pub const fn of(name: &str) -> ElectionId {
         ElectionId(hash_bytes(name.as_bytes()) as u32)
     }
@@ -49,8 +49,8 @@ impl fmt::Debug for ElectionId {
 }
 
 impl Life {
-    /// A life that starts at `unix_secs`, told apart from others of that second by `random`.
-    /// Never at or below `floor`, the last life known of this device: a clock may have gone backwards.
+    /// A life that starts at `unix_secs`; `random` distinguishes lives of the same second. The result is always above
+    /// `floor`, the last known life of this device, because the clock may have gone backwards.
     pub const fn starting(unix_secs: u64, random: u16, floor: Option<Life>) -> Life {
         let fresh = Life(unix_secs << 16 | random as u64);
         match floor {
@@ -59,17 +59,17 @@ impl Life {
         }
     }
 
-    /// The life that repairs a collision: one second past this one, told apart by `random`. At [`Life::END`] it stays in
-    /// that second.
+    /// The life that resolves a collision: one second after this one, with `random` in the low bits. At [`Life::END`]
+    /// it stays in that second.
     pub const fn next(self, random: u16) -> Life {
         let secs = self.secs();
         let secs = if secs < Life::END { secs + 1 } else { secs };
         Life(secs << 16 | random as u64)
     }
 
-    /// Lives up to here are plain: any clock may show such a time (seconds of the year 2106).
+    /// Lives up to this second are accepted without limit, because any clock may show such a time (the year 2106).
     pub const CEILING: u64 = 1 << 32;
-    /// How many seconds one message may put a life above the ceiling ahead of the one that is known.
+    /// How many seconds one message may advance a life above the ceiling, relative to the known life.
     pub const STEP: u64 = 1 << 10;
     /// No life begins after this second.
     pub const END: u64 = 1 << 47;
@@ -79,10 +79,11 @@ impl Life {
         self.0 >> 16
     }
 
-    /// Whether a message may say that a node is in this life, of which `known` is the latest known life.
+    /// Whether a message may claim that a node is in this life, if `known` is its latest known life.
     ///
-    /// A forged life would outbid every later one of its node. Up to the ceiling the node can outbid it; above, lives
-    /// grow so slowly that they are never used up. No clock of the receiver is asked: it may be wrong.
+    /// A forged life would take precedence over every later one of its node. Up to the ceiling the node can take an
+    /// even later life; above it, lives grow so slowly that they are never used up. The receiver's clock is not used,
+    /// because it may be wrong.
     pub fn may_follow(self, known: Option<Life>) -> bool {
         let known = known.map_or(0, Life::secs);
         self.secs() <= Life::CEILING.max(known.saturating_add(Life::STEP))
@@ -94,12 +95,12 @@ impl Incarnation {
     /// How far one message may raise the incarnation of a life.
     pub const STEP: u32 = 1 << 16;
 
-    /// Whether a message may say this of a life in which `known` is the latest known incarnation.
+    /// Whether a message may claim this incarnation, if `known` is the latest known one of that life.
     pub const fn may_follow(self, known: Incarnation) -> bool {
         self.0 <= known.0.saturating_add(Incarnation::STEP)
     }
 
-    /// The next incarnation, or `None` when the counter is used up and a new life is due.
+    /// The next incarnation, or `None` if the counter is used up and a new life is needed.
     pub const fn next(self) -> Option<Incarnation> {
         match self.0.checked_add(1) {
             Some(n) => Some(Incarnation(n)),

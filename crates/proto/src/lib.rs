@@ -1,11 +1,11 @@
-//! The protocol core of Consort. No clock, no socket, no thread: time, randomness and datagrams
-//! come in as arguments, and everything the core wants done comes out of `poll_*`.
+//! The protocol core of Consort. It has no clock, socket or thread: time, randomness and datagrams are arguments, and
+//! everything that the core wants done is returned by `poll_*`.
 //!
-//! One driver loop serves the simulator, the UDP runtime and the tests: feed one input (a datagram,
-//! a command or a due timeout, always with `now`), drain every `poll_*`, wait for the deadline of
-//! [`Node::poll_timeout`] or the next input.
+//! One driver loop serves the simulator, the UDP runtime and the tests: pass one input (a datagram, a command or a due
+//! timeout, always with `now`), drain every `poll_*`, then wait for the deadline of [`Node::poll_timeout`] or the next
+//! input.
 //!
-//! `no_std` is the determinism lint of this crate: a clock, a socket and a hash map have no name here.
+//! `no_std` serves as the determinism lint of this crate: clocks, sockets and hash maps are not available here.
 #![no_std]
 
 extern crate alloc;

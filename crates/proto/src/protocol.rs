@@ -1,4 +1,4 @@
-//! The shape of every protocol: handlers that read their input and write effects.
+//! The shape of every protocol: handlers that take an input and produce effects.
 
 use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
@@ -10,53 +10,53 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::net::SocketAddr;
 
-/// What every protocol implements. Reads of lower layers flow down through `View`, events flow up
-/// through [`Effect::Emit`], nothing flows sideways.
+/// The interface that every protocol implements. Reads from lower layers go through `View`, events go to upper layers
+/// through [`Effect::Emit`], and nothing else connects protocols.
 pub trait Protocol: Sized {
     /// Commands, and changes reported by the layer below.
     type Input;
-    /// Body of this protocol's frames.
+    /// The body of this protocol's frames.
     type Msg: Debug;
-    /// A key has one deadline; setting it again moves it.
+    /// The key of a timer. A key has one deadline; setting it again moves it.
     type Timer: Copy + Eq + Debug;
-    /// What it reports upwards.
+    /// What the protocol reports to the layers above.
     type Event: Debug;
-    /// What it may read of the layers below.
+    /// What the protocol may read from the layers below.
     type View<'a>: Copy;
 
-    /// Handles a command or a report of the layer below.
+    /// Handles a command, or a report of the layer below.
     fn on_input(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, input: Self::Input);
-    /// Handles one frame of a peer.
+    /// Handles one frame from a peer.
     fn on_msg(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, from: Sender, msg: Self::Msg);
-    /// Handles a deadline. `cx.now` may be later than the deadline, never earlier.
+    /// Handles a timer. `cx.now` may be later than the deadline, but never earlier.
     fn on_timer(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, timer: Self::Timer);
 }
 
-/// Who sent a datagram, as its header says, and from where it came.
+/// The sender of a datagram according to its header, and the source address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sender {
     /// The sender's identity.
     pub id: NodeId,
-    /// The life it is in.
+    /// The life of the sender.
     pub life: Life,
-    /// Its refutation counter.
+    /// Its incarnation, which counts refutations.
     pub incarnation: Incarnation,
-    /// The address the datagram came from; answers go there.
+    /// The source address of the datagram, to which answers are sent.
     pub addr: SocketAddr,
-    /// The sender is leaving the group: what it says of itself is a goodbye.
+    /// Whether the sender is leaving the group, so that its datagram is a goodbye.
     pub leaving: bool,
-    /// The sender is probed too rarely.
+    /// Whether the sender is probed too rarely.
     pub unlucky: bool,
-    /// The sender had heard nobody for a while: its verdicts are its own.
+    /// Whether the sender has heard nobody for a while. Its verdicts do not count for others.
     pub isolated: bool,
-    /// Digest of the sender's member list.
+    /// The digest of the sender's member list.
     pub digest: u32,
-    /// Where the sender is.
+    /// The network coordinate or position of the sender.
     pub coordinate: Option<Coordinate>,
 }
 
 impl Sender {
-    /// A sender that says nothing about itself but who it is and where.
+    /// A sender of which only the identity and the address are known.
     pub const fn new(id: NodeId, life: Life, addr: SocketAddr) -> Sender {
         Sender {
             id,
@@ -71,67 +71,67 @@ impl Sender {
         }
     }
 
-    /// Where to answer.
+    /// The destination of an answer.
     pub const fn reply_to(&self) -> To {
         To::At(self.id, self.addr)
     }
 }
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// A member, at the address membership has for it.
+    /// A member, at the address that membership knows.
     Node(NodeId),
-    /// A node at an address of its own telling: answers go where the question came from.
+    /// A node at a given address; used for answers, which go to the source of the question.
     At(NodeId, SocketAddr),
     /// An address whose owner is not known yet.
     Addr(SocketAddr),
-    /// Whoever hears it: one broadcast on every link, not passed on by any router.
+    /// All nodes that hear it: one broadcast on every link, which routers do not forward.
     Neighbors,
 }
 
-/// Where a datagram goes.
+/// The destination of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To one address.
+    /// One address.
     Addr(SocketAddr),
-    /// To whoever hears it on any link.
+    /// All nodes that hear it on any link.
     Neighbors,
 }
 
-/// A fact that the driver stores. What depends on it is not sent before [`Node::poll_fact`](crate::Node::poll_fact) is
-/// asked for the next.
+/// A fact that the driver stores. Messages that depend on it are not sent before the next call of
+/// [`Node::poll_fact`](crate::Node::poll_fact).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// The life this node is in: the floor of its next one.
+    /// The life of this node, which is a lower limit for its next life.
     Life(Life),
-    /// The greatest term of an election that this node has seen: later ones are greater.
+    /// The greatest term of an election that this node has seen. Later terms are greater.
     Term(ElectionId, Term),
-    /// Up to where the clock of locks may have got: later tokens are greater.
+    /// An upper limit of the lock clock so far. Later tokens are greater.
     Fence(u64),
-    /// What this node recorded of leases in an election.
+    /// This node's record of leases in an election.
     Lease(ElectionId, Box<Record>),
 }
 
-/// What a handler wants done, as plain data.
+/// An effect that a handler requests, as plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<M, T, E> {
     /// Send a message. All messages of one step to one destination share datagrams.
     Send(To, M),
     /// Set or move a deadline.
     SetTimer(T, Instant),
-    /// Forget a deadline.
+    /// Cancel a deadline.
     CancelTimer(T),
-    /// Report upwards.
+    /// Report an event to the layers above.
     Emit(E),
-    /// Store before sending.
+    /// Store a fact before anything that depends on it is sent.
     Persist(Fact),
 }
 
 /// The effects of protocol `P`.
 pub type EffectOf<P> = Effect<<P as Protocol>::Msg, <P as Protocol>::Timer, <P as Protocol>::Event>;
 
-/// All that a handler may touch besides its own state.
+/// Everything that a handler may access besides its own state.
 pub struct Cx<'a, P: Protocol> {
     /// This node.
     pub me: NodeId,
@@ -139,7 +139,7 @@ pub struct Cx<'a, P: Protocol> {
     pub now: Instant,
     /// This protocol's own random stream.
     pub rng: &'a mut Rng,
-    /// Drained after the step and reused: no allocation once warm.
+    /// Drained after the step and reused, so that no allocation is needed once warm.
     pub effects: &'a mut Vec<EffectOf<P>>,
 }
 
@@ -154,18 +154,18 @@ impl<P: Protocol> Cx<'_, P> {
         self.effects.push(Effect::SetTimer(timer, at));
     }
 
-    /// Forgets the deadline of `timer`.
+    /// Cancels the deadline of `timer`.
     pub fn cancel_timer(&mut self, timer: P::Timer) {
         self.effects.push(Effect::CancelTimer(timer));
     }
 
-    /// Reports `event` upwards.
+    /// Reports `event` to the layers above.
     pub fn emit(&mut self, event: P::Event) {
         self.effects.push(Effect::Emit(event));
     }
 
-    /// Asks for `fact` to be stored. A fact that others must not see before it is stored is used when that is
-    /// confirmed, in a later step.
+    /// Requests that `fact` is stored. If other nodes must not see a value before it is stored, use it only after the
+    /// confirmation, which arrives in a later step.
     pub fn persist(&mut self, fact: Fact) {
         self.effects.push(Effect::Persist(fact));
     }

@@ -1,17 +1,17 @@
-//! Seeded randomness: a named algorithm (PCG XSH-RR 64/32) and our own derived draws, so that a seed
-//! means the same sequence on every machine and in every version.
+//! Seeded randomness: a named algorithm (PCG XSH-RR 64/32) and our own derived draws, so that a seed gives the same
+//! sequence on every machine and in every version.
 
 use crate::hash::hash_pair;
 use rand_core::Rng as _;
 use rand_pcg::Pcg32;
 
-/// One stream of random numbers. Give each layer and purpose its own stream: an extra draw in one
-/// leaves the others as they were.
+/// One stream of random numbers. Give each layer and purpose its own stream, so that an extra draw in one does not
+/// change the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng(Pcg32);
 
 impl Rng {
-    /// The stream numbered `stream` of `seed`.
+    /// The stream with the number `stream` of `seed`.
     pub fn seed(seed: u64, stream: u64) -> Rng {
         Rng(Pcg32::new(hash_pair(seed, stream), stream))
     }
@@ -26,7 +26,7 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// A uniform number below `n`; 0 when `n` is 0.
+    /// A uniform number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: u32) -> u32 {
         // Lemire's method: multiply, and reject the few values that would be drawn too often.
         let mut m = u64::from(self.bits32()) * u64::from(n);
@@ -39,7 +39,7 @@ impl Rng {
         (m >> 32) as u32
     }
 
-    /// A uniform number below `n`, for spans of time; 0 when `n` is 0. The bias is below `n / 2^64`.
+    /// A uniform number below `n`, for durations; 0 if `n` is 0. The bias is below `n / 2^64`.
     pub fn below64(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits64()) * u128::from(n)) >> 64) as u64
     }
@@ -54,7 +54,7 @@ impl Rng {
         self.unit() < p
     }
 
-    /// One element, or `None` of an empty slice.
+    /// A random element, or `None` if the slice is empty.
     pub fn choose<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u32) as usize)
     }

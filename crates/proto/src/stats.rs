@@ -1,8 +1,8 @@
-//! Counters of one node, for metrics and tests. What is dropped is counted here.
+//! Counters of one node, for metrics and tests. Everything that is dropped is counted here.
 
 use serde::Serialize;
 
-/// Counts since start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Datagrams accepted.
@@ -11,7 +11,7 @@ pub struct Stats {
     pub datagrams_out: u64,
     /// Bytes of the datagrams handed to the driver.
     pub bytes_out: u64,
-    /// Datagrams that are not ours: too short, torn, or of another version.
+    /// Datagrams that are not valid: too short, truncated, or of another version.
     pub datagrams_malformed: u64,
     /// Datagrams of another group.
     pub datagrams_foreign: u64,
@@ -19,18 +19,18 @@ pub struct Stats {
     pub datagrams_own_id: u64,
     /// Frames skipped because this version cannot read them.
     pub frames_unreadable: u64,
-    /// Messages to members whose address is not known, or too long for a datagram.
+    /// Messages to members whose address is unknown, or that are too long for a datagram.
     pub messages_undeliverable: u64,
-    /// Refused before any protocol saw it.
+    /// Counters of datagrams refused before any protocol saw them.
     pub seal: crate::seal::Stats,
-    /// Of membership.
+    /// Counters of membership.
     pub membership: crate::membership::Stats,
-    /// Of elections.
+    /// Counters of elections.
     pub election: crate::election::Stats,
-    /// Of locks.
+    /// Counters of locks.
     pub mutex: crate::mutex::Stats,
-    /// Of the topology.
+    /// Counters of the topology layer.
     pub omega: crate::omega::Stats,
-    /// Of application messages.
+    /// Counters of application messages.
     pub message: crate::message::Stats,
 }

@@ -1,13 +1,13 @@
-//! Text of strangers: which characters a name or a tag may have, and how others are shown.
+//! Text from other nodes: the characters that a name or a tag may have, and how other text is displayed.
 //!
-//! A name that moves the cursor, runs backwards or has an invisible letter can pass for another one, or for something else
-//! than a name. Such text is refused where it comes in ([`is_clean`]), and replaced wherever it is shown ([`shown`]), because
-//! not all that is shown came in here.
+//! A name that moves the cursor, runs backwards or contains an invisible letter can look like another name, or like
+//! something else. Such text is refused when it arrives ([`is_clean`]) and replaced when it is displayed ([`shown`]),
+//! because not all displayed text was checked on arrival.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-/// Whether a character may be in a name: none that controls, hides, or changes the direction of text.
+/// Whether a character may be part of a name. Characters that control, hide or reverse text may not.
 pub fn is_plain(c: char) -> bool {
     let invisible = matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -17,13 +17,13 @@ pub fn is_plain(c: char) -> bool {
     !c.is_control() && !invisible
 }
 
-/// Whether all characters of a text may be in a name.
+/// Whether all characters of a text may be part of a name.
 pub fn is_clean(text: &str) -> bool {
     text.chars().all(is_plain)
 }
 
-/// A text that may come from elsewhere, for a terminal, a log, a page or the environment of a command: characters that may
-/// not be in a name are replaced by U+FFFD.
+/// Makes a text of any origin safe for a terminal, a log, a page or the environment of a command: characters that may
+/// not be part of a name are replaced by U+FFFD.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);

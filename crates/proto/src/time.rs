@@ -1,4 +1,4 @@
-//! Time as the core sees it: microseconds since a start the driver chose.
+//! Time in the core: microseconds since a start that the driver chooses.
 
 use core::fmt;
 use core::ops::{Add, Sub};
@@ -11,7 +11,7 @@ pub struct Instant(u64);
 impl Instant {
     /// The driver's zero.
     pub const ZERO: Instant = Instant(0);
-    /// A deadline that never comes.
+    /// A deadline that never arrives.
     pub const MAX: Instant = Instant(u64::MAX);
 
     /// The instant `us` microseconds after zero.
@@ -29,7 +29,7 @@ impl Instant {
         Instant(self.0.saturating_add(us))
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// The time from `earlier` to this instant; zero if this is not later.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
@@ -38,7 +38,7 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Instant;
 
-    /// Saturates: a deadline past the end of time never comes.
+    /// Saturates: a deadline beyond the maximum never arrives.
     fn add(self, rhs: Duration) -> Instant {
         Instant(self.0.saturating_add(micros(rhs)))
     }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 /// A set of keyed deadlines, earliest first; equal deadlines fire in the order they were set.
 #[derive(Clone, Debug)]
 pub struct TimerQueue<K> {
-    /// Latest first, so that the next to fire is popped from the end. A node has a handful of
-    /// timers, and up to about a hundred a sorted vector beats a heap.
+    /// Sorted with the latest first, so that the next one is popped from the end. A node has a handful of timers, and
+    /// up to about a hundred a sorted vector is faster than a heap.
     entries: Vec<(Instant, u64, K)>,
     set_count: u64,
 }
@@ -31,7 +31,7 @@ impl<K: Copy + Eq> TimerQueue<K> {
         self.entries.insert(position, (order.0, order.1, key));
     }
 
-    /// Forgets `key`; nothing happens when it has no deadline.
+    /// Cancels the deadline of `key`, if it has one.
     pub fn cancel(&mut self, key: K) {
         if let Some(i) = self.entries.iter().rposition(|e| e.2 == key) {
             self.entries.remove(i);
@@ -51,7 +51,7 @@ impl<K: Copy + Eq> TimerQueue<K> {
         self.entries.pop().map(|(at, _, key)| (at, key))
     }
 
-    /// How many keys have a deadline.
+    /// The number of keys that have a deadline.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -113,6 +113,11 @@ fn words(event: &Event) -> (u64, u64, u64) {
         Event::Lock(event) => return lock_words(event),
         Event::Message(event) => return message_words(event),
         Event::Link { id, up } => return (8, id.0, u64::from(*up)),
+        Event::OnlySealed => return (65, 0, 0),
+        Event::Keys(ring) => {
+            let stamp = ring.stamp();
+            return (64, u64::from(stamp.version), u64::from(stamp.hash));
+        }
     };
     let (kind, a, b) = match *event {
         E::Up { id, life, how } => {

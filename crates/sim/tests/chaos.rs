@@ -46,7 +46,7 @@ fn challenges_and_keys_change_no_outcome() {
         ChaosParams::elections(),
         ChaosParams::locks(),
     ];
-    (0..12_u64).into_par_iter().for_each(|seed| {
+    (0..6_u64).into_par_iter().for_each(|seed| {
         for params in &all {
             let nodes = ways.map(|way| match chaos_with(seed, params, way) {
                 Ok(report) => report.nodes,
@@ -68,7 +68,7 @@ fn a_scenario_is_the_same_every_time() {
 #[test]
 fn storms_over_elections_break_no_invariant_and_end_in_one_leader() {
     let params = ChaosParams::elections();
-    (0..100_u64).into_par_iter().for_each(|seed| {
+    (0..20_u64).into_par_iter().for_each(|seed| {
         if let Err(violation) = chaos(seed, &params) {
             panic!("{violation}");
         }

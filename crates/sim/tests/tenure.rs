@@ -42,7 +42,7 @@ fn leaders_that_are_chosen_by_true_rates_fail_less_often_than_by_hash() {
         lossy: 0,
         elections: 6,
         warmup: hours(1),
-        span: hours(24),
+        span: hours(8),
         period: Duration::from_secs(10),
         ..Params::default()
     };

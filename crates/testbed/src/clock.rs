@@ -38,6 +38,19 @@ impl Delays {
         self.0.push((at, late));
     }
 
+    /// Records that somebody looked last at `before` and next at `at`, having intended to look every `period`.
+    pub fn push_gap(&mut self, before: Ns, at: Ns, period: Duration) {
+        let late = at.saturating_sub(before + period.as_nanos() as u64);
+        if late > NOISE {
+            self.push(at, late);
+        }
+    }
+
+    /// Adds those of another observer.
+    pub fn extend(&mut self, other: Delays) {
+        self.0.extend(other.0);
+    }
+
     /// The longest delay that overlaps `from..=to`.
     pub fn longest(&self, from: Ns, to: Ns) -> Ns {
         let within = self
@@ -104,5 +117,9 @@ mod tests {
         assert_eq!(delays.longest(0, SEC), 40 * MS);
         assert_eq!(delays.longest(101 * MS, 600 * MS), 7 * MS);
         assert_eq!(delays.longest(200 * MS, 300 * MS), 0);
+        delays.push_gap(600 * MS, 612 * MS, Duration::from_millis(10));
+        delays.push_gap(612 * MS, 900 * MS, Duration::from_millis(10));
+        assert_eq!(delays.longest(601 * MS, 612 * MS), 0);
+        assert_eq!(delays.longest(700 * MS, 701 * MS), 278 * MS);
     }
 }

@@ -51,6 +51,8 @@ pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Res
     }
     let leftovers = world.retire()?;
     let datagrams = world.net.counts();
+    let mut delays = monitor.delays();
+    delays.extend(core::mem::take(&mut world.delays));
     let mut history = History {
         start: world.start,
         ttl: world.settings.ttl(),
@@ -60,7 +62,7 @@ pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Res
         incidents: core::mem::take(&mut world.incidents),
         calms,
         leftovers,
-        delays: monitor.delays(),
+        delays,
         ..History::default()
     };
     history.add_works(&world.records);

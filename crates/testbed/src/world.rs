@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, State};
 use crate::client::Supervised;
-use crate::clock::{MS, Ns, SEC, now};
+use crate::clock::{Delays, MS, Ns, SEC, now};
 use crate::fault::Kind;
 use crate::history::{Fault, Incident, Run, Use};
 use crate::holder::Holder;
@@ -63,6 +63,10 @@ pub(crate) struct World {
     log: File,
     rest: String,
     rng: Rng,
+    /// When clients were last looked at, and by how much that was late: killing a process that writes to a slow disk takes
+    /// its time.
+    looked: Ns,
+    pub(crate) delays: Delays,
     pub(crate) start: Ns,
     over: Arc<AtomicBool>,
 }
@@ -96,6 +100,8 @@ impl World {
             log: File::open(path)?,
             rest: String::new(),
             rng: Rng::seed(settings.seed, 1),
+            looked: now(),
+            delays: Delays::default(),
             start: now(),
             dir: dir.to_owned(),
             settings,
@@ -157,6 +163,9 @@ impl World {
         if agents {
             self.look_at_agents();
         }
+        let looks = now();
+        self.delays.push_gap(self.looked, looks, LOOK);
+        self.looked = looks;
         for client in &mut self.clients {
             let ended = client.look(&self.settings, &self.dir, &mut self.rng, &mut self.runs)?;
             if let Some(run) = ended {

@@ -225,7 +225,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
         <dt>Failures</dt><dd>{m.self || !m.reliability.observed_s ? `rank ${m.reliability.bucket}` : `${perWeek(m.reliability.per_week_milli)} a week, rank ${m.reliability.bucket}`}</dd>
         {Object.entries(m.tags).map(([key, value]) => <><dt><bdi>{cut(key, 20)}</bdi></dt><dd title={safe(value)}><bdi>{cut(value, 60)}</bdi></dd></>)}
       </dl>
-      <Shell command={m.self ? 'consort members' : `consort why-down ${cut(m.name || m.id)}`} />
+      <Shell command={m.self ? 'consort members' : `consort why member ${cut(m.name || m.id)}`} />
     </aside>
   )
 }

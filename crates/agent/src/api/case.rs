@@ -1,4 +1,4 @@
-//! What is held against a member.
+//! The accusations against a member.
 
 use super::MemberView;
 use consort::{Case, Departure, Member, NodeId};
@@ -9,21 +9,21 @@ use utoipa::ToSchema;
 /// Why a member is suspected or down, as far as the answering node has heard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CaseView {
-    /// The member, with the life and incarnation that are held.
+    /// The member, with its known life and incarnation.
     pub member: MemberView,
-    /// Who accused it, the first first.
+    /// The accusers, the first one first.
     pub accusers: Vec<AccuserView>,
-    /// For how long it is suspected, or was when it went down; `null` when it was not.
+    /// How long it has been suspected, or was suspected before it went down; `null` if it was not.
     pub suspected_ms: Option<u64>,
-    /// How long it has left to answer, while it is suspected.
+    /// The time that it has left to refute, while it is suspected.
     pub verdict_in_ms: Option<u64>,
-    /// For how long it is down; `null` when it is not, or was before the node came.
+    /// How long it has been down; `null` if it is not, or if it was down before this node started.
     pub down_ms: Option<u64>,
-    /// `failed`, `left` or `restarted`, when it is down.
+    /// `failed`, `left` or `restarted`, if it is down.
     pub why: Option<String>,
-    /// How long until the node forgets it, when it is down.
+    /// The time until this node forgets it, if it is down.
     pub forgotten_in_ms: Option<u64>,
-    /// How long ago the node heard from it itself.
+    /// The time since this node itself heard from it.
     pub heard_ms: u64,
 }
 
@@ -32,9 +32,9 @@ pub struct CaseView {
 pub struct AccuserView {
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Announced name; empty when the node does not know it.
+    /// Announced name; empty if this node does not know it.
     pub name: String,
-    /// How long ago that was heard.
+    /// The time since this node heard of the accusation.
     pub heard_ms: u64,
 }
 
@@ -43,7 +43,7 @@ fn ms(span: Duration) -> u64 {
 }
 
 impl CaseView {
-    /// With the names that the answering node knows.
+    /// Uses the names that the answering node knows.
     pub(crate) fn new(case: &Case, members: &[Member]) -> CaseView {
         let name = |id: NodeId| {
             let known = members.iter().find(|m| m.id == id);

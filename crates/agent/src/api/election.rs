@@ -9,29 +9,29 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Who leads.
+/// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaderView {
     /// Announced name; empty while its record is not known.
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Where it listens (UDP), `null` while it is not listed.
+    /// The address on which it listens (UDP); `null` while it is not listed.
     pub address: Option<String>,
-    /// Its process life: a restarted leader no longer leads.
+    /// The life of its process. A restarted leader no longer leads.
     pub life: u64,
-    /// The fencing token. Of two leaders the later one has the greater text.
+    /// The fencing token. Of two leaders, the later one has the greater text.
     pub token: String,
-    /// Number of the round, the first part of the token.
+    /// The number of the round, which is the first part of the token.
     pub term: u64,
-    /// `tentative` while a better one may follow in a moment, else `confirmed`.
+    /// `tentative` while a better candidate may follow in a moment, otherwise `confirmed`.
     pub stage: String,
-    /// Fewer lists were read than the quorum asks for.
+    /// Fewer lists were read than the quorum requires, or a new line of watchers was begun.
     pub degraded: bool,
-    /// The leader before chose it.
+    /// The former leader named it as its successor.
     #[serde(default, skip_serializing_if = "is_false")]
     pub handed_over: bool,
-    /// For whom it was chosen, in an election by component.
+    /// The component that it was chosen for, in an election by component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeView>,
     /// Whether it is the node that answers.
@@ -61,43 +61,43 @@ impl From<&Leader> for LeaderView {
     }
 }
 
-/// How an election stands at the answering node.
+/// The state of an election at the answering node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ElectionView {
-    /// Its name, or `id` where the node was never told the name.
+    /// The name of the election, or `id` if this node does not know the name.
     pub name: String,
-    /// What members call it on the wire: 8 hexadecimal digits.
+    /// The id of the election on the wire: 8 hexadecimal digits.
     pub id: String,
-    /// Who leads, `null` while nobody does.
+    /// The leader; `null` if nobody leads.
     pub leader: Option<LeaderView>,
     /// Nobody leads, as far as this node knows.
     pub vacant: bool,
-    /// For whom a leader is chosen, in an election by component; `null` is the whole group.
+    /// The component that a leader is chosen for, in an election by component; `null` for the whole group.
     #[serde(default)]
     pub scope: Option<ScopeView>,
-    /// What this node is in it: `leader`, `candidate` or `member`.
+    /// The role of this node: `leader`, `candidate` or `member`.
     pub role: String,
-    /// Token by which this node leads and may act, `null` when it may not.
+    /// The token by which this node leads and may act; `null` if it may not act.
     pub acting: Option<String>,
-    /// How long it may act from now on without hearing from anybody. Count from before the request.
+    /// How long this node may act from now on if its lease is not renewed. Count from before the request was sent.
     pub valid_for_ms: u64,
-    /// How long after a leadership ends others wait, at least, before they act: work must end in it.
+    /// How long others wait at least after the end of a leadership before they act. Work must end within this time.
     pub grace_ms: u64,
-    /// This node holds an election just now.
+    /// This node is running a round.
     pub electing: bool,
-    /// How well member lists agree, and what follows.
+    /// How consistent member lists are, and what follows from that.
     pub churn: Option<ChurnView>,
-    /// Candidates as this node lists them, the best first.
+    /// The candidates that this node lists, best first.
     pub candidates: Vec<CandidateView>,
-    /// What candidates of one class are compared by, the weightiest first; then a hash decides.
+    /// The criteria by which candidates of one class are compared, most important first; after them a hash decides.
     #[serde(default)]
     pub score: Vec<String>,
-    /// Who led since the agent runs, the oldest first; at most 64.
+    /// The leaders since the agent started, oldest first; at most 64.
     #[serde(default)]
     pub terms: Vec<TermView>,
-    /// Id of the answering node.
+    /// The id of the answering node.
     pub node: String,
-    /// Its name.
+    /// The name of the answering node.
     pub node_name: String,
 }
 
@@ -108,25 +108,25 @@ pub struct CandidateView {
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Operators' preference: the smallest wins.
+    /// The preference of operators: the smallest class wins.
     pub class: u8,
-    /// Decides among equals in class: the smallest wins.
+    /// Decides between candidates of one class: the smallest attribute wins.
     pub attribute: u32,
-    /// How central its place is, as it says where that counts: 0 is the middle, 15 worst or unknown.
+    /// The centrality level that it announces where that counts: 0 is the centre, 15 the worst or unknown.
     #[serde(default)]
     pub centrality: u8,
-    /// How rarely it fails, as the answering node finds: 0 is best, 15 worst.
+    /// The rank of its reliability, as the answering node sees it: 0 is the best, 15 the worst.
     #[serde(default)]
     pub reliability: u8,
-    /// `leads`, or `better` or `worse` than the leader; `null` while none is listed.
+    /// `leads`, or `better` or `worse` than the leader; `null` if no leader is listed.
     #[serde(default)]
     pub compared: Option<String>,
-    /// What decides between it and the leader: `newcomer`, `class`, one of `score`, or `hash`.
+    /// The property that decides between it and the leader: `newcomer`, `class`, one of `score`, or `hash`.
     #[serde(default)]
     pub by: Option<String>,
-    /// It has been there for a while; others come after those.
+    /// It has been in the group for a while. Candidates that have not rank after those that have.
     pub settled: bool,
-    /// It may be gone.
+    /// It is suspected.
     pub suspect: bool,
 }
 
@@ -159,7 +159,7 @@ impl CandidateView {
 }
 
 impl ElectionView {
-    /// Of the election called `name`, at the node `node`; `status` is `None` when it never heard of it.
+    /// The view of the election `name` at the node `node`; `status` is `None` if the node does not know it.
     pub(crate) fn new(
         name: &str,
         status: Option<&ElectionStatus>,
@@ -209,28 +209,28 @@ impl ElectionView {
     }
 }
 
-/// How well member lists agree about the best candidates of an election, and what follows.
+/// How consistent member lists are about the best candidates of an election, and what follows from that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChurnView {
     /// The election.
     pub election: String,
-    /// Expected number of lists that lack a good candidate (c).
+    /// The expected number of lists that lack a good candidate (c).
     pub missing: f64,
-    /// The same as a share of the lists.
+    /// The same as a share of all lists.
     pub missing_rate: f64,
-    /// Outcomes that the estimate rests on, the prior's ten included.
+    /// The number of observations behind the estimate, including the ten of the prior.
     pub trials: f64,
-    /// Lists that the next election reads.
+    /// The number of lists that the next round reads.
     pub quorum: u64,
-    /// Members it asks beyond that.
+    /// The number of members that it asks in addition.
     pub hedge: u64,
-    /// Lists read beyond c + 1; negative where a sample of a large group is enough.
+    /// The number of lists read beyond c + 1; negative if a sample of a large group suffices.
     pub margin: i64,
-    /// Chance that none of the lists names the best candidate.
+    /// The probability that none of the lists names the best candidate.
     pub miss_chance: f64,
-    /// Members asked that did not answer, in thousandths.
+    /// The share of asked members that did not answer, in thousandths.
     pub silent_per_mille: u16,
-    /// Members known, the answering node included.
+    /// The number of known members, including the answering node.
     pub known: u64,
 }
 
@@ -251,67 +251,68 @@ impl ChurnView {
     }
 }
 
-/// Asks to stand in an election. All is optional; see [`consort::ElectionOptions`].
+/// A request to campaign in an election. Everything is optional; see [`consort::ElectionOptions`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CampaignRequest {
-    /// The smallest wins, 255 never leads.
+    /// The preference of operators: the smallest class wins, and 255 never leads.
     pub class: u8,
-    /// The smallest wins among equals in class.
+    /// The smallest attribute wins within a class.
     pub attribute: u32,
-    /// A tag of this node with a number, in place of `attribute`. The candidacy follows it.
+    /// The key of a numeric tag of this node that determines the attribute. The candidacy follows changes of the tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_tag: Option<String>,
     /// Whether the `highest` or the `lowest` value of the tag wins. Default `highest`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_order: Option<String>,
-    /// Smallest value of the tag that makes a difference. Default 0.
+    /// The smallest value of the tag that makes a difference. Default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_min: Option<f64>,
-    /// Largest value of the tag that makes a difference. Default 100.
+    /// The largest value of the tag that makes a difference. Default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_max: Option<f64>,
-    /// Avoid unhealthy candidates.
+    /// Avoid candidates that members recently found unhealthy.
     pub health: bool,
-    /// Name the best candidate so far at once.
+    /// Notify the best candidate so far at once, and correct it later.
     pub stream: bool,
-    /// Replace an unhealthy leader.
+    /// Replace a leader that stays unhealthy.
     pub replace_unhealthy: bool,
-    /// `never`, `margin` or `strict`.
+    /// When a better candidate replaces a working leader: `never`, `margin` or `strict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempt: Option<String>,
-    /// `group` or `component`. Default `group`.
+    /// `group` for one leader of the group, `component` for one per connected component. Default `group`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// `attribute`, `centrality` or `reliability`, or several, the weightiest first. Default `attribute`.
+    /// One or more of `attribute`, `centrality` and `reliability`, most important first. Default `attribute`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Words>,
-    /// With `margin`: least difference of the first of `score` that differs. Default 1.
+    /// With `margin`: the least difference in the first criterion of `score` in which two candidates differ. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<u32>,
-    /// With `margin` and `strict`: for how long. Default 60000.
+    /// With `margin` and `strict`: how long the candidate has to be better. Default 60000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_ms: Option<u64>,
-    /// Withdraw after so long unless asked again, as when the asking program is killed. Default: never.
+    /// Withdraw after this time unless the request is repeated, for example because the client was killed. Default:
+    /// never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
-    /// How long the work takes to stop. The lease lasts at least four times as long. Default: a quarter of the lease.
+    /// How long the work needs to stop. The lease lasts at least four times as long. Default: a quarter of the lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
-    /// Tells programs apart: another one than before gets another token, when the work of the one before is over.
+    /// Identifies the client program. A different program gets a new token, once the work of the former one is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }
 
-/// Says that the work by a token has ended.
+/// A report that the work under a token has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EndedRequest {
-    /// The token.
+    /// The token under which the work ran.
     pub token: String,
 }
 
-/// The tag that a candidacy follows, if any. `given` tells that an attribute was given as a number too.
+/// The tag that a candidacy follows, if any. `given` says that an attribute was also given as a number.
 pub(crate) fn attribute_tag(
     tag: Option<&str>,
     given: bool,
@@ -343,11 +344,11 @@ pub(crate) fn attribute_tag(
     })?))
 }
 
-/// Asks a leader to stop leading.
+/// A request to a leader to stop leading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResignRequest {
-    /// Who shall lead: an id, or a name that only one member has.
+    /// The member that should lead: its id, or a name that only one member has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -356,9 +357,9 @@ pub struct ResignRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Words {
-    /// One.
+    /// One word.
     One(String),
-    /// Several, in order.
+    /// Several words, in order.
     Many(Vec<String>),
 }
 
@@ -370,7 +371,7 @@ fn word(criterion: Criterion) -> &'static str {
     }
 }
 
-/// Reads `group` or `component`, and what candidates are compared by.
+/// Parses the mode (`group` or `component`), and the criteria by which candidates are compared.
 pub(crate) fn way(
     mode: Option<&str>,
     score: Option<&Words>,
@@ -401,10 +402,10 @@ pub(crate) fn way(
     Ok((mode, ranking))
 }
 
-/// How long a better candidate has to stay better, unless told otherwise.
+/// The default time for which a better candidate has to stay better.
 const HOLD: Duration = Duration::from_secs(60);
 
-/// Reads `never`, `margin` or `strict` with what belongs to it.
+/// Parses `never`, `margin` or `strict` with their options.
 pub(crate) fn preempt(
     word: Option<&str>,
     delta: Option<u32>,

@@ -1,28 +1,28 @@
-//! Whether a node can do its job.
+//! The health of a node.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether the answering node can do its job. The status of the answer is 200 when it can, else 503.
+/// Whether the answering node is able to work. The status of the answer is 200 if it is, otherwise 503.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HealthView {
     /// `ok`, or the code of the first reason.
     pub status: String,
-    /// The message of the first reason; absent when there is none.
+    /// The message of the first reason; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it cannot; empty when it can.
+    /// The reasons why it is unable to work; empty if it is able.
     #[serde(default)]
     pub reasons: Vec<ReasonView>,
 }
 
-/// One reason why a node cannot do its job.
+/// One reason why a node is unable to work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReasonView {
-    /// `storage_failed`: its state cannot be stored, so it holds no elections and asks for no locks. `isolated`: it
-    /// knows others and hears none of them. `leaving`: it says goodbye.
+    /// `storage_failed`: its state cannot be stored, so it starts no election rounds and requests no locks. `isolated`:
+    /// it knows other members and hears none of them. `leaving`: it is leaving the group.
     pub code: String,
-    /// What is wrong and what follows, for people.
+    /// The problem and its consequences, for people.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Bodies about what was.
+//! Bodies about the past.
 
 use super::{EventView, MemberView};
 use serde::{Deserialize, Serialize};
@@ -11,47 +11,47 @@ pub struct TermView {
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// By which token it led.
+    /// The token by which it led.
     pub token: String,
-    /// Number of the round, the first part of the token.
+    /// The number of the round, which is the first part of the token.
     pub term: u64,
     /// When the agent learned of it, in milliseconds since 1970.
     pub from_ms: u64,
-    /// When it ended; `null` while it lasts.
+    /// When it ended; `null` if it has not ended.
     pub until_ms: Option<u64>,
-    /// How it ended: `failed`, `left` or `restarted` (the leader went), `silent` (it was suspected when its lease ended),
-    /// `resigned`, `handed_over`, `replaced`, or `renewed` (the same leader by a later token).
+    /// How it ended: `failed`, `left` or `restarted` (what happened to the leader), `silent` (it was suspected when its
+    /// lease ended), `resigned`, `handed_over`, `replaced`, or `renewed` (the same leader with a later token).
     pub ended: Option<String>,
-    /// It may have begun before the agent came.
+    /// It may have begun before the agent started.
     pub partly: bool,
 }
 
-/// A turn of a lock, as answers to `GET /v1/locks` showed it. Its ends are exact to the time between two
-/// such answers.
+/// A turn of a lock, as answers to `GET /v1/locks` showed it. Start and end are known up to the time between two such
+/// answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnView {
     /// Announced name of the holder.
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// By which token it held the lock.
+    /// The token with which it held the lock.
     pub token: String,
     /// When it was first seen to hold the lock, in milliseconds since 1970.
     pub from_ms: u64,
-    /// When it was first seen not to; `null` while it holds it.
+    /// When it was first seen not to hold the lock; `null` while it holds it.
     pub until_ms: Option<u64>,
-    /// How long it had been seen to wait; `null` when it was not.
+    /// How long it had been seen to wait; `null` if it was not seen waiting.
     pub waited_ms: Option<u64>,
-    /// `released`, or `failed` when the holder had failed by then.
+    /// `released`, or `failed` if the holder had failed by then.
     pub ended: Option<String>,
-    /// It may have begun long before: nobody had asked for a while.
+    /// It may have begun long before, because nobody had asked for a while.
     pub partly: bool,
 }
 
-/// Counters of this agent at one time; they only grow.
+/// Counters of this agent at one time. They only grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SampleView {
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub at_ms: u64,
     /// Bytes received.
     pub bytes_in: u64,
@@ -63,26 +63,26 @@ pub struct SampleView {
     pub datagrams_out: u64,
     /// Regular probes sent.
     pub probes: u64,
-    /// Probes that nobody answered.
+    /// Probes that were not answered.
     pub probes_failed: u64,
-    /// Accusations this node made.
+    /// Accusations by this node.
     pub accusations: u64,
 }
 
 /// Counters of the last half hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SamplesView {
-    /// Time between two.
+    /// The time between two samples.
     pub every_ms: u64,
-    /// The oldest first.
+    /// The samples, oldest first.
     pub samples: Vec<SampleView>,
 }
 
-/// What the answering agent remembers of a member.
+/// What the answering agent remembers about a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemberHistoryView {
     /// The member as it is now.
     pub member: MemberView,
-    /// Events that name it, the oldest first.
+    /// The events that name it, oldest first.
     pub events: Vec<EventView>,
 }

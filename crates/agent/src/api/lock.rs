@@ -6,82 +6,83 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use utoipa::ToSchema;
 
-/// Asks for a lock. All is optional; see [`consort::Lock`].
+/// A request for a lock. Everything is optional; see [`consort::Lock`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LockRequest {
-    /// Do not wait for anybody who has it.
+    /// Fail at once if the lock is taken.
     #[serde(skip_serializing_if = "is_false", rename = "try")]
     pub try_only: bool,
-    /// Wait for at most so long. Default: for ever.
+    /// The longest time to wait. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Lease. Default: the agent's.
+    /// The lease. Default: the agent's setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Beside others that share it.
+    /// Hold the lock together with others that share it.
     #[serde(skip_serializing_if = "is_false")]
     pub shared: bool,
-    /// A semaphore with so many slots.
+    /// The number of slots, for a semaphore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permits: Option<u16>,
-    /// How many nodes there may be: `members`, `available`, `floor:N` or `voters:ID,ID,…`. Default: the agent's.
+    /// The bound from which majorities are counted: `members`, `available`, `floor:N` or `voters:ID,ID,…`. Default: the
+    /// agent's setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
-    /// The longest that it is held.
+    /// The longest time that the lock is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_max_ms: Option<u64>,
-    /// Serve waiting nodes along their places in space.
+    /// Serve waiting nodes in the order of their places in space.
     #[serde(skip_serializing_if = "is_false")]
     pub elevator: bool,
-    /// How many waiters of one node may follow one another.
+    /// The greatest number of waiters of one node that may follow one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cohort: Option<u8>,
-    /// The holder will ask how its request stands, at least once in a lease. Once it has not asked for as long as it
-    /// was told that it holds the lock, it stands still or is gone, and the lease is not renewed any more. Without
-    /// this the lock is held for as long as the stream is open.
+    /// The holder promises to ask for the state of its request at least once per lease. If it has not asked by the end
+    /// of the last validity that it was told, it counts as frozen or gone, and the lease is no longer renewed. Without
+    /// this option the lock is held for as long as the stream is open.
     #[serde(skip_serializing_if = "is_false")]
     pub attended: bool,
 }
 
-/// How a request for a lock stands: each event of its stream, and the answer to
-/// `GET /v1/locks/NAME/REQUEST`.
+/// The state of a request for a lock: each event of its stream, and the answer to `GET /v1/locks/NAME/REQUEST`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestView {
     /// `waiting`, `granted`, `renewed`, `lost` (stop the work, then release), `refused` or `released`.
     pub event: String,
-    /// Names the request: to ask how it stands, and to release.
+    /// The id of the request, for asking about its state and for releasing it.
     pub request: String,
-    /// The lock's name, with the slot's number behind a `#`.
+    /// The name of the lock, with the slot's number after a `#`.
     pub lock: String,
-    /// The slot of a semaphore, from 0. A resource behind one keeps the greatest token of each slot.
+    /// The slot of a semaphore, from 0. A resource that checks tokens keeps the greatest token of each slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u16>,
-    /// While it is held: the fencing token, 32 hexadecimal digits. Of two exclusive holders the later one
-    /// has the greater text.
+    /// While the lock is held: the fencing token, 32 hexadecimal digits. Of two exclusive holders, the later one has
+    /// the greater text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// For how long the lock is held for certain, counted from before the question. In an event it may have
-    /// travelled for long: ask.
+    /// How long the lock is certainly held, counted from before the request was sent. An event may have been delayed on
+    /// its way, so ask if in doubt.
     #[serde(default)]
     pub valid_for_ms: u64,
-    /// How long after that nobody else has the lock yet: work must end in it.
+    /// How long after that time nobody else has the lock yet. Work must end within this time.
     #[serde(default)]
     pub notice_ms: u64,
-    /// `lost`: how long nobody else has the lock yet, unless it is released earlier. Work must end in it, also where
-    /// more was promised before.
+    /// `lost`: how long nobody else has the lock yet, unless it is released earlier. Work must end within this time,
+    /// even if a longer validity was promised before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_within_ms: Option<u64>,
-    /// `granted`: what the grant stands on, in words.
+    /// `granted`: the quorum that the grant is based on, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounds: Option<String>,
-    /// `lost`, `refused`: why, in words.
+    /// `lost`, `refused`: the reason, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// `refused`: `busy`, `timeout`, `not_ready`, `stopped`, or `refused` for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `waiting`: how far the agent is, and what stands in the way. The event is repeated when that changes.
+    /// `waiting`: the progress of the agent after its start, and what the request waits for. The event is repeated when
+    /// that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness: Option<ReadinessView>,
 }
@@ -114,25 +115,25 @@ impl RequestView {
     }
 }
 
-/// How far a node is that has just started.
+/// The progress of a node after its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReadinessView {
-    /// It may ask for locks; before, requests wait.
+    /// It may request locks. Until then requests wait.
     pub synced: bool,
     /// It counts as a witness.
     pub mature: bool,
-    /// When it will, at the earliest.
+    /// The time until it counts as a witness, at the earliest.
     pub matures_in_ms: u64,
-    /// How many nodes there may be, by the bound.
+    /// The greatest possible number of nodes, according to the bound.
     #[serde(default)]
     pub members: u32,
-    /// How many of them a lock takes: more than half.
+    /// The number of nodes that have to support a grant: more than half.
     #[serde(default)]
     pub needed: u32,
-    /// How many of them are here, the answering node included.
+    /// The number of them that are present, including the answering node.
     #[serde(default)]
     pub here: u32,
-    /// What stands in the way of every request, and what can be done about it; absent if nothing does.
+    /// The reason why no request can be granted, and what can be done about it; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
 }
@@ -154,25 +155,25 @@ impl From<Readiness> for ReadinessView {
 /// A node that holds a lock or waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContenderView {
-    /// Announced name; empty if it is not listed.
+    /// Announced name; empty if the node is not listed.
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Its process life.
+    /// The life of its process.
     pub life: u64,
     /// `exclusive` or `shared`.
     pub mode: String,
     /// Whether it holds the lock.
     pub held: bool,
-    /// By which token it holds the lock, or would.
+    /// The token with which it holds the lock or would hold it.
     pub token: String,
-    /// How long its lease lasts unless it is renewed.
+    /// The rest of its lease unless it is renewed.
     pub left_ms: u64,
-    /// How many more requests of that node wait behind it.
+    /// The number of further requests of that node that wait behind it.
     pub behind: u16,
-    /// It said so itself; otherwise its witnesses did.
+    /// It reported itself; otherwise its witnesses reported it.
     pub own_word: bool,
-    /// How long it has been seen to wait, by answers like this one; `null` for holders and when it is news.
+    /// How long it has been seen waiting in answers like this one; `null` for holders, and if it was not seen before.
     #[serde(default)]
     pub waited_ms: Option<u64>,
 }
@@ -198,20 +199,20 @@ impl From<&Contender> for ContenderView {
     }
 }
 
-/// Who holds a lock and who waits for it.
+/// The holders and waiters of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LockView {
-    /// Its name, with the number of a semaphore's slot behind a `#`, or `id` where nobody told the name.
+    /// The name of the lock, with the number of a semaphore's slot after a `#`, or `id` if the name is not known.
     pub name: String,
-    /// What members call it on the wire: 32 hexadecimal digits.
+    /// The id of the lock on the wire: 32 hexadecimal digits.
     pub id: String,
-    /// Somebody holds it.
+    /// The lock is held.
     pub held: bool,
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub waiting: u64,
-    /// Holders first, then those who wait.
+    /// The holders first, then the waiters.
     pub contenders: Vec<ContenderView>,
-    /// Who held it since the agent runs and somebody asked, the oldest first; at most 64.
+    /// The holders seen since the agent started, while a client asked; oldest first, at most 64.
     #[serde(default)]
     pub turns: Vec<TurnView>,
 }
@@ -229,29 +230,29 @@ impl From<&LockStatus> for LockView {
     }
 }
 
-/// All locks that members know of.
+/// All locks that members know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LocksView {
-    /// In order of name.
+    /// The locks, ordered by name.
     pub locks: Vec<LockView>,
-    /// How far the answering node is.
+    /// The progress of the answering node after its start.
     pub readiness: ReadinessView,
-    /// How the agent asks for locks unless a request says otherwise.
+    /// The agent's defaults for requests.
     #[serde(default)]
     pub defaults: LockDefaultsView,
-    /// Locks that nobody holds or waits for any more, and whose turns the agent remembers.
+    /// Locks without holders and waiters whose turns the agent remembers.
     #[serde(default)]
     pub idle: Vec<LockView>,
 }
 
-/// How an agent asks for locks unless a request says otherwise.
+/// An agent's defaults for lock requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LockDefaultsView {
-    /// Lease.
+    /// The lease.
     pub ttl_ms: u64,
-    /// How many nodes there may be: `members`, `available`, `floor:N` or `voters:ID,ID,…`.
+    /// The bound from which majorities are counted: `members`, `available`, `floor:N` or `voters:ID,ID,…`.
     pub bound: String,
-    /// For how long a node has to be gone until it is no longer counted, where the bound is `available`.
+    /// How long a node has to be gone until it is no longer counted, with the bound `available`.
     pub memory_ms: u64,
 }
 
@@ -273,11 +274,11 @@ impl From<&consort::mutex::Config> for LockDefaultsView {
     }
 }
 
-/// Asks to break a lock.
+/// A request to break a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakRequest {
-    /// It is a semaphore with so many slots: all are broken.
+    /// The number of slots, for a semaphore, all of which are broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permits: Option<u16>,
 }

@@ -1,61 +1,61 @@
-//! Messages of applications.
+//! Bodies about application messages.
 
 use super::{EventView, MemberView};
 use consort::Message;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Asks to tell all members something.
+/// A request to send an application event to all members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventRequest {
-    /// What it is called: 1 to 64 bytes without spaces, commas and control characters.
+    /// The name of the event: 1 to 64 bytes without spaces, commas and control characters.
     pub name: String,
-    /// What it says: up to 512 bytes.
+    /// The content of the event: up to 512 bytes.
     #[serde(default)]
     pub payload: String,
 }
 
-/// A message was sent.
+/// The result of sending an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SentView {
-    /// Its number among the messages of this node, from 1.
+    /// The number of the event among the messages of this node, from 1.
     pub seq: u32,
 }
 
-/// A message as it came.
+/// A received application event or query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MessageView {
-    /// What it is called.
+    /// The name of the message.
     pub name: String,
-    /// What it says; bytes that are no text are replaced.
+    /// The content of the message; bytes that are not valid text are replaced.
     pub payload: String,
-    /// The same in hexadecimal digits, when it is no text.
+    /// The content in hexadecimal digits, if it is not valid text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_hex: Option<String>,
-    /// Its number among the messages of this life of its sender: the order in which they were sent.
+    /// The number among the messages of this life of its sender, which gives the order in which they were sent.
     pub seq: u32,
 }
 
-/// Asks members something.
+/// A query to members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
-    /// What it is called: 1 to 64 bytes without spaces, commas and control characters.
+    /// The name of the query: 1 to 64 bytes without spaces, commas and control characters.
     pub name: String,
-    /// What it says: up to 512 bytes.
+    /// The content of the query: up to 512 bytes.
     #[serde(default)]
     pub payload: String,
-    /// Only members of one of these names or ids; at most 16.
+    /// Ask only members with one of these names or ids; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
-    /// Only members that have all of these tags, `KEY` or `KEY=VALUE` each; at most 16.
+    /// Ask only members that have all of these tags, `KEY` or `KEY=VALUE` each; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// How long to wait for answers. Default 3000 (more in slower profiles), at most 300000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether to tell every answer at once, as server-sent events, each a `QueryUpdateView`.
+    /// Whether to send every answer at once, as server-sent events, each a `QueryUpdateView`.
     #[serde(default)]
     pub stream: bool,
 }
@@ -69,39 +69,39 @@ pub struct SilentView {
     pub id: String,
 }
 
-/// What becomes of a query. What a field does not apply to leaves it out.
+/// An update of a query. Fields that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueryUpdateView {
-    /// `answer`, `declined` (that member knows no such query) or `finished` (the last of all).
+    /// `answer`, `declined` (that member does not know the query) or `finished` (the last update).
     pub update: String,
     /// Announced name of the member that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its id.
+    /// The id of that member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its answer; bytes that are no text are replaced.
+    /// Its answer; bytes that are not valid text are replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// The same in hexadecimal digits, when it is no text.
+    /// The answer in hexadecimal digits, if it is not valid text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_hex: Option<String>,
-    /// How long after the query it came.
+    /// The time since the query was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
-    /// `finished`: members that were there when it was asked and did not answer.
+    /// `finished`: the members that were present when the query was sent and did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<Vec<SilentView>>,
 }
 
-/// All that was answered.
+/// All answers to a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueryView {
-    /// In the order in which they came.
+    /// The answers in the order of their arrival.
     pub answers: Vec<QueryUpdateView>,
-    /// Members that know no such query.
+    /// The members that do not know the query.
     pub declined: Vec<SilentView>,
-    /// Members that did not answer.
+    /// The members that did not answer.
     pub silent: Vec<SilentView>,
 }
 
@@ -112,20 +112,20 @@ pub struct ReachedView {
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// How long after the question its answer came.
+    /// The time between the question and its answer.
     pub after_ms: u64,
 }
 
-/// Who can be reached.
+/// Which members can be reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachabilityView {
-    /// The quickest first.
+    /// The members that answered, quickest first.
     pub reached: Vec<ReachedView>,
-    /// Members that are listed as alive or suspect and did not answer.
+    /// The members that are listed as alive or suspect and did not answer.
     pub silent: Vec<SilentView>,
 }
 
-/// Bytes as text, and in hexadecimal digits when they are none.
+/// Bytes as text, and in hexadecimal digits if they are not valid text.
 pub(super) fn text(bytes: &[u8]) -> (String, Option<String>) {
     let hex = || bytes.iter().map(|b| format!("{b:02x}")).collect();
     let lossy = String::from_utf8_lossy(bytes);
@@ -134,7 +134,7 @@ pub(super) fn text(bytes: &[u8]) -> (String, Option<String>) {
 }
 
 impl MessageView {
-    /// A message of these parts.
+    /// A view of a message with these parts.
     pub(crate) fn of(name: &str, payload: &[u8], seq: u32) -> MessageView {
         let (payload, payload_hex) = text(payload);
         MessageView {
@@ -147,7 +147,7 @@ impl MessageView {
 }
 
 impl EventView {
-    /// Somebody told or asked something.
+    /// An event about an application event or query.
     pub(super) fn of_message(event: &str, message: &Message) -> EventView {
         let from = MemberView::stub(&message.from.to_string(), &message.from_name);
         EventView {

@@ -4,7 +4,10 @@ mod case;
 mod election;
 mod health;
 mod history;
+mod info;
+mod keys;
 mod lock;
+mod log;
 mod message;
 mod topology;
 
@@ -19,10 +22,16 @@ pub use health::{HealthView, ReasonView};
 
 pub use history::{MemberHistoryView, SampleView, SamplesView, TermView, TurnView};
 
+pub use info::InfoView;
+
+pub use keys::{InstallKeyRequest, KeyView, KeysView, MemberKeysView};
+
 pub use lock::{
     BreakRequest, ContenderView, LockDefaultsView, LockRequest, LockView, LocksView, ReadinessView,
     RequestView,
 };
+
+pub use log::LogView;
 
 pub use message::{
     EventRequest, MessageView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView,
@@ -51,53 +60,57 @@ pub struct MemberView {
     pub id: String,
     /// `alive`, `suspect`, `failed` or `left`.
     pub status: String,
-    /// Where it listens (UDP).
+    /// The address on which it listens (UDP).
     pub address: String,
-    /// Process life; larger after every restart.
+    /// The life of its process, greater after every restart.
     pub life: u64,
-    /// How often it refuted an accusation in this life.
+    /// The number of accusations that it refuted in this life.
     pub incarnation: u32,
     /// Announced tags.
     pub tags: BTreeMap<String, String>,
-    /// Smoothed round-trip time in microseconds, `null` without a sample.
+    /// The smoothed round-trip time in microseconds; `null` without a sample.
     pub rtt_us: Option<u64>,
-    /// How healthy it was of late, in percent.
+    /// Its recent health in percent; suspicions lower it.
     pub health_percent: u8,
-    /// How often it was suspected since the answering node knows it.
+    /// The number of times that it was suspected since the answering node has known it.
     pub suspicions: u32,
-    /// How often it answered for itself.
+    /// The number of times that it refuted a suspicion.
     pub refutations: u32,
-    /// Who accuses it, `null` when nobody does.
+    /// The id of its accuser; `null` if nobody accuses it.
     pub accuser: Option<String>,
     /// How rarely it fails.
     #[serde(default)]
     pub reliability: ReliabilityView,
-    /// How long ago the answering node heard from it directly; `null` of itself.
+    /// The time since the answering node heard from it directly; `null` for the answering node itself.
     #[serde(default)]
     pub heard_ms: Option<u64>,
-    /// For how long it has had this status, as far as the agent knows; `null` when that is not known.
+    /// How long it has had this status, as far as the agent knows; `null` if that is not known.
     #[serde(default)]
     pub since_ms: Option<u64>,
-    /// Where it is: three coordinates and the height of its access link, in microseconds of round trip, or in
-    /// millimetres where members announce positions. The distance of two is that of the points and both
-    /// heights. `null` when it is not known.
+    /// Three coordinates and the height of its access link, in microseconds of round-trip time, or in millimetres if
+    /// members announce positions. The distance of two members is that of their points plus both heights. `null` if it
+    /// is not known.
     #[serde(default)]
     pub place: Option<[i64; 4]>,
+    /// The fingerprint of the group's key under which it was last heard, or with which the answering node seals; `null`
+    /// in a group without a key, and if it was not heard.
+    #[serde(default)]
+    pub key: Option<String>,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
 }
 
-/// How rarely a member fails. Of itself a node knows the rank only.
+/// How rarely a member fails. A node knows only the rank of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReliabilityView {
     /// Rank from 0, the best, to 15.
     pub bucket: u8,
-    /// Failures expected in a week of running, in thousandths.
+    /// The expected number of failures in a week of operation, in thousandths.
     pub per_week_milli: u64,
-    /// Failures seen, in thousandths; old ones count less.
+    /// The number of observed failures, in thousandths; old ones have less weight.
     pub failures_milli: u64,
-    /// For how many seconds it was seen to run; old ones count less.
+    /// The number of seconds for which it was observed running; old ones have less weight.
     pub observed_s: u64,
 }
 
@@ -134,13 +147,14 @@ impl From<&Member> for MemberView {
                 let [x, y, z] = p.position;
                 [x, y, z, p.height]
             }),
+            key: member.key.clone(),
             is_self: member.is_self,
         }
     }
 }
 
 impl MemberView {
-    /// A member of which only id and name matter.
+    /// A member of which only the id and the name matter.
     pub(crate) fn stub(id: &str, name: &str) -> MemberView {
         MemberView {
             name: name.to_owned(),
@@ -159,12 +173,13 @@ impl MemberView {
             heard_ms: None,
             since_ms: None,
             place: None,
+            key: None,
             is_self: false,
         }
     }
 }
 
-/// Asks to remove a member that failed.
+/// A request to remove a failed member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForceLeaveRequest {
@@ -172,56 +187,57 @@ pub struct ForceLeaveRequest {
     pub member: String,
 }
 
-/// A member was removed.
+/// The result of removing a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ForceLeaveView {
     /// 16 hexadecimal digits.
     pub id: String,
     /// Announced name.
     pub name: String,
-    /// How many members are left, with those that failed and were not removed.
+    /// The number of members that are left, including failed ones that were not removed.
     pub members: u32,
-    /// How many of them a lock takes from now on, with the bound `members`.
+    /// The number of members that have to support a lock from now on, with the bound `members`.
     pub majority: u32,
 }
 
 /// The answering node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SelfView {
-    /// As the others see it.
+    /// The node as a member.
     #[serde(flatten)]
     pub member: MemberView,
-    /// Name of its group.
+    /// The name of its group.
     pub group: String,
-    /// Members it counts by status, itself included.
+    /// The number of members by status, including the node itself.
     pub members: BTreeMap<String, usize>,
-    /// Version of the program.
+    /// The version of the program.
     pub version: String,
-    /// Whether it may ask for locks and counts as a witness of them.
+    /// Whether it may request locks and counts as a witness.
     #[serde(default)]
     pub locks: ReadinessView,
-    /// Tells this run of the agent from others.
+    /// Identifies this run of the agent.
     #[serde(default)]
     pub run: String,
-    /// For how long it has been running.
+    /// How long the agent has been running.
     #[serde(default)]
     pub uptime_ms: u64,
-    /// Whether `place` of members is a position that they announce, not an estimate.
+    /// Whether the `place` of members is an announced position instead of an estimate.
     #[serde(default)]
     pub positions: bool,
     /// Whether it looks for neighbours, so that `/v1/topology` has an answer.
     #[serde(default)]
     pub topology: bool,
-    /// Whether the group is there to be played with, by `/lab`.
+    /// Whether the group is for experiments, which `/lab` controls.
     #[serde(default)]
     pub lab: bool,
-    /// Why its state cannot be stored; absent while it can be. Meanwhile it holds no elections and asks for no locks.
+    /// The reason why its state cannot be stored; absent if it can. In the meantime it starts no election rounds and
+    /// requests no locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<String>,
 }
 
 impl SelfView {
-    /// From the list of one node.
+    /// The view of a node, computed from its member list.
     pub(crate) fn new(members: &[Member], group: &str, locks: Readiness) -> Option<SelfView> {
         let own = members.iter().find(|m| m.is_self)?;
         let statuses = [Status::Alive, Status::Suspect, Status::Failed, Status::Left];
@@ -242,33 +258,34 @@ impl SelfView {
     }
 }
 
-/// Asks to join.
+/// A request to join a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinRequest {
     /// Nodes to join through, `host:port` each.
     pub addresses: Vec<String>,
-    /// How long to wait for an answer of one of them. Default 5000, at most 60000.
+    /// How long to wait for an answer from one of them. Default 5000, at most 60000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// How a node left: what it waited for.
+/// The result of leaving: what the node waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaveView {
-    /// Always `true`: what did not happen is an error.
+    /// Always `true`; a failure is reported as an error.
     pub done: bool,
-    /// Milliseconds until work under its locks had stopped: at most what holders had been promised, a lease.
+    /// Milliseconds until work under its locks had stopped, at most the lease that holders had been promised.
     pub locks_ms: u64,
-    /// Milliseconds until work as a leader had stopped: at most the rest of the leader's lease. Beside the former.
+    /// Milliseconds until work as a leader had stopped, at most the rest of the leader's lease; in parallel with
+    /// `locks_ms`.
     pub leadership_ms: u64,
-    /// Milliseconds after both until members had confirmed the goodbye: a few periods.
+    /// Milliseconds after both until members had confirmed the goodbye, usually a few periods.
     pub members_ms: u64,
-    /// How many members were told; they pass it on.
+    /// The number of members that were told; they pass the goodbye on.
     pub told: u32,
-    /// How many of those did not confirm it.
+    /// The number of those that did not confirm it.
     pub silent: u32,
-    /// The same in words.
+    /// A summary in words.
     pub text: String,
 }
 
@@ -288,94 +305,93 @@ impl LeaveView {
     }
 }
 
-/// What became of a join, and of some other orders.
+/// The result of a join and of some other orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
-    /// Always `true`: what did not happen is an error.
+    /// Always `true`; a failure is reported as an error.
     pub done: bool,
 }
 
 /// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// For programs; `seeds_silent` tells that nobody answered a join, `not_leading` that another
-    /// leads.
+    /// The error code, for programs. For example `seeds_silent` means that no seed answered a join, and `not_leading`
+    /// that another node leads.
     pub code: String,
-    /// For people: what happened.
+    /// What happened, for people.
     pub message: String,
-    /// For people: what to do about it.
+    /// What to do about it, for people.
     #[serde(default)]
     pub remedy: String,
-    /// Finds the request in the agent's log.
+    /// The id of the request in the agent's log.
     pub request_id: String,
 }
 
-/// One event. What a field does not apply to leaves it out.
+/// One event. Fields that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
-    /// Its number in this run of the agent, from 1; 0 for `subscribed` and for what was missed on the way.
+    /// The number in this run of the agent, from 1; 0 for `subscribed` and for events that were missed on the way.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
-    /// The number of the earlier event that brought it about, when that is known and still kept.
+    /// The number of the earlier event that caused it, if that is known and still kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<u64>,
-    /// When this agent told it, in milliseconds since 1970.
+    /// When this agent reported it, in milliseconds since 1970.
     pub at_ms: u64,
-    /// `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
-    /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader` (this
-    /// node leads and may act), `stepped_down`, `lock_lost` (this node held a lock), `lock_witness` (this
-    /// node counts as one from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks`
-    /// showed it, while somebody asks), `message` (somebody told all members something: `POST /v1/event`), `query`
-    /// (somebody asked something that this node is meant to answer), `tokens_from_clock`, `link_up`, `link_down`, `lab` (something was done to
-    /// the group by hand, in `consort up` only), `subscribed` (the first of every stream: nothing after it is
-    /// missed) or `lagged`.
+    /// The kind of event: `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
+    /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader`
+    /// (this node leads and may act), `stepped_down`, `lock_lost` (this node held the lock), `lock_witness` (this node
+    /// counts as a witness from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks` showed it,
+    /// while a client asks), `message` (an application event to all members: `POST /v1/event`), `query` (a query that
+    /// this node is asked to answer), `tokens_from_clock`, `link_up`, `link_down`, `lab` (a manual intervention in the
+    /// group, in `consort up` only), `subscribed` (the first event of every stream: nothing after it is missed) or
+    /// `lagged`.
     pub event: String,
-    /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`.
-    /// `self_accused`: `suspected`, `failed`. `lock_lost`: in words. `lock_released`: `released`, or `failed` when
-    /// the holder had failed by then. `lab`: what was done.
+    /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`. `self_accused`: `suspected`,
+    /// `failed`. `lock_lost`: in words. `lock_released`: `released`, or `failed` if the holder had failed by then.
+    /// `lab`: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The member right after the change; with `lock_granted`, `lock_released`, `message`, `query` and `lab`
-    /// only name and id: of the sender, with a message.
+    /// The member right after the change. With `lock_granted`, `lock_released`, `message`, `query` and `lab` it has
+    /// only a name and an id; with a message, those of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberView>,
-    /// The life of it that the event is about.
+    /// The life of the member that the event is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<u64>,
-    /// Id of the accuser or, with `options_differ`, of the member that differs, or, with `link_up` and
-    /// `link_down`, of the neighbour.
+    /// The id of the accuser; with `options_differ`, of the member that differs; with `link_up` and `link_down`, of the
+    /// neighbour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// `lagged`: how many events were missed; left out when the agent was started anew since. Ask for the
-    /// members again.
+    /// `lagged`: how many events were missed; left out if the agent was restarted since then. Read the members again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
-    /// Name of the election, or its id where the agent was never told the name.
+    /// The name of the election, or its id if the agent does not know the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub election: Option<String>,
-    /// What members call it on the wire: 8 hexadecimal digits.
+    /// The id of the election on the wire: 8 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub election_id: Option<String>,
-    /// `leader_changed`: who leads.
+    /// `leader_changed`: the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<LeaderView>,
-    /// `became_leader`, `stepped_down`: by which token this node leads, or led. `lock_lost`: by which it
+    /// `became_leader`, `stepped_down`: the token by which this node leads or led. `lock_lost`: the token with which it
     /// held the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// `lock_lost`, `lock_granted`, `lock_released`: name of the lock.
+    /// `lock_lost`, `lock_granted`, `lock_released`: the name of the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
     /// `lock_granted`: how long its holder was seen to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// `lock_released`: for how long it was seen to be held.
+    /// `lock_released`: how long it was seen to be held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ms: Option<u64>,
-    /// `message`, `query`: what was told or asked.
+    /// `message`, `query`: the application event or query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageView>,
-    /// `subscribed`: which run of the agent the numbers are of.
+    /// `subscribed`: the run of the agent that the numbers belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
@@ -395,7 +411,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl EventView {
-    /// An event of this name, now.
+    /// An event with this name at the current time.
     pub(crate) fn named(event: &str) -> EventView {
         EventView {
             at_ms: now_ms(),
@@ -414,7 +430,7 @@ impl EventView {
         }
     }
 
-    /// Whether it names a member, an election, a lock or a message so, by name or id.
+    /// Whether it is about a member, an election, a lock or a message with this name or id.
     pub(crate) fn names(&self, name: &str) -> bool {
         let member = self
             .member
@@ -429,7 +445,7 @@ impl EventView {
         member || leader || message || others.into_iter().any(|text| text.as_deref() == Some(name))
     }
 
-    /// Opens a stream.
+    /// The first event of a stream.
     pub(crate) fn subscribed(run: &str) -> EventView {
         EventView {
             run: Some(run.to_owned()),
@@ -437,7 +453,7 @@ impl EventView {
         }
     }
 
-    /// Something was done by hand to a group that is there to be played with, or to one member of it.
+    /// A manual intervention in an experimental group, or in one of its members.
     pub(crate) fn lab(deed: &str, member: Option<(NodeId, &str)>) -> EventView {
         EventView {
             reason: Some(deed.to_owned()),
@@ -446,7 +462,7 @@ impl EventView {
         }
     }
 
-    /// Tells that events were missed.
+    /// The event that tells how many events were missed.
     pub(crate) fn lagged(missed: Option<u64>) -> EventView {
         EventView {
             missed,
@@ -544,7 +560,7 @@ impl From<&Event> for EventView {
                 by: by(id),
                 ..EventView::named("link_down")
             },
-            // A newer library may know more; its name is better than nothing.
+            // A newer library may have further events; their name is better than nothing.
             _ => EventView::named("unknown"),
         }
     }

@@ -1,24 +1,24 @@
-//! Bodies about who hears whom.
+//! Bodies about the topology.
 
 use consort::{ComponentMember, LinkState, Neighbour, Scope, TopologyStatus};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// For whom a leader was chosen in an election by component.
+/// The component that a leader was chosen for, in an election by component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeView {
-    /// The smallest id in the component: tells components apart.
+    /// The smallest id in the component, which identifies it.
     pub component: String,
-    /// How many nodes are in it, the answering one included.
+    /// The number of nodes in it, including the answering one.
     pub size: u64,
-    /// The share of the members known that are in it, rounded down. Little in a small part of a partition.
+    /// The share of the known members that are in it, rounded down. It is small on a small side of a partition.
     pub share_percent: u8,
-    /// Hash of what its nodes say of their links: 16 hexadecimal digits.
+    /// A hash of its nodes' link records: 16 hexadecimal digits.
     pub digest: String,
-    /// For how long it has had this leader.
+    /// How long it has had this leader.
     pub since_ms: u64,
-    /// Whether that has been so for long enough to be told.
+    /// Whether the leader has been the same for long enough to be reported.
     pub settled: bool,
 }
 
@@ -35,26 +35,27 @@ impl From<&Scope> for ScopeView {
     }
 }
 
-/// A neighbour, or one that was of late.
+/// A current or recent neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighbourView {
     /// Announced name; empty while its record is not known.
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Where it was heard from last (UDP).
+    /// The source address of its last message (UDP).
     pub address: String,
-    /// `two_way`, `one_way` (heard, but not hearing this node, or too badly, or held down) or `down`.
+    /// `two_way`, `one_way` (heard, but it does not hear this node, is heard too badly, or the link is held down) or
+    /// `down`.
     pub state: String,
-    /// For how long.
+    /// How long the link has been in that state.
     pub state_for_ms: u64,
-    /// Share of its latest hellos that arrived.
+    /// The share of its latest hellos that arrived.
     pub quality_percent: u32,
-    /// How long ago it was heard last.
+    /// The time since it was last heard.
     pub heard_ago_ms: u64,
-    /// How much longer the link is held down because it came and went too often, `null` when it is not.
+    /// How much longer the link is held down because it came and went too often; `null` if it is not.
     pub held_for_ms: Option<u64>,
-    /// Hellos in a row by which it had other records than this node.
+    /// The number of consecutive hellos whose records differed from this node's.
     pub mismatches: u8,
 }
 
@@ -86,17 +87,17 @@ pub struct ComponentMemberView {
     pub name: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// Sum of its distances to the others in hops, `null` for a moment after it came.
+    /// The sum of its distances to the others in hops; `null` for a moment after it appeared.
     pub farness: Option<u32>,
-    /// One by the mean distance: 1 is next to all others, 0 alone.
+    /// The inverse of the mean distance to the others: 1 means adjacent to all of them, 0 alone.
     pub closeness: f64,
-    /// Ids of those that it hears and that hear it.
+    /// The ids of the nodes with which it has a link in both directions.
     pub neighbours: Vec<String>,
-    /// Elections by component that it leads, by name or by id.
+    /// The elections by component that it leads, by name or id.
     pub leads: Vec<String>,
 }
 
-/// A member that is out of reach over links.
+/// A member that cannot be reached over links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApartView {
     /// Announced name.
@@ -105,41 +106,41 @@ pub struct ApartView {
     pub id: String,
 }
 
-/// Who hears whom, as the answering node sees it.
+/// The topology of the network, as the answering node sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TopologyView {
-    /// Id of the answering node.
+    /// The id of the answering node.
     pub node: String,
-    /// Its name.
+    /// The name of the answering node.
     pub node_name: String,
-    /// Interfaces on which it looks for neighbours.
+    /// The interfaces on which it looks for neighbours.
     pub interfaces: Vec<String>,
-    /// Peers to whom it says hello one by one.
+    /// The peers that receive hellos by unicast.
     pub peers: Vec<String>,
-    /// Neighbours, and those that were of late.
+    /// Current and recent neighbours.
     pub neighbours: Vec<NeighbourView>,
     /// The smallest id in its component.
     pub component: String,
-    /// Hash of what the nodes of it say of their links: 16 hexadecimal digits.
+    /// A hash of the link records of the component's nodes: 16 hexadecimal digits.
     pub digest: String,
-    /// The nodes of its component, itself included, in order of id.
+    /// The nodes of its component, including itself, ordered by id.
     pub members: Vec<ComponentMemberView>,
-    /// Every link of the component once: two ids.
+    /// Every link of the component once, as two ids.
     pub links: Vec<[String; 2]>,
-    /// Members of the group in other components.
+    /// The members of the group in other components.
     pub apart: Vec<ApartView>,
-    /// How central the answering node is: 0 is next to all others, 15 far from most, or alone.
+    /// The centrality level of the answering node: 0 means adjacent to all others, 15 far from most, or alone.
     pub centrality: u8,
-    /// Records kept of nodes out of reach.
+    /// The number of records of unreachable nodes.
     pub records_apart: u64,
-    /// Links that it tells of and does not have, or the other way round: 0 but for a moment.
+    /// The number of links in which its own record differs from its actual links; 0 except for a moment.
     pub phantoms: u64,
-    /// Counts since start.
+    /// Counters since the start.
     pub stats: serde_json::Value,
 }
 
 impl TopologyView {
-    /// `leaders` are the elections by component, with who leads them.
+    /// `leaders` are the elections by component, with their leaders.
     pub(crate) fn new(
         status: &TopologyStatus,
         node_name: &str,
@@ -178,7 +179,7 @@ impl TopologyView {
             centrality: status.centrality,
             records_apart: status.records_apart as u64,
             phantoms: status.phantoms as u64,
-            // Plain numbers: they always serialise.
+            // Plain numbers always serialise.
             stats: serde_json::to_value(status.stats).unwrap_or_default(),
         }
     }

@@ -6,36 +6,36 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::ToSchema;
 
-/// Settings of the HTTP interface; where it listens is `http` at the top.
+/// Settings of the HTTP interface. The address is the setting `http` at the top.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawApi {
-    /// File of the tokens that clients may show, one a line: a role (`read`, `operate` or `admin`) and the token; a token
-    /// alone is one of `admin`. Required when HTTP is served beyond this machine. Only its owner may read it.
+    /// File with the tokens that clients may use, one per line: a role (`read`, `operate` or `admin`) and the token; a
+    /// token alone has the role `admin`. Required if HTTP is served beyond this machine. Only its owner may read it.
     #[schema(value_type = Option<String>)]
     pub token_file: Option<PathBuf>,
-    /// How long a client may take to send the head or the body of a request or to read the answer, and how long a
-    /// connection may be idle.
+    /// Time limit for sending the head of a request, for sending its body, and for reading the answer, each; also for
+    /// an idle connection.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub timeout: Option<Duration>,
-    /// Most connections. At the limit the one that has been idle for longest is closed. All agents of a process together
-    /// use at most half of its file descriptors.
+    /// Greatest number of connections. At the limit the one that has been idle for longest is closed. All agents of a
+    /// process together use at most half of its file descriptors.
     pub connections_max: Option<u32>,
-    /// Most open event streams.
+    /// Greatest number of open event streams.
     pub streams_max: Option<u32>,
 }
 
 /// Checked settings of the HTTP interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// File of the tokens that clients may show.
+    /// File with the tokens that clients may use.
     pub token_file: Option<PathBuf>,
-    /// How long a client may take for each part of an exchange, and how long a connection may be idle.
+    /// Time limit for each part of an exchange, and for an idle connection.
     pub timeout: Duration,
-    /// Most connections.
+    /// Greatest number of connections.
     pub connections_max: usize,
-    /// Most open event streams.
+    /// Greatest number of open event streams.
     pub streams_max: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for ApiConfig {
 }
 
 impl RawApi {
-    /// These settings where given, else those of `file`.
+    /// Uses these settings where they are given, otherwise those of `file`.
     pub(super) fn over(self, file: RawApi) -> RawApi {
         RawApi {
             token_file: self.token_file.or(file.token_file),

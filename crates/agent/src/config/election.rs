@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// How long leases may last.
+/// The limits for the duration of leases.
 const LEASES: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(3600);
 
@@ -17,49 +17,49 @@ const LEASES: core::ops::RangeInclusive<Duration> =
 pub struct ElectionConfig {
     /// Its name.
     pub name: String,
-    /// How the node stands in it; `None` when it only watches.
+    /// The options of the node's candidacy; `None` if it only follows the election.
     pub options: Option<ElectionOptions>,
 }
 
-/// Settings of one election; [`consort::ElectionOptions`] tells what they mean.
+/// Settings of one election; [`consort::ElectionOptions`] explains them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawElection {
     /// Name of the election, 1 to 64 bytes.
     pub name: String,
-    /// Stand in it, or only watch it.
+    /// Campaign in it, or only follow it.
     pub campaign: Option<bool>,
-    /// The smallest wins, 255 never leads.
+    /// Preference of operators: the smallest class wins, and 255 never leads.
     pub class: Option<u8>,
-    /// The smallest wins among equals in class.
+    /// The smallest attribute wins within a class.
     pub attribute: Option<u32>,
-    /// A tag of this node with a number, in place of `attribute`. The candidacy follows it when it changes.
+    /// Key of a numeric tag of this node that determines the attribute. The candidacy follows changes of the tag.
     pub attribute_tag: Option<String>,
-    /// `highest` or `lowest` value of the tag wins. Default `highest`.
+    /// Whether the `highest` or the `lowest` value of the tag wins. Default `highest`.
     pub attribute_order: Option<String>,
     /// Smallest value of the tag that makes a difference. Default 0.
     pub attribute_min: Option<f64>,
     /// Largest value of the tag that makes a difference. Default 100.
     pub attribute_max: Option<f64>,
-    /// Avoid candidates that members found unhealthy recently.
+    /// Avoid candidates that members recently found unhealthy.
     pub health: Option<bool>,
-    /// Name the best candidate so far at once, and correct it later.
+    /// Notify the best candidate so far at once, and correct it later.
     pub stream: Option<bool>,
     /// Replace a leader that stays unhealthy.
     pub replace_unhealthy: Option<bool>,
-    /// When a better candidate replaces a leader: `never`, `margin` or `strict`.
+    /// When a better candidate replaces a working leader: `never`, `margin` or `strict`.
     pub preempt: Option<String>,
-    /// With `margin`: least difference of the first criterion in which two differ.
+    /// With `margin`: least difference in the first criterion in which two candidates differ.
     pub delta: Option<u32>,
-    /// With `margin` and `strict`: for how long the other has to be better.
+    /// With `margin` and `strict`: how long the other candidate has to be better.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub hold: Option<Duration>,
-    /// `group`: one leader for all. `component`: one in the middle of every connected component. Default
+    /// `group`: one leader for all. `component`: one leader for every connected component, at its centre. Default
     /// `group`.
     pub mode: Option<String>,
-    /// What decides among equals in class: `attribute` as given, `centrality` of each node in its component,
-    /// `reliability` as others see it, or several, the weightiest first. Default `attribute`.
+    /// Criteria that decide between candidates of one class, most important first: `attribute` as given, `centrality`
+    /// of each node in its component, `reliability` as others observe it, or several of them. Default `attribute`.
     #[schema(value_type = Option<Object>)]
     pub score: Option<Words>,
 }
@@ -68,19 +68,19 @@ pub struct RawElection {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawElections {
-    /// Accepted chance of missing the best candidate, as in `1e-6`, or `{ c = 3 }`.
+    /// Accepted probability of missing the best candidate, as in `1e-6`, or `{ c = 3 }`.
     #[schema(value_type = Option<Object>)]
     pub quorum: Option<toml::Value>,
-    /// No first election before so many members are seen.
+    /// Start no first round before this number of members is seen.
     pub bootstrap_expect: Option<u16>,
-    /// A leader that sees a smaller share of its group steps down.
+    /// A leader that sees a smaller share of its group than this steps down.
     pub reach_min_percent: Option<u8>,
-    /// How long a leader's lease lasts unless it is renewed. Default by profile, 0.8 s where wired.
+    /// Duration of a leader's lease unless it is renewed. Default by profile, 0.8 s where wired.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub lease: Option<Duration>,
-    /// How many nodes the group has at most, which makes elections strict: the first leader needs a majority of them,
-    /// and no other majority stands in for lost watchers. Default 0: not strict.
+    /// Greatest number of nodes in the group, which makes elections strict: the first leader needs a majority of them,
+    /// and no other majority replaces lost watchers. Default 0: not strict.
     pub floor: Option<u16>,
 }
 
@@ -134,7 +134,7 @@ impl RawElection {
             .mode(mode)
             .ranking(ranking);
         if let Some(tag) = tag {
-            // Wrong tags are an error of the settings, before anything is started.
+            // Invalid tags are an error in the settings, reported before anything is started.
             tag.attribute(tags).map_err(|e| e.to_string())?;
             options = options.attribute_tag(tag);
         }
@@ -143,7 +143,7 @@ impl RawElection {
 }
 
 impl RawElections {
-    /// These settings where given, else those of `file`.
+    /// Uses these settings where they are given, otherwise those of `file`.
     pub(super) fn over(self, file: RawElections) -> RawElections {
         RawElections {
             quorum: self.quorum.or(file.quorum),

@@ -1,4 +1,4 @@
-//! What can be wrong with settings.
+//! Errors in settings.
 
 use crate::file::FileError;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// See there.
+    /// See [`FileError`].
     #[error("configuration: {0}")]
     Read(#[from] FileError),
-    /// Take the permission of others to write away.
+    /// Remove the write permission of others.
     #[error(
         "configuration {path}: everybody may write it, and it says which commands to run; chmod o-w {path}"
     )]
@@ -23,17 +23,17 @@ pub enum ConfigError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The position and the problem.
         message: String,
     },
-    /// Correct the variable of the environment, or the flag.
+    /// Correct the environment variable or the flag.
     #[error("{from} = `{value}`: {message}")]
     Given {
         /// The variable or flag.
         from: String,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What is wrong.
+        /// What is wrong with it.
         message: String,
     },
     /// Use a setting that exists.
@@ -42,9 +42,9 @@ pub enum ConfigError {
         meant.as_ref().map(|m| format!(", did you mean `{m}`?")).unwrap_or_default()
     )]
     Unknown {
-        /// What was given.
+        /// The key that was given.
         key: String,
-        /// The setting that looks most like it.
+        /// The setting with the most similar name.
         meant: Option<String>,
     },
     /// Correct the value.
@@ -52,9 +52,9 @@ pub enum ConfigError {
     Value {
         /// The setting.
         key: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What can be.
+        /// The values that are allowed.
         expected: String,
     },
     /// Correct the settings of that election.
@@ -62,25 +62,25 @@ pub enum ConfigError {
     Election {
         /// Name of the election.
         election: String,
-        /// What is wrong, and what can be.
+        /// What is wrong, and what is allowed.
         message: String,
     },
     /// Correct the settings of the handler.
     #[error("handler: {message}")]
     Handler {
-        /// What is wrong, and what can be.
+        /// What is wrong, and what is allowed.
         message: String,
     },
     /// Correct the settings of the topology.
     #[error("topology: {message}")]
     Topology {
-        /// What is wrong, and what can be.
+        /// What is wrong, and what is allowed.
         message: String,
     },
-    /// Correct the setting it names.
+    /// Correct the setting that the message names.
     #[error(transparent)]
     Protocol(#[from] consort::ConfigError),
-    /// Shorten them.
+    /// Shorten the name or the tags.
     #[error("name or tags: {0}")]
     Meta(#[from] consort::MetaError),
 }

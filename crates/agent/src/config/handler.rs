@@ -6,13 +6,13 @@ use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Most handlers of one agent: each may run one command at a time.
+/// The greatest number of handlers of one agent. Each may run one command at a time.
 const HANDLERS_MAX: usize = 32;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
-/// Words of Serf's, and groups of events, with the events they stand for and the reason that these must have.
+/// Names that Serf uses, and names of groups of events, with the events that they stand for and the required reason.
 const WORDS: &[(&str, &[&str], Option<&str>)] = &[
     ("member-join", &["up"], None),
     ("member-failed", &["down"], Some("failed")),
@@ -48,16 +48,17 @@ const EVENTS: &[&str] = &[
     "query",
 ];
 
-/// Before the name of a message, or `*`: a handler of application events, and one that answers queries.
+/// Prefixes of the name of a message, or of `*`: for handlers of application events, and for handlers that answer
+/// queries.
 const EVENT: &str = "event:";
 const QUERY: &str = "query:";
 
 /// A command that is run when something happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerConfig {
-    /// Words for events, checked.
+    /// The events, checked.
     pub on: Vec<String>,
-    /// What the shell runs.
+    /// The command line for the shell.
     pub run: String,
     /// How long it may take.
     pub timeout: Duration,
@@ -67,13 +68,13 @@ pub struct HandlerConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawHandler {
-    /// When to run it: `member-join`, `member-failed`, `member-leave`, `member-update`, `leader` (another leads, or
-    /// nobody), `leading` (this node does, or no longer), `event:NAME` (an application event of this name, or `event:*`),
-    /// `query:NAME` (a query, which is answered by what the command prints), any event of GET /v1/events by its name, or `*`. Several with
-    /// commas between, or as a list.
+    /// When to run it: `member-join`, `member-failed`, `member-leave`, `member-update`, `leader` (another node leads,
+    /// or nobody), `leading` (this node leads, or no longer), `event:NAME` (an application event with this name, or
+    /// `event:*`), `query:NAME` (a query, which is answered with the output of the command), any event of GET
+    /// /v1/events by its name, or `*`. Several are separated by commas, or given as a list.
     #[schema(value_type = Option<Object>)]
     pub on: Option<Words>,
-    /// What to run, by `/bin/sh -c`. The event is on standard input as JSON, and in variables of the environment.
+    /// Command to run, by `/bin/sh -c`. The event is on standard input as JSON, and in environment variables.
     pub run: Option<String>,
     /// How long it may take before it is killed. At most an hour.
     #[serde(default, with = "humantime_serde::option")]
@@ -149,7 +150,7 @@ pub(super) fn check(handlers: Vec<RawHandler>) -> Result<Vec<HandlerConfig>, Con
 impl HandlerConfig {
     /// Whether it is to be run for an event.
     pub(crate) fn wants(&self, event: &EventView) -> bool {
-        // What the agent's memory says of itself is no event of the group.
+        // Events of the agent's own memory are not events of the group.
         let about_stream = matches!(event.event.as_str(), "subscribed" | "lagged" | "lab");
         let wanted = |word: &String| {
             let stands_for = WORDS.iter().find(|(w, ..)| w == word);
@@ -160,7 +161,7 @@ impl HandlerConfig {
                 }
                 None => match word.strip_prefix(EVENT) {
                     Some(name) => event.event == "message" && is_called(event, name),
-                    // What `query:NAME` names is answered elsewhere.
+                    // Queries for `query:NAME` are answered elsewhere.
                     None => word == "*" || *word == event.event,
                 },
             }
@@ -168,12 +169,12 @@ impl HandlerConfig {
         !about_stream && self.on.iter().any(wanted)
     }
 
-    /// Whether it answers queries of any name.
+    /// Whether it answers queries with any name.
     pub(crate) fn answers_some(&self) -> bool {
         self.on.iter().any(|word| word.starts_with(QUERY))
     }
 
-    /// Whether it answers queries of this name.
+    /// Whether it answers queries with this name.
     pub(crate) fn answers(&self, name: &str) -> bool {
         let asked = |word: &String| {
             word.strip_prefix(QUERY)
@@ -183,7 +184,7 @@ impl HandlerConfig {
     }
 }
 
-/// Whether the message of an event is called so; `*` is any.
+/// Whether the message of an event has this name; `*` matches every name.
 fn is_called(event: &EventView, name: &str) -> bool {
     name == "*" || event.message.as_ref().is_some_and(|m| m.name == name)
 }

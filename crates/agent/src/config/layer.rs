@@ -1,13 +1,13 @@
-//! Settings from the environment and from `--set`, and what was probably meant by a key that does not exist.
+//! Settings from the environment and from `--set`, and suggestions for misspelt keys.
 
 use super::reference::{Setting, settings};
 use super::{ConfigError, RawConfig};
 use toml::{Table, Value};
 
 impl RawConfig {
-    /// Settings from variables of the environment, `CONSORT_` and the setting in capitals: `CONSORT_NAME`,
-    /// `CONSORT_MEMBERSHIP_PROBE_PERIOD`. Lists have commas between, tags are `KEY=VALUE,KEY=VALUE`. Other variables, and
-    /// empty ones, are ignored.
+    /// Settings from environment variables: `CONSORT_` and the setting in capitals, such as `CONSORT_NAME` or
+    /// `CONSORT_MEMBERSHIP_PROBE_PERIOD`. Elements of lists are separated by commas, and tags are
+    /// `KEY=VALUE,KEY=VALUE`. Other variables, and empty ones, are ignored.
     pub fn from_env(
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<RawConfig, ConfigError> {
@@ -24,7 +24,7 @@ impl RawConfig {
         Ok(config)
     }
 
-    /// One setting by its path, as `--set lock.ttl=5s` gives it.
+    /// One setting by its path, as in `--set lock.ttl=5s`.
     pub fn from_setting(path: &str, text: &str) -> Result<RawConfig, ConfigError> {
         let settings = settings();
         let settable: Vec<&Setting> = settings.iter().filter(|s| !s.is_repeated()).collect();
@@ -42,7 +42,7 @@ impl RawConfig {
     }
 }
 
-/// One setting, read as the text of a variable or a flag.
+/// One setting, parsed from the text of a variable or a flag.
 fn one(from: &str, setting: &Setting, text: &str) -> Result<RawConfig, ConfigError> {
     let wrong = |message: String| ConfigError::Given {
         from: from.to_owned(),
@@ -55,7 +55,7 @@ fn one(from: &str, setting: &Setting, text: &str) -> Result<RawConfig, ConfigErr
     if !setting.table.is_empty() {
         table = Table::from_iter([(setting.table.to_owned(), Value::Table(table))]);
     }
-    // The first line says where in a file it was, and this is none.
+    // The first line names a position in a file, which does not apply here.
     table
         .try_into()
         .map_err(|e: toml::de::Error| wrong(e.message().to_owned()))
@@ -91,7 +91,7 @@ fn read(setting: &Setting, text: &str) -> Result<Value, String> {
                 .filter(|part| !part.is_empty());
             parts.map(Value::from).collect::<Vec<_>>().into()
         }
-        // As a file would have it, or a bare word.
+        // The syntax of a file, or a bare word.
         _ => match format!("value = {text}").parse::<Table>() {
             Ok(mut table) => table.remove("value").unwrap_or_else(|| text.into()),
             Err(_) => text.into(),
@@ -99,7 +99,7 @@ fn read(setting: &Setting, text: &str) -> Result<Value, String> {
     })
 }
 
-/// The message of a file that cannot be read, with what was probably meant by a key that does not exist.
+/// The message about an unreadable file, with a suggestion if a key does not exist.
 pub(super) fn explain(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let text = text.trim_end();
@@ -116,7 +116,7 @@ pub(super) fn explain(error: &toml::de::Error) -> String {
     }
 }
 
-/// The known word that looks most like another, if one does.
+/// The most similar known word, if one is similar enough.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::normalized_damerau_levenshtein(word, other);
     let best = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Settings of locks; [`consort::mutex::Config`] tells what they mean.
+/// Settings of locks; [`consort::mutex::Config`] explains them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawLocks {
@@ -14,41 +14,43 @@ pub struct RawLocks {
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub ttl: Option<Duration>,
-    /// The longest lease that a request may ask for. Default: `ttl`, if that is given.
+    /// Longest lease that a request may ask for. Default: `ttl`, if that is given.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub ttl_max: Option<Duration>,
-    /// How much faster or slower than true time a clock may run, in thousandths.
+    /// How much faster or slower than real time a clock may run, in thousandths.
     pub drift_per_mille: Option<u16>,
-    /// Added to the time for which witnesses remember.
+    /// Added to the time for which witnesses remember requests.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub guard: Option<Duration>,
-    /// The part of a lease, in thousandths, that is kept back to stop the work.
+    /// Part of a lease, in thousandths, that is reserved for stopping the work.
     pub notice_per_mille: Option<u16>,
-    /// How long an answer is waited for before the question is repeated.
+    /// How long to wait for an answer before a question is repeated.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub retry: Option<Duration>,
-    /// `"members"`, `"available"`, `{ floor = n }` or `{ voters = ["id", …] }`.
+    /// Bound from which majorities are counted: `"members"`, `"available"`, `{ floor = n }` or `{ voters = ["id", …]
+    /// }`.
     #[schema(value_type = Option<Object>)]
     pub bound: Option<toml::Value>,
-    /// This node is one of the first of a new group and counts as a witness at once. Never for one that comes back.
+    /// This node is one of the first of a new group and counts as a witness at once. Never set this for a node that
+    /// returns to a group.
     pub bootstrap: Option<bool>,
-    /// Let requests of a former life of a node run out: the work that a lock protects may outlive its agent.
+    /// Let requests of a node's former life expire, because the work that a lock protects may outlive its agent.
     pub zombie_safe: Option<bool>,
     /// Estimate by random walks how much of the group this node's list covers.
     pub walks: Option<bool>,
-    /// Most locks of which a node keeps track.
+    /// Greatest number of locks that a node keeps track of.
     pub locks_max: Option<u16>,
-    /// Most nodes that contend for one lock.
+    /// Greatest number of nodes that contend for one lock.
     pub contenders_max: Option<u16>,
-    /// Most local requests that wait for one lock.
+    /// Greatest number of local requests that wait for one lock.
     pub waiters_max: Option<u16>,
 }
 
 impl RawLocks {
-    /// With what a new group of `nodes` can rely on.
+    /// Applies what a new group of `nodes` can rely on.
     pub(super) fn expecting(
         mut self,
         nodes: Option<u16>,
@@ -73,7 +75,7 @@ impl RawLocks {
         Ok(self)
     }
 
-    /// These settings where given, else those of `file`.
+    /// Uses these settings where they are given, otherwise those of `file`.
     pub(super) fn over(self, file: RawLocks) -> RawLocks {
         RawLocks {
             ttl: self.ttl.or(file.ttl),
@@ -96,7 +98,7 @@ impl RawLocks {
         let m = &mut config.mutex;
         m.zombie_safe = self.zombie_safe.unwrap_or(true);
         set(&mut m.ttl_max, self.ttl_max.or(self.ttl));
-        // A shorter limit is one for the default too.
+        // A shorter limit also limits the default.
         let ttl = self.ttl.or(self.ttl_max.map(|max| max.min(m.ttl)));
         set(&mut m.ttl, ttl);
         set(&mut m.drift_per_mille, self.drift_per_mille);
@@ -133,7 +135,7 @@ fn bound(value: &toml::Value) -> Option<Bound> {
     Some(Bound::Voters(voters.collect::<Option<Vec<NodeId>>>()?))
 }
 
-/// Reads `members`, `available`, `floor:N` or `voters:ID,ID,…`.
+/// Parses `members`, `available`, `floor:N` or `voters:ID,ID,…`.
 pub fn parse_bound(text: &str) -> Result<Bound, String> {
     let expected = || {
         format!(

@@ -6,46 +6,48 @@ use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Settings of membership; [`consort::membership::Config`] tells what they mean.
+/// Settings of membership; [`consort::membership::Config`] explains them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawMembership {
-    /// Every period a node probes one member. Shorter detects failures sooner and costs more messages.
+    /// Every period a node probes one member. A shorter period detects failures sooner and costs more messages.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub probe_period: Option<Duration>,
-    /// How many members are asked to probe a silent one.
+    /// Number of members that are asked to probe a silent member.
     pub probe_helpers: Option<u8>,
-    /// A member at distance r gets a share of probes proportional to r^-m; this is m. 0 probes all alike.
+    /// A member at distance r gets a share of probes proportional to r^-m; this is m. With 0, all members are probed
+    /// equally often.
     pub distance_exponent: Option<f32>,
-    /// The least time that a suspect has to answer grows with this.
+    /// Factor of the least time that a suspect has to refute.
     pub suspicion_factor: Option<u32>,
-    /// A suspect that few others confirm has up to this many times longer to answer.
+    /// A suspect that few others accuse has up to this many times longer to refute.
     pub suspicion_stretch: Option<u32>,
-    /// How many confirmations beyond the first accuser count.
+    /// Number of confirmations beyond the first accuser that count.
     pub suspicion_confirmations: Option<u8>,
-    /// How long a node that hears of a verdict gives the member to object, in periods.
+    /// How long a node that hears of a verdict lets the member refute, in periods.
     pub confirm_grace_periods: Option<u32>,
     /// Each rumor is sent this many times ceil(ln(N + 1)) times.
     pub rumor_factor: Option<u32>,
-    /// How long a record of a departed member is kept at least, in periods.
+    /// Least time for which the record of a departed member is kept, in periods.
     pub tombstone_periods: Option<u32>,
-    /// How long a member that failed or left stays listed; failed ones count for locks as long.
+    /// How long a member that failed or left stays listed; failed members count for locks for as long.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub departed_keep: Option<Duration>,
-    /// How often a member that failed long ago or a seed is tried, so that partitions heal, in periods; 0 is never. Members that failed recently are tried by the group every other period.
+    /// How often a member that failed long ago, or a seed, is tried so that partitions heal, in periods; 0 is never.
+    /// Members that failed recently are tried by the group every other period.
     pub heal_periods: Option<u32>,
     /// Least time between two comparisons of member lists, in periods; 0 is never.
     pub sync_periods: Option<u32>,
-    /// Most members that are listed; more are counted and ignored.
+    /// Greatest number of members that are listed; further ones are counted and ignored.
     pub members_max: Option<u32>,
-    /// Most bytes of encoded name, tags and candidacies.
+    /// Greatest number of bytes of encoded name, tags and candidacies.
     pub meta_max: Option<u16>,
 }
 
 impl RawMembership {
-    /// These settings where given, else those of `file`.
+    /// Uses these settings where they are given, otherwise those of `file`.
     pub(super) fn over(self, file: RawMembership) -> RawMembership {
         RawMembership {
             probe_period: self.probe_period.or(file.probe_period),
@@ -67,7 +69,7 @@ impl RawMembership {
         }
     }
 
-    /// Sets what is given.
+    /// Applies the settings that are given.
     pub(super) fn apply(self, config: &mut consort::Config) {
         let m = &mut config.membership;
         if let SuspicionTimeout::Scaled { factor, stretch } = &mut m.suspicion_timeout {

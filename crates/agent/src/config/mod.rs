@@ -1,5 +1,5 @@
-//! Settings of an agent. Files and flags are read into [`RawConfig`]; `RawConfig` to [`Config`] is
-//! the only door, so code behind it never checks again.
+//! Settings of an agent. Files and flags are parsed into [`RawConfig`]. The conversion from `RawConfig` to [`Config`]
+//! is the only way to get a checked configuration, so other code never checks settings again.
 
 mod api;
 mod election;
@@ -36,103 +36,112 @@ use utoipa::ToSchema;
 /// Checked settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// For people.
+    /// The name for people.
     pub name: String,
-    /// Stable identity; from the state directory or the advertised address when not given.
+    /// The stable identity; from the state directory or the advertised address if not given.
     pub id: Option<NodeId>,
-    /// Where the node listens (UDP).
+    /// The address on which the node listens (UDP).
     pub bind: SocketAddr,
     /// The interface on whose address it listens, with the port of `bind`.
     pub bind_interface: Option<String>,
     /// What protects the group.
     pub security: SecurityConfig,
-    /// Where others reach it; found out when not given.
+    /// The address at which others reach it; determined automatically if not given.
     pub advertise: Option<SocketAddr>,
     /// Nodes to join through.
     pub join: Vec<String>,
-    /// Where HTTP is served.
+    /// The address on which HTTP is served.
     pub http: HttpAddr,
-    /// Of the HTTP interface.
+    /// Settings of the HTTP interface.
     pub api: ApiConfig,
-    /// Where id and life are remembered.
+    /// The state directory.
     pub state: Option<PathBuf>,
-    /// For programs.
+    /// The tags, for programs.
     pub tags: BTreeMap<String, String>,
-    /// Watches elections and stands in none.
+    /// Whether the node follows elections without campaigning.
     pub observer: bool,
-    /// Elections to take part in from the start.
+    /// The elections to take part in from the start.
     pub elections: Vec<ElectionConfig>,
-    /// Commands to run when something happens.
+    /// The commands to run when something happens.
     pub handlers: Vec<HandlerConfig>,
-    /// Where neighbours are looked for, if anywhere.
+    /// Where to look for neighbours, if at all.
     pub topology: Option<Topology>,
-    /// Of the protocols.
+    /// Whether to find the group by multicast DNS.
+    pub mdns: bool,
+    /// The kind of network that the protocols are set for.
+    pub profile: Profile,
+    /// How soon a silent member is declared failed.
+    pub detection: Detection,
+    /// Settings of the protocols.
     pub protocol: consort::Config,
 }
 
-/// Settings as a file or flags give them. What is not given has its default.
+/// Settings as a file or flags give them. Settings that are not given have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Name for people; need not be unique. Default: the name of this machine.
+    /// Name for people, which need not be unique. Default: the name of this machine.
     pub name: Option<String>,
     /// Stable identity, 1 to 16 hexadecimal digits. Default: from the state directory, else from the address.
     pub id: Option<String>,
-    /// Name of the group; nodes of others are ignored.
+    /// Name of the group; nodes of other groups are ignored.
     pub group: Option<String>,
-    /// Kind of network, sets periods and budgets together: `wired`, `wifi`, `mesh` or `lora`.
+    /// Kind of network, which sets periods and budgets that belong together: `wired`, `wifi`, `mesh` or `lora`.
     pub profile: Option<String>,
-    /// How soon a silent member is declared down: `fast`, `balanced` or `patient`. The sooner, the shorter a process
-    /// may pause without being declared down.
+    /// How soon a silent member is declared failed: `fast`, `balanced` or `patient`. The sooner, the shorter a process
+    /// may pause without being declared failed.
     pub detection: Option<String>,
-    /// Where to listen (UDP): `IP:PORT`, or the name of an interface as in `eth0` or `eth0:7717`, on whose address at the
-    /// start the node listens. Port 0 lets the system choose. Default: port 7717, of all addresses in a group with a key, else
-    /// of loopback.
+    /// Address to listen on (UDP): `IP:PORT`, or the name of an interface as in `eth0` or `eth0:7717`, whose address at
+    /// the start is used. With port 0 the system chooses a port. Default: port 7717, on all addresses in a group with a
+    /// key, otherwise on loopback.
     pub bind: Option<String>,
-    /// Where others reach this node, `IP` or `IP:PORT`. Default: found out.
+    /// Address at which others reach this node, `IP` or `IP:PORT`. Default: determined automatically.
     pub advertise: Option<String>,
     /// Nodes to join through, `host:port` each. One that answers is enough.
     #[serde(default)]
     pub join: Vec<String>,
-    /// Where to serve HTTP, `IP:PORT` or `unix:PATH`.
+    /// Address on which HTTP is served, `IP:PORT` or `unix:PATH`.
     pub http: Option<String>,
-    /// Directory that remembers identity and state across restarts. Default: none.
+    /// Directory that stores identity and state across restarts. Default: none.
     #[schema(value_type = Option<String>)]
     pub state: Option<PathBuf>,
     /// Tags that every member can read; keys and values are strings.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// Watch elections and stand in none.
+    /// Follow elections without campaigning.
     pub observer: Option<bool>,
-    /// This is one of the first nodes of a new group of so many: locks can be taken as soon as more than half of them are
-    /// there, instead of after a lease. Sets `lock.bound` to a floor of this and `lock.bootstrap`. Needs `state`, so
-    /// that a node that was restarted is not taken for a new one.
+    /// This is one of the first nodes of a new group of this size. Locks can be taken as soon as more than half of
+    /// these nodes are present, instead of after about two leases. Sets `lock.bound` to a floor of this size, and
+    /// `lock.bootstrap`. Needs `state`, so that a restarted node is not mistaken for a new one.
     pub expect: Option<u16>,
-    /// Find the group on the local network without `join`, by multicast on all interfaces every 5 s. The same as a table
-    /// `topology` with `enabled` and a `hello_period` of 5 s, where that does not say otherwise.
+    /// Find the group on the local network without `join`, by multicast on all interfaces every 5 s. The same as a
+    /// table `topology` with `enabled` and a `hello_period` of 5 s, unless that table says otherwise.
     pub discover: Option<bool>,
+    /// Find the group on the local network without `join`, by multicast DNS: announce this node as a service
+    /// `_consort._udp`, with the group's name, and join the nodes that announce the same group.
+    pub mdns: Option<bool>,
     /// Elections to take part in.
     #[serde(default)]
     pub election: Vec<RawElection>,
     /// Commands to run when something happens.
     #[serde(default)]
     pub handler: Vec<RawHandler>,
-    /// Of all elections.
+    /// Settings of all elections.
     #[serde(default)]
     pub elections: RawElections,
-    /// Of the HTTP interface.
+    /// Settings of the HTTP interface.
     #[serde(default)]
     pub api: RawApi,
     /// Of what protects the group.
     #[serde(default)]
     pub security: RawSecurity,
-    /// Of locks.
+    /// Settings of locks.
     #[serde(default)]
     pub lock: RawLocks,
-    /// Of who hears whom.
+    /// Settings of the topology.
     #[serde(default)]
     pub topology: RawTopology,
-    /// Of membership.
+    /// Settings of membership.
     #[serde(default)]
     pub membership: RawMembership,
 }
@@ -152,7 +161,7 @@ impl RawConfig {
         })
     }
 
-    /// These settings where given, else those of `file`. Tags are merged one by one.
+    /// Uses these settings where they are given, otherwise those of `file`. Tags are merged one by one.
     pub fn over(self, file: RawConfig) -> RawConfig {
         let join = if self.join.is_empty() {
             file.join
@@ -184,6 +193,7 @@ impl RawConfig {
             observer: self.observer.or(file.observer),
             expect: self.expect.or(file.expect),
             discover: self.discover.or(file.discover),
+            mdns: self.mdns.or(file.mdns),
             election,
             elections: self.elections.over(file.elections),
             security: self.security.over(file.security),
@@ -205,7 +215,7 @@ impl TryFrom<RawConfig> for Config {
         let advertise = match raw.advertise {
             None => None,
             Some(text) => match text.parse::<IpAddr>() {
-                // Port 0 stands for the bound one.
+                // Port 0 stands for the bound port.
                 Ok(ip) => Some(SocketAddr::new(ip, 0)),
                 Err(_) => Some(parse(
                     "advertise",
@@ -243,7 +253,7 @@ impl TryFrom<RawConfig> for Config {
         lock.apply(&mut protocol)?;
         let topology = raw.topology.discovering(raw.discover.unwrap_or_default());
         let topology = topology.apply(&mut protocol)?;
-        let security = raw.security.check();
+        let security = raw.security.check()?;
         let (bind, bind_interface) = match bind {
             None => (security.bind(DEFAULT_PORT), None),
             Some(bind) => bind,
@@ -266,6 +276,9 @@ impl TryFrom<RawConfig> for Config {
             elections,
             handlers: handler::check(raw.handler)?,
             topology,
+            mdns: mdns(raw.mdns.unwrap_or_default())?,
+            profile,
+            detection,
             protocol,
         };
         config.protocol.check()?;
@@ -279,7 +292,20 @@ impl TryFrom<RawConfig> for Config {
     }
 }
 
-/// An address to listen at, and the interface that it is to be on.
+/// Whether multicast DNS is used; an error where this program cannot.
+fn mdns(wanted: bool) -> Result<bool, ConfigError> {
+    if wanted && cfg!(not(feature = "mdns")) {
+        return Err(ConfigError::Value {
+            key: "mdns",
+            value: "true".to_owned(),
+            expected: "this program was built without multicast DNS (cargo feature `mdns`)"
+                .to_owned(),
+        });
+    }
+    Ok(wanted)
+}
+
+/// An address to listen on, and its interface, if one is named.
 fn listen_at(text: &str) -> Result<(SocketAddr, Option<String>), ConfigError> {
     let text = text.trim();
     if let Ok(addr) = text.parse() {
@@ -320,7 +346,7 @@ fn parse<T: core::str::FromStr>(
     })
 }
 
-/// The name of this machine, or none.
+/// The name of this machine, or an empty string.
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| std::fs::read_to_string("/etc/hostname"))

@@ -1,9 +1,10 @@
-//! All settings, with what they mean and how they are given: made from the types that files are read into.
+//! The reference of all settings with their meaning and syntax, made from the types that files are parsed into.
 
 use super::{
     ApiConfig, RawApi, RawConfig, RawElection, RawElections, RawHandler, RawLocks, RawMembership,
     RawSecurity, RawTopology,
 };
+use consort::Detection;
 use consort::membership::SuspicionTimeout;
 use core::fmt::Write;
 use core::time::Duration;
@@ -13,18 +14,18 @@ use utoipa::PartialSchema;
 /// One setting.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    /// The table it is in; empty for the top of a file.
+    /// The table that it belongs to; empty for the top of a file.
     pub(super) table: &'static str,
-    /// Its key in that table.
+    /// The key in that table.
     pub(super) key: String,
-    /// What a value looks like: `string`, `integer`, `number`, `boolean`, `array` or `any`.
+    /// The kind of value: `string`, `integer`, `number`, `boolean`, `array` or `any`.
     pub(super) kind: &'static str,
-    /// What it means.
+    /// The meaning.
     pub(super) help: String,
 }
 
 impl Setting {
-    /// How it is called in `--set` and in messages.
+    /// The name in `--set` and in messages.
     pub(super) fn path(&self) -> String {
         match self.table {
             "" => self.key.clone(),
@@ -32,12 +33,12 @@ impl Setting {
         }
     }
 
-    /// Whether there can be many of its table, so that one cannot be named.
+    /// Whether its table can occur several times, so that one cannot be named.
     pub(super) fn is_repeated(&self) -> bool {
         matches!(self.table, "election" | "handler")
     }
 
-    /// The variable of the environment that sets it; none for tables of which there can be many.
+    /// The environment variable that sets it; `None` if its table can occur several times.
     pub(super) fn variable(&self) -> Option<String> {
         let name = self.path().replace('.', "_").to_uppercase();
         (!self.is_repeated()).then(|| format!("CONSORT_{name}"))
@@ -88,7 +89,8 @@ fn kind(property: &Value) -> &'static str {
     kinds.into_iter().find(|word| named(word)).unwrap_or("any")
 }
 
-/// A value as a file would have it: the default where there is one, else an example. The flag tells which.
+/// A value in the syntax of a file: the default if there is one, otherwise an example. The flag says whether it is the
+/// default.
 fn value(path: &str) -> Option<(String, bool)> {
     let config = consort::Config::default();
     let (m, e, l, t) = (
@@ -105,13 +107,15 @@ fn value(path: &str) -> Option<(String, bool)> {
     let default = match path {
         "group" => "\"consort\"".to_owned(),
         "profile" => "\"wired\"".to_owned(),
-        "detection" => "\"patient\"".to_owned(),
+        "detection" => format!("\"{}\"", Detection::default()),
         "bind" => "\"127.0.0.1:7717\"".to_owned(),
         "http" => "\"127.0.0.1:7718\"".to_owned(),
         "api.timeout" => span(ApiConfig::default().timeout),
         "api.connections_max" => ApiConfig::default().connections_max.to_string(),
         "api.streams_max" => ApiConfig::default().streams_max.to_string(),
-        "observer" | "discover" | "lock.bootstrap" | "security.insecure" => "false".to_owned(),
+        "observer" | "discover" | "mdns" | "lock.bootstrap" | "security.insecure" => {
+            "false".to_owned()
+        }
         "membership.probe_period" => span(m.probe_period),
         "membership.probe_helpers" => m.probe_helpers.to_string(),
         "membership.distance_exponent" => format!("{:.1}", m.distance_exponent),
@@ -178,6 +182,7 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "tags" => "{ role = \"camera\", battery = \"80\" }",
                 "api.token_file" => "\"/etc/consort/tokens\"",
                 "security.key_file" => "\"/etc/consort/group.key\"",
+                "security.migrate_until" => "\"2030-06-01\"",
                 "election.name" => "\"gateway\"",
                 "election.attribute_tag" => "\"battery\"",
                 "handler.on" => "\"member-failed,leader\"",
@@ -225,7 +230,7 @@ const HEADS: [(&str, &str); 9] = [
     ),
 ];
 
-/// A file with every setting, its meaning and its default, commented out.
+/// A file with every setting, its meaning and its default, all commented out.
 pub fn config_example() -> String {
     let mut text = "# Settings of a Consort agent: consort agent --config FILE. Every line that is commented out\n\
                     # shows the default or, where there is none, an example.\n"
@@ -303,7 +308,7 @@ mod tests {
     use super::super::Config;
     use super::*;
 
-    /// Every setting is explained, and its value in the example is one that is taken.
+    /// Every setting has a meaning, and its value in the example is accepted.
     #[test]
     fn every_setting_is_explained_and_its_example_is_taken() {
         let settings = settings();
@@ -320,6 +325,7 @@ mod tests {
             let with = match path.as_str() {
                 "election.name" | "topology.enabled" => "",
                 "expect" => "state = \"/var/lib/consort\"\n",
+                "security.migrate_until" => "key_file = \"group.key\"\n",
                 "handler.on" => "run = \"true\"\n",
                 "handler.run" => "on = \"leader\"\n",
                 "handler.timeout" => "on = \"leader\"\nrun = \"true\"\n",

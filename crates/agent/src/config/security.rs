@@ -1,9 +1,15 @@
 //! Settings of what protects a group.
 
+use super::ConfigError;
 use core::net::{Ipv4Addr, SocketAddr};
+use core::time::Duration;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::time::SystemTime;
 use utoipa::ToSchema;
+
+/// The longest time in which a group changes from open to sealed.
+const MIGRATION_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// Settings of what protects a group; docs/SECURING.md.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
@@ -15,6 +21,9 @@ pub struct RawSecurity {
     pub key_file: Option<PathBuf>,
     /// Listen beyond loopback without a key: whoever can send to this node is a member.
     pub insecure: Option<bool>,
+    /// Until this date, like 2030-06-01, members without a key are heard as well, so that an open group gets one member by
+    /// member without an outage. It ends sooner when all have sealed for an hour. At most 30 days after the start.
+    pub migrate_until: Option<String>,
 }
 
 /// Checked settings of what protects a group.
@@ -24,6 +33,8 @@ pub struct SecurityConfig {
     pub key_file: Option<PathBuf>,
     /// The node may listen beyond loopback without a key.
     pub insecure: bool,
+    /// How long members without a key are heard as well.
+    pub migrate_for: Option<Duration>,
 }
 
 impl RawSecurity {
@@ -32,15 +43,43 @@ impl RawSecurity {
         RawSecurity {
             key_file: self.key_file.or(file.key_file),
             insecure: self.insecure.or(file.insecure),
+            migrate_until: self.migrate_until.or(file.migrate_until),
         }
     }
 
-    pub(super) fn check(self) -> SecurityConfig {
-        SecurityConfig {
+    pub(super) fn check(self) -> Result<SecurityConfig, ConfigError> {
+        let until = self.migrate_until.as_deref();
+        if until.is_some() && self.key_file.is_none() {
+            return Err(ConfigError::Value {
+                key: "security.migrate_until",
+                value: until.unwrap_or_default().to_owned(),
+                expected: "there is no key to change to; name one with security.key_file"
+                    .to_owned(),
+            });
+        }
+        Ok(SecurityConfig {
             key_file: self.key_file,
             insecure: self.insecure.unwrap_or_default(),
-        }
+            migrate_for: until.map(time_until).transpose()?.flatten(),
+        })
     }
+}
+
+/// The time until a date; `None` if it is over.
+fn time_until(text: &str) -> Result<Option<Duration>, ConfigError> {
+    let full = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    let date = humantime_serde::re::humantime::parse_rfc3339_weak(&full);
+    let date = date.map_err(|_| ConfigError::Value {
+        key: "security.migrate_until",
+        value: text.to_owned(),
+        expected: "write a date like 2030-06-01, or 2030-06-01T12:00:00Z".to_owned(),
+    })?;
+    // A device whose clock is far behind waits no longer than the others.
+    let left = date.duration_since(SystemTime::now()).ok();
+    Ok(left.map(|left| left.min(MIGRATION_MAX)))
 }
 
 impl SecurityConfig {

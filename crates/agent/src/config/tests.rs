@@ -114,7 +114,7 @@ fn detection_is_that_of_the_profile() {
         Config::try_from(raw).unwrap().protocol.membership.fast
     };
     let ms = Duration::from_millis;
-    assert_eq!(fast(""), None);
+    assert_eq!(fast("").map(|f| f.least), Some(ms(1500)));
     assert_eq!(fast("detection = 'fast'").map(|f| f.least), Some(ms(800)));
     assert_eq!(fast("detection = 'patient'"), None);
     let wifi = fast("profile = 'wifi'\ndetection = 'balanced'");

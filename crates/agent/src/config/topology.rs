@@ -6,45 +6,46 @@ use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// The word for every interface.
+/// The word for all interfaces.
 const ALL: &str = "all";
 
-/// Settings of the topology; [`consort::Topology`] and [`consort::omega::Config`] tell what they mean.
+/// Settings of the topology; [`consort::Topology`] and [`consort::omega::Config`] explain them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawTopology {
-    /// Whether neighbours are looked for. Default: when interfaces or peers are named. With neither, it is
-    /// on all interfaces.
+    /// Whether to look for neighbours. Default: if interfaces or peers are named. Without either, all interfaces are
+    /// used.
     pub enabled: Option<bool>,
     /// Names of interfaces, or `all`.
     #[serde(default)]
     pub interfaces: Vec<String>,
-    /// `host:port` each; a link needs both ends to name each other.
+    /// Addresses of peers, `host:port` each; a link needs both ends to name each other.
     #[serde(default)]
     pub peers: Vec<String>,
-    /// Of broadcasts (UDP), the same at all nodes. Default 7719.
+    /// Port of broadcasts (UDP), the same at all nodes. Default 7719.
     pub port: Option<u16>,
     /// Longest time between two hellos.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub hello_period: Option<Duration>,
-    /// After how many silent periods a neighbour is looked for.
+    /// Number of silent periods after which a neighbour is pinged.
     pub hello_misses: Option<u32>,
-    /// How many pings look for it before the link is down.
+    /// Number of pings before the link is considered down.
     pub hello_pings: Option<u8>,
-    /// How many times longer periods become where nothing changes.
+    /// Factor by which periods may grow where nothing changes.
     pub hello_stretch: Option<u32>,
-    /// A new link needs this share of its hellos, in percent.
+    /// Share of its hellos that a new link needs, in percent.
     pub quality_admit: Option<u32>,
-    /// A link with less than this share of its hellos, in percent, is down.
+    /// Share of its hellos below which a link is considered down, in percent.
     pub quality_drop: Option<u32>,
-    /// How much farther from everybody than the best one, in percent, a leader may be before it is replaced.
+    /// How much farther from all other nodes than the best candidate, in percent, a leader may be before it is
+    /// replaced.
     pub hysteresis: Option<u32>,
-    /// How long a node finds itself leader before it says so.
+    /// How long a node has to be the leader before it claims the lead.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub claim_after: Option<Duration>,
-    /// How long a change of leader lasts before the application is told.
+    /// How long a change of leader has to last before the application is told.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub settle: Option<Duration>,
@@ -52,19 +53,19 @@ pub struct RawTopology {
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub forget_after: Option<Duration>,
-    /// Messages besides hellos that a node sends in a second.
+    /// Greatest number of messages per second that a node sends, hellos excluded.
     pub messages_max: Option<u32>,
-    /// Most nodes of which records are kept.
+    /// Greatest number of nodes whose records are kept.
     pub records_max: Option<u16>,
-    /// Most neighbours that are watched.
+    /// Greatest number of neighbours that are tracked.
     pub links_max: Option<u16>,
 }
 
-/// How often a node that only looks for its group says hello.
+/// How often a node that only looks for its group sends a hello.
 const DISCOVER_PERIOD: Duration = Duration::from_secs(5);
 
 impl RawTopology {
-    /// These settings where given, else those of `file`.
+    /// Uses these settings where they are given, otherwise those of `file`.
     pub(super) fn over(self, file: RawTopology) -> RawTopology {
         let either = |flags: Vec<String>, file| if flags.is_empty() { file } else { flags };
         RawTopology {
@@ -88,7 +89,7 @@ impl RawTopology {
         }
     }
 
-    /// With discovery on the local network, where it is wanted.
+    /// Enables discovery on the local network, if it is wanted.
     pub(super) fn discovering(mut self, wanted: bool) -> RawTopology {
         if wanted {
             self.enabled = self.enabled.or(Some(true));
@@ -97,7 +98,7 @@ impl RawTopology {
         self
     }
 
-    /// Where neighbours are looked for, if anywhere.
+    /// Where to look for neighbours, if at all.
     pub(super) fn apply(
         self,
         config: &mut consort::Config,
@@ -153,7 +154,7 @@ impl RawTopology {
     }
 }
 
-/// Whether a text can name an interface: on Linux, up to 15 bytes without blanks and slashes.
+/// Whether a text can name an interface: on Linux, up to 15 bytes without spaces and slashes.
 pub(super) fn is_name(text: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '/';
     (1..=15).contains(&text.len()) && !text.contains(odd)

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// Commands that answer queries at a time; queries beyond are declined.
+/// The greatest number of commands that answer queries at a time. Further queries are declined.
 const COMMANDS_MAX: usize = 8;
 
-/// All that answering takes.
+/// What is needed to answer queries.
 pub(super) struct Answering {
     pub(super) handlers: Vec<HandlerConfig>,
     pub(super) about: About,
@@ -20,14 +20,14 @@ pub(super) struct Answering {
 }
 
 impl Answering {
-    /// Answers queries until the node stops. Those that no handler names are declined.
+    /// Answers queries until the node stops. Queries that no handler names are declined.
     pub(super) async fn run(self, node: Node) {
         let Ok(mut queries) = node.queries().await else {
             return;
         };
         drop(node);
         let answering = Arc::new(self);
-        // Dropped with this task: commands end with it.
+        // Dropped together with this task, which ends the commands.
         let mut running = JoinSet::new();
         loop {
             tokio::select! {
@@ -65,7 +65,7 @@ impl Answering {
     }
 }
 
-/// The query as the event stream has it.
+/// The query, in the form of the event stream.
 fn described(query: &IncomingQuery) -> EventView {
     let from = MemberView::stub(&query.from().to_string(), query.from_name());
     EventView {

@@ -1,23 +1,23 @@
-//! Which earlier event brought an event about: suspicion, verdict, vacancy, leader.
+//! The earlier event that caused an event, along the chain of suspicion, verdict, vacancy and new leader.
 
 use crate::api::EventView;
 use std::collections::BTreeMap;
 
-/// For how long an order of a laboratory explains what happens to a member, in milliseconds.
+/// How long an order of the lab explains what happens to a member, in milliseconds.
 const ORDER_COUNTS_MS: u64 = 120_000;
 
-/// What is remembered of events that may have consequences.
+/// The events that may have consequences.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     members: BTreeMap<String, Trouble>,
-    /// Orders of a laboratory that concerned no single member.
+    /// Orders of the lab that concerned no single member.
     orders: Orders,
     seats: BTreeMap<String, Seat>,
     /// The last end of a turn, by lock.
     released: BTreeMap<String, u64>,
 }
 
-/// The latest events about a member, by number.
+/// The numbers of the latest events about a member.
 #[derive(Debug, Default)]
 struct Trouble {
     orders: Orders,
@@ -25,16 +25,16 @@ struct Trouble {
     down: Option<u64>,
 }
 
-/// The latest orders of a laboratory: number and time of each.
+/// The latest orders of the lab, each with its number and time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
-    /// Makes members look gone.
+    /// An order that makes members look failed.
     harm: Option<(u64, u64)>,
-    /// Brings them back.
+    /// An order that brings members back.
     mend: Option<(u64, u64)>,
-    /// Changes who leads.
+    /// An order that changes the leader.
     office: Option<(u64, u64)>,
-    /// Asks for a lock, or gives it back.
+    /// An order that requests or releases a lock.
     lock: Option<(u64, u64)>,
 }
 
@@ -73,7 +73,7 @@ struct Seat {
 }
 
 impl Causes {
-    /// The number of the event that brought this one about, which is taken note of.
+    /// The number of the event that caused this one. The event itself is recorded too.
     pub(super) fn of(&mut self, event: &EventView) -> Option<u64> {
         match event.event.as_str() {
             "lab" => {
@@ -82,7 +82,7 @@ impl Causes {
                     None => {
                         self.orders.take(event);
                         if self.orders.harm.is_none() {
-                            // All is healed.
+                            // The order repairs all earlier harm.
                             self.members.values_mut().for_each(|t| t.orders.harm = None);
                         }
                     }
@@ -113,7 +113,7 @@ impl Causes {
         self.members.entry(member.to_owned()).or_default()
     }
 
-    /// The latest order to a member of the event, or to all, that may explain it.
+    /// The latest order to the event's member, or to all members, that may explain it.
     fn order(
         &self,
         event: &EventView,
@@ -130,7 +130,7 @@ impl Causes {
         let trouble = self.trouble(&event.member.as_ref()?.id);
         match event.event.as_str() {
             "suspected" => {
-                // Of several accusers the first is news.
+                // Of several accusers only the first is reported.
                 trouble.suspected = Some(event.seq);
                 harm
             }
@@ -148,7 +148,7 @@ impl Causes {
                 let down = trouble.down.take();
                 match event.reason.as_deref() {
                     Some("refuted") => suspected,
-                    // An order after the failure mended it.
+                    // An order after the failure brought the member back.
                     Some("returned") => mend.max(down),
                     _ => mend,
                 }
@@ -160,9 +160,9 @@ impl Causes {
         let seat = self.seats.entry(event.election_id.clone()?).or_default();
         let went = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
             let trouble = members.get(seat.leader.as_ref()?)?;
-            // Word of a new leader may come before this node's own verdict on the old one.
+            // News of a new leader may arrive before this node's own verdict on the former one.
             let gone = trouble.down.max(trouble.suspected)?;
-            // What was before it took office is no reason.
+            // Events before it became the leader are not a cause.
             Some(gone).filter(|gone| Some(*gone) > seat.changed)
         };
         let ordered = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
@@ -178,7 +178,7 @@ impl Causes {
             "leader_changed" => {
                 let leader = event.leader.as_ref()?;
                 let cause = match seat.token.as_ref() == Some(&leader.token) {
-                    // The same leader, confirmed.
+                    // The same leader was confirmed.
                     true => seat.changed,
                     false => seat
                         .vacant
@@ -203,7 +203,7 @@ impl Causes {
         }
     }
 
-    /// Forgets what is older than the oldest event that is kept.
+    /// Forgets events that are older than the oldest one kept.
     pub(super) fn forget(&mut self, oldest: u64) {
         self.members.retain(|_, t| {
             let latest = t.orders.latest().max(t.suspected).max(t.down);

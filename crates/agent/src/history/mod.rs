@@ -1,5 +1,5 @@
-//! What an agent remembers of its group while it runs: events with their causes, terms of leaders, turns
-//! of locks, and counters over time. All of it is bounded; the oldest goes first.
+//! What an agent remembers about its group while it runs: events with their causes, terms of leaders, turns of locks,
+//! and counters over time. Everything is bounded, and the oldest entries are dropped first.
 
 mod cause;
 mod term;
@@ -18,22 +18,22 @@ use tokio::sync::broadcast;
 use traffic::Traffic;
 use turn::Turns;
 
-/// Events that are kept for those who ask for the past.
+/// The number of past events that are kept.
 const EVENTS_MAX: usize = 4096;
 
-/// Events that wait for a slow reader; it is told how many more it missed.
+/// The number of events that wait for a slow reader. The reader is told how many more it missed.
 const READER_MAX: usize = 1024;
 
 /// How often counters are read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 
-/// How long a node may take to tell its counters.
+/// How long a node may take to report its counters.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The memory of one agent. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    /// Tells this run of the agent from others: events are numbered anew in each.
+    /// Identifies this run of the agent, because event numbers start again in each run.
     run: Arc<str>,
     started: Instant,
     book: Arc<Mutex<Book>>,
@@ -45,30 +45,30 @@ struct Book {
     events: VecDeque<Arc<EventView>>,
     /// `None` once the node has stopped, so that streams end.
     readers: Option<broadcast::Sender<Arc<EventView>>>,
-    /// Status of each member, and when it became that.
+    /// The status of each member, and the time since which it has it.
     states: BTreeMap<String, (String, Instant)>,
     causes: Causes,
     terms: Terms,
     turns: Turns,
     traffic: Traffic,
-    /// How often each event was told.
+    /// The number of events of each kind.
     counts: BTreeMap<String, u64>,
-    /// Events that this memory or a slow reader missed.
+    /// The number of events that this memory or a slow reader missed.
     missed: u64,
 }
 
-/// What a stream of events starts with.
+/// The start of an event stream.
 pub(crate) struct Reader {
-    /// Events that were asked for and are still kept.
+    /// The requested past events that are still kept.
     pub(crate) past: VecDeque<Arc<EventView>>,
-    /// How many of those asked for are not kept any more; `None` when that cannot be said.
+    /// The number of requested events that are no longer kept; `None` if that is unknown.
     pub(crate) missed: Option<u64>,
-    /// All later ones; `None` once the node has stopped.
+    /// All later events; `None` once the node has stopped.
     pub(crate) next: Option<broadcast::Receiver<Arc<EventView>>>,
 }
 
 impl History {
-    /// Remembers what `node` tells from now on, until it stops.
+    /// Records the events of `node` from now on, until it stops.
     pub(crate) fn follow(node: &Node) -> History {
         let history = History::new(node.id().to_string());
         tokio::spawn(history.clone().record(node.subscribe()));
@@ -112,18 +112,18 @@ impl History {
         self.book().readers = None;
     }
 
-    /// Takes note of an event and tells it.
+    /// Records an event and passes it to readers.
     pub(crate) fn note(&self, event: EventView) {
         self.book().take(event);
     }
 
-    /// Reads counters now and then.
+    /// Reads counters at regular intervals.
     async fn sample(self, node: Node) {
         loop {
             match tokio::time::timeout(PATIENCE, node.stats()).await {
                 Ok(Ok(stats)) => self.book().traffic.take(&stats),
                 Ok(Err(_)) => break,
-                // Frozen: there is nothing to add.
+                // The node is paused, so there is nothing to add.
                 Err(_) => {}
             }
             tokio::select! {
@@ -133,17 +133,17 @@ impl History {
         }
     }
 
-    /// Which run of the agent this is.
+    /// Identifies this run of the agent.
     pub(crate) fn run(&self) -> &str {
         &self.run
     }
 
-    /// Since when the agent runs.
+    /// How long the agent has been running.
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Events after number `since` of run `run`, or of this one; none of the past when `since` is `None`.
+    /// The events after number `since` of run `run`, or of this run; no past events if `since` is `None`.
     pub(crate) fn read(&self, run: Option<&str>, since: Option<u64>) -> Reader {
         let book = self.book();
         let next = book.readers.as_ref().map(broadcast::Sender::subscribe);
@@ -168,14 +168,14 @@ impl History {
         }
     }
 
-    /// For how long a member has had this status, as far as this agent knows.
+    /// How long a member has had this status, as far as this agent knows.
     pub(crate) fn since(&self, member: &str, status: &str) -> Option<Duration> {
         let book = self.book();
         let (known, at) = book.states.get(member)?;
         (known == status).then(|| at.elapsed())
     }
 
-    /// Events that name a member, the oldest first.
+    /// The events that name a member, oldest first.
     pub(crate) fn of_member(&self, member: &str) -> Vec<Arc<EventView>> {
         let book = self.book();
         let about = |e: &&Arc<EventView>| {
@@ -185,12 +185,12 @@ impl History {
         book.events.iter().filter(about).cloned().collect()
     }
 
-    /// Who led an election, the oldest first.
+    /// The leaders of an election, oldest first.
     pub(crate) fn terms(&self, election_id: &str) -> Vec<TermView> {
         self.book().terms.of(election_id)
     }
 
-    /// Takes note of an answer to who holds locks, and adds the turns that are known.
+    /// Records the current holders of locks, and adds the known turns to the answer.
     pub(crate) fn look(&self, locks: &mut [LockView], whole: bool) {
         let mut book = self.book();
         if whole {
@@ -205,12 +205,12 @@ impl History {
         }
     }
 
-    /// Locks that nobody holds or waits for any more, with their turns.
+    /// The locks without holders and waiters, with their turns.
     pub(crate) fn idle_locks(&self, listed: &[LockView]) -> Vec<LockView> {
         self.book().turns.idle(listed)
     }
 
-    /// How often each event was told, how many were missed by readers, and how many readers there are.
+    /// The number of events of each kind, the number that readers missed, and the number of readers.
     pub(crate) fn counts(&self) -> (BTreeMap<String, u64>, u64, usize) {
         let book = self.book();
         let readers = book.readers.as_ref().map_or(0, |r| r.receiver_count());
@@ -227,7 +227,7 @@ impl History {
         self.book().traffic.samples()
     }
 
-    /// How often they are read.
+    /// How often counters are read.
     pub(crate) const fn sample_every() -> Duration {
         SAMPLE_EVERY
     }
@@ -256,7 +256,7 @@ impl Book {
         }
         self.events.push_back(Arc::clone(&event));
         if let Some(readers) = &self.readers {
-            // Nobody may be reading.
+            // There may be no readers.
             let _ = readers.send(event);
         }
     }
@@ -266,7 +266,7 @@ impl Book {
         self.events.get(at).filter(|e| e.seq == seq).cloned()
     }
 
-    /// Bounds the histories of members by the number of events that are kept.
+    /// Limits the histories of members to the number of events kept.
     fn forget(&mut self) {
         let oldest = self.events.front().map_or(0, |e| e.seq);
         self.causes.forget(oldest);

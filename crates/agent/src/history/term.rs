@@ -1,22 +1,22 @@
-//! Who led, from when to when, and how it ended.
+//! The terms of leaders: their start, their end, and how they ended.
 
 use crate::api::{EventView, TermView};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Terms kept of one election.
+/// The number of terms that are kept per election.
 const TERMS_MAX: usize = 64;
 
-/// How long after a term ended a verdict on its leader still explains the end, in milliseconds.
+/// How long after the end of a term a verdict on its leader still explains the end, in milliseconds.
 const VERDICT_LATE_MS: u64 = 30_000;
 
-/// Elections whose terms are kept.
+/// The number of elections whose terms are kept.
 const ELECTIONS_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Terms(BTreeMap<String, VecDeque<TermView>>);
 
 impl Terms {
-    /// Takes note of an event and what it was because of.
+    /// Records an event and its cause.
     pub(super) fn take(&mut self, event: &EventView, because: Option<&EventView>) {
         if event.event == "down" {
             self.explain(event);
@@ -30,7 +30,7 @@ impl Terms {
         match (event.event.as_str(), &event.leader) {
             ("leader_vacant", _) => {
                 if let Some(term) = open {
-                    // A leader that fell silent loses its lease before anybody declares it failed.
+                    // A leader that stops answering loses its lease before it is declared failed.
                     let silent = because.is_some_and(|b| b.event == "suspected");
                     let otherwise = if silent { "silent" } else { "resigned" };
                     let reason = because.and_then(|b| b.reason.as_deref());
@@ -71,7 +71,8 @@ impl Terms {
         }
     }
 
-    /// A leader that was replaced or fell silent before this node's own verdict on it went for the reason of the verdict.
+    /// If a leader was replaced or stopped answering before this node's own verdict on it, the reason of the verdict
+    /// explains the end of its term.
     fn explain(&mut self, event: &EventView) {
         let (Some(member), Some(reason)) = (&event.member, &event.reason) else {
             return;
@@ -159,7 +160,7 @@ mod tests {
         let mut terms = Terms::default();
         terms.take(&leads(10, "a", "t1"), None);
         terms.take(&leads(11, "a", "t1"), None);
-        // Word of the new leader came first, the verdict on the old one after it.
+        // News of the new leader came first, then the verdict on the former one.
         terms.take(&leads(20, "b", "t2"), None);
         terms.take(&down(21, "a"), None);
         let vacant = event(30, json!({"event": "leader_vacant", "election_id": "1"}));

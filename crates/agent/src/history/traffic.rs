@@ -4,7 +4,7 @@ use crate::api::{SampleView, now_ms};
 use consort::Stats;
 use std::collections::VecDeque;
 
-/// Half an hour.
+/// The number of samples in half an hour.
 const SAMPLES_MAX: usize = 360;
 
 #[derive(Debug, Default)]

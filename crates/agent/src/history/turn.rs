@@ -1,16 +1,17 @@
-//! Who held a lock, for how long, and how long it had waited. Grants are no events of a node: turns are
-//! what differs between two answers to who holds locks, so they are known while somebody asks.
+//! The turns of locks: who held a lock, for how long, and how long it had waited. Grants are not events of a node.
+//! Turns are derived from the difference between two answers about the holders of locks, so they are known only while a
+//! client asks.
 
 use crate::api::{ContenderView, EventView, LockView, MemberView, TurnView, now_ms};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Turns kept of one lock.
+/// The number of turns that are kept per lock.
 const TURNS_MAX: usize = 64;
 
-/// Locks whose turns are kept.
+/// The number of locks whose turns are kept.
 const LOCKS_MAX: usize = 256;
 
-/// Answers further apart than this say nothing about what was between them.
+/// If two answers are further apart than this, nothing is known about the time between them.
 const GAP_MS: u64 = 5_000;
 
 #[derive(Debug, Default)]
@@ -22,14 +23,14 @@ pub(super) struct Turns {
 #[derive(Debug, Default)]
 struct Watched {
     name: String,
-    /// When each contender was first seen to wait, by id and life.
+    /// The time at which each contender was first seen waiting, by id and life.
     waiting: BTreeMap<(String, u64), u64>,
     turns: VecDeque<TurnView>,
     seen_ms: u64,
 }
 
 impl Turns {
-    /// Takes note of all locks; returns what changed. `gone` says whether a member has failed.
+    /// Records the state of all locks, and returns the changes. `gone` tells whether a member has failed.
     pub(super) fn take(
         &mut self,
         locks: &[LockView],
@@ -68,7 +69,7 @@ impl Turns {
         Some(self.locks.entry(id.to_owned()).or_insert_with(blank))
     }
 
-    /// Forgets the lock that was not seen for longest.
+    /// Forgets the idle lock that was not seen for longest.
     fn make_room(&mut self, id: &str) {
         if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(id) {
             let idle = self
@@ -84,7 +85,7 @@ impl Turns {
         }
     }
 
-    /// Adds what is known of a lock: its turns, and since when each contender waits.
+    /// Adds the known turns of a lock, and how long each contender has waited.
     pub(super) fn complete(&self, lock: &mut LockView) {
         let Some(watched) = self.locks.get(&lock.id) else {
             return;

@@ -1,7 +1,8 @@
-//! What each metric means.
+//! The meaning of each metric.
 
-/// Names without the prefix `consort_` and without the suffix `_total` of counters, with what they mean. The first
-/// letter tells the kind: `c`ounter, `g`auge, `i`nfo, and `s` for a counter of load that was shed or input refused.
+/// The names of metrics, without the prefix `consort_` and without the suffix `_total` of counters, and their meaning.
+/// The first letter is the kind: `c`ounter, `g`auge, `i`nfo, and `s` for a counter of load that was shed or input that
+/// was refused.
 #[rustfmt::skip]
 const HELP: &[(char, &str, &str)] = &[
     ('i', "build", "Version of the program."),
@@ -52,6 +53,7 @@ const HELP: &[(char, &str, &str)] = &[
     ('s', "seal_datagrams_oversize", "Datagrams dropped: larger than any of this group."),
     ('s', "seal_datagrams_overfull", "Datagrams with more frames than are read."),
     ('s', "seal_requests_dropped", "Requests for lists beyond the first of each kind in a datagram."),
+    ('s', "seal_rings_refused", "Lists of the group's keys that another member gave and that this node does not take."),
     ('s', "seal_answers_cut", "Messages that would have made the answer to one datagram too long."),
     ('c', "membership_probes", "Regular probes sent."),
     ('c', "membership_probes_indirect", "Probes that needed helpers."),
@@ -136,7 +138,7 @@ const HELP: &[(char, &str, &str)] = &[
     ('g', "process_open_fds", "Open files and sockets of this process (Linux)."),
 ];
 
-/// What the metric `name` means.
+/// The meaning of the metric `name`.
 pub(super) fn of(name: &str) -> &'static str {
     let found = HELP.iter().find(|(_, known, _)| *known == name);
     found.map_or("A counter of this node", |(_, _, help)| {

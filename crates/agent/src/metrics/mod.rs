@@ -1,7 +1,7 @@
-//! `/metrics`: all counters and the present state, in OpenMetrics text.
+//! `/metrics`: all counters and the current state, in OpenMetrics text.
 //!
-//! Counters of the node are taken from its [`Stats`] by their names, so one that is added there shows up here.
-//! `help.rs` has what each means; `docs/MONITORING.md` is generated from the same table.
+//! Counters of the node are taken from its [`Stats`] by their names, so a counter that is added there shows up here.
+//! `help.rs` has the meaning of each; `docs/MONITORING.md` is generated from the same table.
 
 mod help;
 mod process;
@@ -23,22 +23,23 @@ use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The type of the answer.
+/// The media type of the answer.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Most elections with series of their own; the others are only counted.
+/// The greatest number of elections with their own series; further ones are only counted.
 const ELECTIONS_MAX: usize = 64;
 
-/// What the agent itself counts.
+/// Counters of the agent itself.
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
-    /// Answers by class of status: 1xx to 5xx.
+    /// The number of answers by class of status, 1xx to 5xx.
     answers: [AtomicU64; 5],
-    /// Commands that event handlers ran, those of them that failed, and events that handlers missed.
+    /// The number of commands that event handlers ran, of those that failed, and of events that handlers missed.
     handler_runs: AtomicU64,
     handler_failures: AtomicU64,
     handler_missed: AtomicU64,
-    /// Open connections of the HTTP interface; those refused, and those closed to make room for others.
+    /// The number of open connections of the HTTP interface, of refused ones, and of those closed to make room for
+    /// others.
     connections: AtomicU64,
     connections_refused: AtomicU64,
     connections_evicted: AtomicU64,
@@ -53,7 +54,7 @@ impl Meters {
         }
     }
 
-    /// Counts events for which a handler was too slow.
+    /// Counts events that a handler missed because it was too slow.
     pub(crate) fn handler_missed(&self, events: u64) {
         self.handler_missed.fetch_add(events, Ordering::Relaxed);
     }
@@ -68,12 +69,12 @@ impl Meters {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection for which there was no room.
+    /// Counts a connection that was refused because there was no room.
     pub(crate) fn connection_refused(&self) {
         self.connections_refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts an idle connection that made room for another.
+    /// Counts an idle connection that was closed to make room for another.
     pub(crate) fn connection_evicted(&self) {
         self.connections_evicted.fetch_add(1, Ordering::Relaxed);
     }
@@ -85,7 +86,7 @@ impl Meters {
     }
 }
 
-/// All that one scrape shows.
+/// The input of one scrape.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) stats: Stats,
@@ -96,16 +97,16 @@ pub(crate) struct Snapshot {
     pub(crate) health: HealthView,
     pub(crate) uptime: Duration,
     pub(crate) group: String,
-    /// Events told since the start, by name.
+    /// The number of events since the start, by name.
     pub(crate) events: BTreeMap<String, u64>,
-    /// Events that slow readers missed.
+    /// The number of events that slow readers missed.
     pub(crate) events_missed: u64,
     pub(crate) event_readers: usize,
     pub(crate) meters: Arc<Meters>,
 }
 
 impl Snapshot {
-    /// As text.
+    /// Formats the metrics as text.
     pub(crate) fn text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("consort");
         registry.register_collector(Box::new(self));
@@ -215,11 +216,11 @@ impl Snapshot {
     }
 }
 
-/// The counters of a node, by the names of their fields: those of locks and of the topology by the words that
+/// The counters of a node, by the names of their fields. Those of locks and of the topology layer use the words that
 /// users know.
 fn counters(stats: &Stats) -> Vec<(String, u64)> {
     let mut found = Vec::new();
-    // Plain data: it always serialises.
+    // Plain data always serialises.
     let value = serde_json::to_value(stats).unwrap_or_default();
     walk("", &value, &mut found);
     found
@@ -243,7 +244,7 @@ fn walk(prefix: &str, value: &serde_json::Value, found: &mut Vec<(String, u64)>)
     }
 }
 
-/// Writes metrics with the help that is written for them.
+/// Writes metrics with their help texts.
 struct Out<'a>(DescriptorEncoder<'a>);
 
 impl Out<'_> {

@@ -1,5 +1,5 @@
-//! What the system says about this process, by the names that Prometheus clients use. Linux only; elsewhere it says
-//! nothing.
+//! Metrics of this process from the system, with the names that Prometheus clients use. Linux only; other systems
+//! report nothing.
 
 use super::help;
 use core::fmt;
@@ -8,7 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Clock ticks in a second, in which Linux counts processor time for programs.
+/// The number of clock ticks per second in which Linux reports processor time.
 const TICKS: f64 = 100.0;
 
 /// Reads `/proc/self` at every scrape.
@@ -38,7 +38,7 @@ impl Collector for Process {
     }
 }
 
-/// Processor time of all threads.
+/// The processor time of all threads.
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name of the program, in parentheses, may contain anything.

@@ -1,8 +1,8 @@
 //! Locks by plain calls, for clients that cannot read streams: acquire with a long poll, renew, release.
 //!
-//! A task of the agent takes the steps that the stream of `POST /v1/locks/NAME` would tell, and the client asks how far it
-//! is. A request that nobody asks about for a lease is given up while it waits, and no longer renewed once it is granted:
-//! its client is taken for dead, and its work may go on until the lease is over.
+//! A task of the agent performs the steps that the stream of `POST /v1/locks/NAME` would report, and the client polls
+//! its state. If nobody asks about a request for a lease, it is given up while it waits, and no longer renewed once it
+//! is granted: its client counts as dead, but its work may continue until the lease has expired.
 
 use super::Served;
 use super::lock::{self, Holders, Taking};
@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Most requests by plain calls at a time, those that ended a moment ago included.
+/// The greatest number of requests by plain calls at a time, including those that ended recently.
 const CALLS_MAX: usize = 1024;
 
-/// How long a call waits unless it says otherwise, and at most.
+/// How long a call waits by default, and at most.
 const WAIT: Duration = Duration::from_secs(30);
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -45,10 +45,11 @@ struct Asked {
     request: Option<String>,
 }
 
-/// Take a lock by plain calls: wait for it for a while, come back, renew, release.
+/// Take a lock by plain calls: wait for it for a while, call again, renew, release.
 ///
-/// 200 with `granted` when it is held, 202 with `waiting` when the wait is over: call again with the same `request` to
-/// wait on. A holder renews at least once in `valid_for_ms`; who waits comes back within the lease.
+/// The answer is 200 with `granted` if the lock is held, and 202 with `waiting` if the wait is over: call again with
+/// the same `request` to continue waiting. A holder renews at least once in `valid_for_ms`; a waiting client calls
+/// again within the lease.
 #[utoipa::path(
     post,
     path = "/v1/locks/{name}/acquire",
@@ -107,7 +108,7 @@ async fn acquire(
     }
 }
 
-/// Tell that the holder of a lock is there, and how long it is held for certain.
+/// Report that the holder of a lock is alive, and read how long it is certainly held.
 #[utoipa::path(
     post,
     path = "/v1/locks/{name}/{request}/renew",
@@ -134,7 +135,7 @@ async fn renew(
     Ok(Json(held(&served.holders, &view)?))
 }
 
-/// The request as it is held now, or an error that says how it ended.
+/// The state of a held request, or an error that says how it ended.
 fn held(holders: &Holders, last: &RequestView) -> Result<RequestView, ApiError> {
     let now = holders.view(&last.request);
     let view = now.as_ref().unwrap_or(last);
@@ -164,7 +165,7 @@ fn held(holders: &Holders, last: &RequestView) -> Result<RequestView, ApiError> 
     }
 }
 
-/// Whether a request may be called so.
+/// Whether this is a valid id of a request.
 fn check_name(request: &str) -> Result<(), ApiError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     if (1..=64).contains(&request.len()) && request.bytes().all(plain) {
@@ -178,7 +179,7 @@ fn check_name(request: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether this is a name as the agent makes them up, which must not become that of another request.
+/// Whether this id has the form that the agent generates, which must not be used for another request.
 fn is_made_up(request: &str) -> bool {
     let hex = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
     request
@@ -217,7 +218,7 @@ async fn open(
     tokio::spawn(async move {
         tokio::select! {
             () = drive(taking, views, &calls, &request) => {}
-            // Dropping what it waits for gives it up.
+            // Dropping the request gives it up.
             _ = cancelled => {}
         }
         tokio::time::sleep(EPILOGUE).await;
@@ -226,7 +227,7 @@ async fn open(
     Ok(poll)
 }
 
-/// Takes all steps of a request, until it is over or nobody has asked about it for long.
+/// Performs all steps of a request, until it is over or nobody has asked about it for a lease.
 async fn drive(taking: Taking, views: watch::Sender<RequestView>, calls: &Calls, request: &str) {
     let mut next = Some(taking);
     while let Some(taking) = next {
@@ -245,7 +246,7 @@ async fn drive(taking: Taking, views: watch::Sender<RequestView>, calls: &Calls,
     }
 }
 
-/// Requests by plain calls, by their names.
+/// Requests by plain calls, by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls(Arc<Mutex<BTreeMap<String, Call>>>);
 
@@ -253,16 +254,16 @@ pub(super) struct Calls(Arc<Mutex<BTreeMap<String, Call>>>);
 struct Call {
     lock: String,
     view: watch::Receiver<RequestView>,
-    /// Calls that wait for it just now.
+    /// The number of calls that are waiting for it.
     polls: usize,
-    /// When somebody last asked.
+    /// The time of the last question about it.
     asked: Instant,
     lease: Duration,
     /// Gives it up.
     cancel: Option<oneshot::Sender<()>>,
 }
 
-/// A call that waits for a request. While there is one, the client is there.
+/// A call that waits for a request. While there is one, the client is alive.
 struct Poll {
     request: String,
     view: watch::Receiver<RequestView>,
@@ -300,7 +301,7 @@ impl Calls {
         })
     }
 
-    /// Waits for a request, if it is there. One that has ended is over: its name is free again.
+    /// Waits for a request, if it exists. If the request has ended, its id is free again.
     fn poll(&self, request: &str, lock: &str) -> Result<Option<Poll>, ApiError> {
         self.with(|calls| {
             let Some(call) = calls.get_mut(request) else {
@@ -318,7 +319,7 @@ impl Calls {
         })
     }
 
-    /// How a request stands, as it was last told; its client is there.
+    /// The last reported state of a request. This counts as a sign of life of its client.
     pub(super) fn view(&self, request: &str) -> Option<RequestView> {
         self.with(|calls| {
             let call = calls.get_mut(request)?;
@@ -327,7 +328,7 @@ impl Calls {
         })
     }
 
-    /// Gives up a request that waits; whether there is one.
+    /// Gives up a waiting request. Returns whether there is one.
     pub(super) fn cancel(&self, request: &str) -> bool {
         self.with(|calls| {
             let waits = calls

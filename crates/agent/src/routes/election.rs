@@ -20,10 +20,10 @@ use tokio::time::{Instant, sleep_until};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Longest lease.
+/// The longest lease of a candidacy.
 const LEASE_MAX: Duration = Duration::from_secs(86_400);
 
-/// Longest grace.
+/// The longest grace period.
 const GRACE_MAX: Duration = Duration::from_secs(900);
 
 type Name = Result<Path<String>, PathRejection>;
@@ -62,7 +62,7 @@ async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView
     Ok(Json(views.collect()))
 }
 
-/// Show how well member lists agree.
+/// Show how consistent member lists are.
 #[utoipa::path(get, path = "/v1/churn", tag = "elections", responses((status = 200, description = "One for each election", body = Vec<ChurnView>)))]
 async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, ApiError> {
     let all = all(&served).await?;
@@ -73,7 +73,7 @@ async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, Api
     ))
 }
 
-/// Show who leads an election, and how this node stands in it.
+/// Show the leader of an election, and the role of this node in it.
 #[utoipa::path(get, path = "/v1/elections/{name}", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "As this node sees it; also for an election that nobody stands in", body = ElectionView)))]
 async fn election(
     State(served): State<Served>,
@@ -93,7 +93,7 @@ fn with_terms(served: &Served, mut view: ElectionView) -> ElectionView {
     view
 }
 
-/// Stand in an election, or otherwise than before.
+/// Campaign in an election, or change the candidacy.
 #[utoipa::path(post, path = "/v1/elections/{name}/campaign", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = Option<CampaignRequest>, responses((status = 200, description = "How it stands now", body = ElectionView)))]
 async fn campaign(
     State(served): State<Served>,
@@ -130,7 +130,8 @@ async fn campaign(
     }
     let election = handle(&served.node, &name).await?;
     if served.clients.is_another(&name, request.client.as_deref()) && election.is_leader() {
-        // The work of the one before may still run. The node stands anew, by another token, when its lease is over.
+        // The work of the former client may still run. The node campaigns again with a new token when its lease is
+        // over.
         answer(election.withdraw()).await?;
     }
     let lease = request
@@ -144,7 +145,7 @@ async fn campaign(
     view(&served, &name).await
 }
 
-/// Say that the work by a token has ended: the lease is released before its end.
+/// Report that the work under a token has ended, so that the lease is released early.
 #[utoipa::path(post, path = "/v1/elections/{name}/ended", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = EndedRequest, responses((status = 200, description = "Taken note of", body = Done)))]
 async fn ended(
     State(served): State<Served>,
@@ -171,7 +172,7 @@ async fn forget(State(served): State<Served>, name: Name) -> Result<Json<Done>, 
     Ok(Json(Done { done: true }))
 }
 
-/// No longer stand in an election; a leader resigns.
+/// Stop campaigning in an election; a leader resigns.
 #[utoipa::path(post, path = "/v1/elections/{name}/withdraw", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "How it stands now", body = ElectionView)))]
 async fn withdraw(
     State(served): State<Served>,
@@ -184,7 +185,7 @@ async fn withdraw(
     view(&served, &name).await
 }
 
-/// Stop leading an election, in favour of a member or of whoever is elected.
+/// Stop leading an election, in favour of a given member or of the next elected one.
 #[utoipa::path(post, path = "/v1/elections/{name}/resign", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = Option<ResignRequest>, responses((status = 200, description = "This node no longer leads", body = Done)))]
 async fn resign(
     State(served): State<Served>,
@@ -214,12 +215,12 @@ async fn handle(node: &Node, name: &str) -> Result<Election, ApiError> {
         })
 }
 
-/// The member with that id or, if only one has it, that name.
+/// The member with this id or, if only one member has it, this name.
 pub(super) async fn member(node: &Node, text: &str) -> Result<NodeId, ApiError> {
     member_that(node, text, |m| m.status == Status::Alive).await
 }
 
-/// The member with that id or name; of several with the name, the one that is `preferred`.
+/// The member with this id or name. Of several with the same name, the one that is `preferred`.
 pub(super) async fn member_that(
     node: &Node,
     text: &str,
@@ -256,12 +257,12 @@ fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
     Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
 }
 
-/// The program that stood last in each election.
+/// The client that last campaigned in each election.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients(Arc<Mutex<BTreeMap<String, String>>>);
 
 impl Clients {
-    /// Notes who stands in an election; whether somebody else did before.
+    /// Records the client of an election. Returns whether it differs from the former one.
     fn is_another(&self, election: &str, client: Option<&str>) -> bool {
         let Some(client) = client else { return false };
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -275,7 +276,7 @@ impl Clients {
 pub(super) struct Leases(Arc<Mutex<BTreeMap<String, Instant>>>);
 
 impl Leases {
-    /// From now on the candidacy ends after `lease`, or never.
+    /// Sets the candidacy to end after `lease`, or never.
     fn renew(&self, election: &Election, lease: Option<Duration>) {
         let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = election.name().to_owned();
@@ -311,7 +312,7 @@ impl Leases {
             "withdrawn from election {}: who asked for it has not been heard of for its lease",
             election.name()
         );
-        // Stopped: then it no longer stands anyway.
+        // If the node has stopped, it no longer campaigns anyway.
         let _ = election.withdraw().await;
     }
 }

@@ -1,13 +1,13 @@
-//! Requests about what was, and the stream of what happens.
+//! Requests about past events, and the event stream.
 
-use super::{Served, election, list};
+use super::{Served, election, list, seat};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
 use crate::history::{History, Reader};
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::sse::{self, KeepAlive, Sse};
 use core::convert::Infallible;
 use futures_util::stream::{self, Stream};
@@ -36,7 +36,7 @@ async fn samples(State(served): State<Served>) -> Json<SamplesView> {
     })
 }
 
-/// Show what the agent remembers of a member.
+/// Show what the agent remembers about a member.
 #[utoipa::path(get, path = "/v1/members/{member}/history", tag = "members", params(("member" = String, Path, description = "Id of the member, or a name that only one has")), responses((status = 200, description = "The member and events that name it", body = MemberHistoryView)))]
 async fn member(
     State(served): State<Served>,
@@ -53,25 +53,25 @@ async fn member(
     }))
 }
 
-/// With the time since when it has its status.
+/// Adds how long the member has had its status.
 pub(super) fn dated(served: &Served, mut member: MemberView) -> MemberView {
     let since = served.history.since(&member.id, &member.status);
-    // Of one that failed before this agent started the member list knows more.
+    // For a member that failed before this agent started, the member list knows more.
     member.since_ms = member.since_ms.or(since.map(|d| d.as_millis() as u64));
     member
 }
 
 #[derive(Deserialize)]
 struct Asked {
-    /// Events after this number are told first, as far as they are kept; 0 for all.
+    /// Past events after this number are sent first, as far as they are kept; 0 for all.
     since: Option<u64>,
-    /// Only events of these kinds, with commas between.
+    /// Only events of these kinds, separated by commas.
     kind: Option<String>,
     /// Only events that name this member, election, lock or message.
     name: Option<String>,
 }
 
-/// Which events a reader wants.
+/// The events that a reader wants.
 struct Filter {
     kinds: Vec<String>,
     name: Option<String>,
@@ -89,7 +89,7 @@ impl Filter {
         }
     }
 
-    /// What a stream says of itself is always told.
+    /// Events about the stream itself are always sent.
     fn wants(&self, event: &EventView) -> bool {
         if matches!(event.event.as_str(), "subscribed" | "lagged") {
             return true;
@@ -99,10 +99,10 @@ impl Filter {
     }
 }
 
-/// Follow what happens, as server-sent events.
+/// Follow events of the group, as server-sent events.
 ///
-/// Each event is an `EventView`. A reconnect with `Last-Event-ID` tells first what was missed, as far as the last 4096
-/// events go; `lagged` says how many are gone.
+/// Each event is an `EventView`. A reconnect with `Last-Event-ID` first sends the missed events, as far as they are
+/// among the last 4096; `lagged` says how many are lost.
 #[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<u64>, Query, description = "Tell events after this number first, as far as they are kept; 0 for all"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election, lock or message, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
 async fn events(
     State(served): State<Served>,
@@ -110,11 +110,7 @@ async fn events(
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let Query(asked) = asked?;
-    let seat = Arc::clone(&served.streams).try_acquire_owned();
-    let seat = seat.map_err(|_| {
-        let message = "there are as many event streams as there may be";
-        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message)
-    })?;
+    let seat = seat(&served)?;
     let filter = Filter::new(asked.kind, asked.name);
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok());
     let last = last.and_then(|id| {
@@ -175,6 +171,6 @@ fn told(event: &EventView, run: &str) -> sse::Event {
     if event.seq > 0 {
         told = told.id(format!("{run}-{}", event.seq));
     }
-    // Plain data: it always serialises.
+    // Plain data always serialises.
     told.json_data(event).unwrap_or_default()
 }

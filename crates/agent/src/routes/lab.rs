@@ -1,5 +1,5 @@
-//! Control of a group that is there to be played with. These routes exist only where the program that started
-//! the agent asks for them, as `consort up` does; a deployed agent has none of them.
+//! Control of a group for experiments. These routes exist only if the program that started the agent asks for them, as
+//! `consort up` does; a deployed agent does not have them.
 
 use super::Served;
 use crate::error::ApiError;
@@ -15,12 +15,12 @@ use tokio::sync::{mpsc, oneshot};
 /// How long an order may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An order that came by HTTP, for the program that plays with the group. `null` asks how it stands.
+/// An order that arrived by HTTP, for the program that controls the group. `null` asks for the state.
 #[derive(Debug)]
 pub struct LabOrder {
-    /// What to do.
+    /// The order.
     pub order: Value,
-    /// Takes the answer, or a sentence that says what is wrong with the order.
+    /// Receives the answer, or a sentence that says what is wrong with the order.
     pub reply: oneshot::Sender<Result<Value, String>>,
 }
 

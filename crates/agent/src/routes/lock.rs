@@ -1,8 +1,8 @@
 //! Requests about locks.
 //!
-//! A lock is taken by a stream of events and held for as long as the stream is open, and with `attended` only as
-//! long as its holder asks about it. Who closes the stream without having released the lock, or no longer asks, may
-//! be dead, and its work go on: then the lease runs out.
+//! A lock is taken by a stream of events and held for as long as the stream is open; with `attended`, only as long as
+//! its holder asks about it. If a client closes the stream without a release, or no longer asks, it may be dead while
+//! its work continues. Then the lock is kept until the lease has expired.
 
 use super::{Served, answer};
 use crate::api::{BreakRequest, Done, LockRequest, LockView, LocksView, RequestView};
@@ -25,10 +25,10 @@ use tokio::sync::oneshot;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// How often a silent stream is written to, so that one that nobody reads is noticed.
+/// How often something is written to a silent stream, in order to notice that nobody reads it.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// How often it is looked what stands in the way of a request that waits.
+/// How often the obstacles of a waiting request are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 type Name = Result<Path<String>, PathRejection>;
@@ -45,13 +45,13 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(request, release))
 }
 
-/// Show who holds and who waits for locks.
+/// Show the holders and waiters of all locks.
 #[utoipa::path(get, path = "/v1/locks", tag = "locks", responses((status = 200, description = "All locks that members know of", body = LocksView)))]
 async fn locks(State(served): State<Served>) -> Result<Json<LocksView>, ApiError> {
     view(&served, None).await
 }
 
-/// Show who holds and who waits for one lock or semaphore.
+/// Show the holders and waiters of one lock or semaphore.
 #[utoipa::path(get, path = "/v1/locks/{name}", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), responses((status = 200, description = "That lock, or all slots of that semaphore", body = LocksView)))]
 async fn lock(State(served): State<Served>, name: Name) -> Result<Json<LocksView>, ApiError> {
     view(&served, Some(&name?.0)).await
@@ -59,7 +59,7 @@ async fn lock(State(served): State<Served>, name: Name) -> Result<Json<LocksView
 
 async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, ApiError> {
     let readiness = answer(served.node.lock_readiness()).await?.into();
-    // Takes as long as the slowest members may.
+    // This takes as long as the slowest members may take.
     let locks = served.node.locks(name).await?;
     let mut locks: Vec<LockView> = locks.iter().map(Into::into).collect();
     served.history.look(&mut locks, name.is_none());
@@ -75,7 +75,7 @@ async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, Ap
     }))
 }
 
-/// Take a lock from whoever holds it. Safe only where tokens are checked.
+/// Take a lock from its holder. This is safe only if the resource checks tokens.
 #[utoipa::path(post, path = "/v1/locks/{name}/break", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), request_body = Option<BreakRequest>, responses((status = 200, description = "It is free, as soon as members have heard of it", body = Done)))]
 async fn break_it(
     State(served): State<Served>,
@@ -95,7 +95,7 @@ async fn break_it(
     Ok(Json(Done { done: true }))
 }
 
-/// Show how a request for a lock stands. A holder with `attended` is known to be there by this.
+/// Show the state of a request for a lock. With `attended` this counts as a sign of life of the holder.
 #[utoipa::path(get, path = "/v1/locks/{name}/{request}", tag = "locks", params(("name" = String, Path, description = "Name of the lock"), ("request" = String, Path, description = "Names the request, as the answer to it says")), responses((status = 200, description = "How it stands", body = RequestView)))]
 async fn request(
     State(served): State<Served>,
@@ -107,7 +107,7 @@ async fn request(
     Ok(Json(view.ok_or_else(unknown)?))
 }
 
-/// Release a lock, or give up waiting for it.
+/// Release a lock, or stop waiting for it.
 #[utoipa::path(delete, path = "/v1/locks/{name}/{request}", tag = "locks", params(("name" = String, Path, description = "Name of the lock"), ("request" = String, Path, description = "Names the request, as the answer to it says")), responses((status = 200, description = "Nobody holds it by this request any more", body = Done)))]
 async fn release(
     State(served): State<Served>,
@@ -118,15 +118,15 @@ async fn release(
         return Ok(Json(Done { done: true }));
     }
     let released = served.holders.release(&request).ok_or_else(unknown)?;
-    // The stream lets go of the lock, and says so.
+    // The stream releases the lock, and reports it.
     let _ = tokio::time::timeout(super::ANSWER_PATIENCE, released).await;
     Ok(Json(Done { done: true }))
 }
 
 /// Take a lock for as long as the answer is read.
 ///
-/// The answer is a stream of server-sent events, each a `RequestView`. One that ends before the lock was released leaves it
-/// to its lease, as the work may go on.
+/// The answer is a stream of server-sent events, each a `RequestView`. If the stream ends before the lock was released,
+/// the lock is kept until its lease has expired, because the work may continue.
 #[utoipa::path(post, path = "/v1/locks/{name}", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), request_body = Option<LockRequest>, responses((status = 200, description = "A stream that lasts until the lock is released or lost", body = String, content_type = "text/event-stream")))]
 async fn take(
     State(served): State<Served>,
@@ -138,7 +138,7 @@ async fn take(
     let events = stream::unfold(Some(start), async |taking| {
         let (view, taking) = taking?.step().await;
         let event = sse::Event::default().event(&view.event);
-        // Plain data: it always serialises.
+        // Plain data always serialises.
         let event = event.json_data(&view).unwrap_or_default();
         Some((Ok(event), taking))
     });
@@ -191,7 +191,7 @@ pub(super) fn unknown() -> ApiError {
 }
 
 impl RequestView {
-    /// Waits for the lock; `None` when what stands in the way has changed, which the view says then.
+    /// Waits for the lock. Returns `None` if the obstacles have changed; the view then shows them.
     async fn wait(
         &mut self,
         lock: &Lock,
@@ -232,7 +232,7 @@ enum Stage {
 }
 
 impl Taking {
-    /// Starts a request, under a name that its client chose or a new one.
+    /// Starts a request, with an id that its client chose or a new one.
     pub(super) async fn open(
         served: &Served,
         name: String,
@@ -256,12 +256,12 @@ impl Taking {
         })
     }
 
-    /// What is told first.
+    /// The first event of the stream.
     pub(super) fn opened(&self) -> &RequestView {
         &self.opened
     }
 
-    /// Waits for the next thing to tell; with `None` the stream ends.
+    /// Waits for the next event; with `None` the stream ends.
     pub(super) async fn step(mut self) -> (RequestView, Option<Taking>) {
         match self.stage {
             Stage::Opened(lock, request) => {
@@ -326,7 +326,7 @@ impl Taking {
                                 it holds it".to_owned()),
                             ..RequestView::of_guard("lost", &held.request, guard)
                         };
-                        // What is held is dropped, and so abandoned.
+                        // The held lock is dropped, and thus abandoned.
                         (view, None)
                     }
                     done = &mut orders => {
@@ -366,7 +366,7 @@ struct Held {
 impl Held {
     fn take(&mut self) -> Option<LockGuard> {
         self.holders.remove(&self.request);
-        // Nobody else has it: others look at it only while it is listed.
+        // There is no other owner: others use the guard only while the request is listed.
         Arc::into_inner(self.guard.take()?)
     }
 
@@ -389,7 +389,7 @@ impl Drop for Held {
     }
 }
 
-/// Requests that hold a lock, by their number.
+/// Requests that hold a lock, by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders(Arc<Mutex<Numbered>>);
 
@@ -402,9 +402,9 @@ struct Numbered {
 #[derive(Debug)]
 struct Holder {
     guard: Weak<LockGuard>,
-    /// Until when the lock is held, as the holder was told last.
+    /// The last validity that the holder was told.
     told: Instant,
-    /// Ends the stream; what is sent tells when it let go.
+    /// Ends the stream; the channel that is sent reports when the lock is released.
     end: Option<oneshot::Sender<oneshot::Sender<()>>>,
 }
 
@@ -435,7 +435,7 @@ impl Holders {
         ended
     }
 
-    /// How many requests hold a lock.
+    /// The number of requests that hold a lock.
     pub(super) fn count(&self) -> usize {
         self.with(|n| n.held.len())
     }
@@ -454,7 +454,7 @@ impl Holders {
         })
     }
 
-    /// Waits until a holder has not asked for as long as it was told that it holds the lock, and for the notice.
+    /// Waits until the holder has not asked by the end of the last validity that it was told, plus the notice.
     async fn silence(&self, request: &str, guard: &LockGuard) {
         let told = || self.with(|n| n.held.get(request).map(|h| h.told + guard.notice()));
         while let Some(until) = told().filter(|until| *until > Instant::now()) {

@@ -1,4 +1,4 @@
-//! Requests to tell all members something, or to ask them.
+//! Requests to send application events and queries.
 
 use super::{ANSWER_PATIENCE, Served, no_answer};
 use crate::api::{
@@ -27,7 +27,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(reachability))
 }
 
-/// A node that does not answer in time is reported, not waited for.
+/// Waits for the node. If it does not answer in time, an error is returned.
 async fn sent<T>(sending: impl Future<Output = Result<T, SendError>>) -> Result<T, ApiError> {
     match tokio::time::timeout(ANSWER_PATIENCE, sending).await {
         Ok(sent) => Ok(sent?),
@@ -35,9 +35,9 @@ async fn sent<T>(sending: impl Future<Output = Result<T, SendError>>) -> Result<
     }
 }
 
-/// Tell all members something, this node included.
+/// Send an application event to all members, including this node.
 ///
-/// Best effort: every member that is not cut off gets it once. It is an event `message` of GET /v1/events there.
+/// Delivery is best effort: every member that is not cut off receives it once, as an event `message` of GET /v1/events.
 #[utoipa::path(post, path = "/v1/event", tag = "messages", request_body = EventRequest, responses((status = 200, description = "It is on its way", body = SentView)))]
 async fn event(
     State(served): State<Served>,
@@ -48,10 +48,10 @@ async fn event(
     Ok(Json(SentView { seq }))
 }
 
-/// Ask members something and gather their answers.
+/// Query members and gather their answers.
 ///
-/// Answers come from event handlers (`on = "query:NAME"`) and from programs with the library. The answer to this request
-/// comes when all members have answered or declined, or when the time is over.
+/// Answers come from event handlers (`on = "query:NAME"`) and from programs that use the library. This request is
+/// answered when all members have answered or declined, or when the time is over.
 #[utoipa::path(post, path = "/v1/query", tag = "messages", request_body = QueryRequest, responses((status = 200, description = "What was answered; with `stream` server-sent events instead", content((QueryView = "application/json"), (String = "text/event-stream")))))]
 async fn query(
     State(served): State<Served>,
@@ -92,7 +92,7 @@ async fn query(
 fn updates(answers: Answers) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     stream::unfold(answers, async |mut answers| {
         let update = QueryUpdateView::from(&answers.next().await?);
-        // Plain data: it always serialises.
+        // Plain data always serialises.
         let json = serde_json::to_string(&update).unwrap_or_default();
         Some((Ok(sse::Event::default().data(json)), answers))
     })
@@ -112,7 +112,8 @@ struct Asked {
 
 /// Find out which members can be reached.
 ///
-/// Each member that is listed as alive or suspect is asked by gossip and then directly, and answers by itself.
+/// Each member that is listed as alive or suspect is asked by gossip and then directly, and answers without its
+/// application.
 #[utoipa::path(get, path = "/v1/reachability", tag = "messages", params(("timeout_ms" = Option<u64>, Query, description = "How long to wait for answers. Default 3000 (more in slower profiles), at most 300000")), responses((status = 200, description = "Who answered and who did not", body = ReachabilityView)))]
 async fn reachability(
     State(served): State<Served>,

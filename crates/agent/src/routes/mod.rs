@@ -3,8 +3,10 @@
 mod call;
 mod election;
 mod history;
+mod keys;
 mod lab;
 mod lock;
+mod log;
 mod message;
 mod monitor;
 mod openapi;
@@ -16,12 +18,13 @@ pub use lab::LabOrder;
 
 use crate::access::Access;
 use crate::api::{
-    CaseView, Done, ForceLeaveRequest, ForceLeaveView, JoinRequest, LeaveView, LockDefaultsView,
-    MemberView, SelfView,
+    CaseView, Done, ForceLeaveRequest, ForceLeaveView, InfoView, JoinRequest, LeaveView,
+    LockDefaultsView, MemberView, SelfView,
 };
 use crate::error::ApiError;
 use crate::guard::{Watch, guard};
 use crate::history::History;
+use crate::log::Log;
 use crate::metrics::Meters;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
@@ -32,18 +35,18 @@ use axum::{Json, Router};
 use consort::{Member, Node, Status, Stopped};
 use core::time::Duration;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Largest body of a request, in bytes; `guard` reads no more.
+/// The largest body of a request, in bytes; `guard` reads no more.
 pub(crate) const BODY_MAX: usize = 64 << 10;
 
-/// Most seeds in one request.
+/// The greatest number of seeds in one request.
 const SEEDS_MAX: usize = 64;
 
-/// A node that runs answers at once.
+/// How long a node may take to answer; a running node answers at once.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
 const JOIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -60,26 +63,28 @@ struct Served {
     holders: lock::Holders,
     calls: call::Calls,
     streams: Arc<Semaphore>,
+    log: Option<Log>,
     meters: Arc<Meters>,
 }
 
-/// What an agent says of itself that does not change.
+/// The properties of an agent that do not change.
 pub(crate) struct About {
     pub(crate) group: String,
-    /// Places of members are positions that they announce.
+    /// Whether places of members are announced positions.
     pub(crate) positions: bool,
-    /// Neighbours are looked for.
+    /// Whether the node looks for neighbours.
     pub(crate) topology: bool,
-    /// HTTP is served on a Unix socket.
+    /// Whether HTTP is served on a Unix socket.
     pub(crate) unix: bool,
     /// How long a client may take to send a body.
     pub(crate) timeout: Duration,
-    /// Most open event streams.
+    /// The greatest number of open event streams.
     pub(crate) streams_max: usize,
     pub(crate) locks: LockDefaultsView,
+    pub(crate) info: InfoView,
 }
 
-/// All routes for one node; those of a laboratory only with a way to it.
+/// All routes for one node, including those of the lab if `lab` is given.
 pub(crate) fn router(
     node: Node,
     about: About,
@@ -87,6 +92,7 @@ pub(crate) fn router(
     meters: Arc<Meters>,
     access: Access,
     lab: Option<mpsc::Sender<LabOrder>>,
+    log: Option<Log>,
 ) -> Router {
     let watch = Watch {
         meters: Arc::clone(&meters),
@@ -119,11 +125,12 @@ pub(crate) fn router(
             holders: lock::Holders::default(),
             calls: call::Calls::default(),
             streams: Arc::new(Semaphore::new(streams_max)),
+            log,
             meters,
         })
 }
 
-/// Show this node, its group and how many members it counts.
+/// Show this node, its group and the number of members.
 #[utoipa::path(get, path = "/v1/self", tag = "members", responses((status = 200, description = "This node", body = SelfView)))]
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
@@ -139,7 +146,7 @@ async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> 
     Ok(Json(view))
 }
 
-/// List the members that this node knows, itself included.
+/// List the members that this node knows, including itself.
 #[utoipa::path(get, path = "/v1/members", tag = "members", responses((status = 200, description = "In order of id", body = Vec<MemberView>)))]
 async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
     let members = list(&served.node).await?;
@@ -163,7 +170,7 @@ async fn why(
     Ok(Json(CaseView::new(&case, &members)))
 }
 
-/// The routes that are described in the interface's document.
+/// The routes that the OpenAPI document describes.
 fn documented() -> OpenApiRouter<Served> {
     OpenApiRouter::default()
         .routes(routes!(this))
@@ -173,7 +180,9 @@ fn documented() -> OpenApiRouter<Served> {
         .routes(routes!(leave))
         .routes(routes!(force_leave))
         .merge(history::router())
+        .merge(log::router())
         .merge(tags::router())
+        .merge(keys::router())
         .merge(message::router())
         .merge(election::router())
         .merge(lock::router())
@@ -185,6 +194,15 @@ fn documented() -> OpenApiRouter<Served> {
 /// The interface as an OpenAPI document, made from the types of requests and answers.
 pub(crate) fn openapi() -> OpenApi {
     openapi::complete(documented().into_openapi())
+}
+
+/// One of the streams that there may be.
+fn seat(served: &Served) -> Result<OwnedSemaphorePermit, ApiError> {
+    let seat = Arc::clone(&served.streams).try_acquire_owned();
+    seat.map_err(|_| {
+        let message = "there are as many event streams as there may be";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message)
+    })
 }
 
 async fn list(node: &Node) -> Result<Vec<Member>, ApiError> {
@@ -213,13 +231,13 @@ async fn join(
     Ok(Json(Done { done: true }))
 }
 
-/// Say goodbye and stop the agent, once work under its locks and as a leader has stopped.
+/// Leave the group and stop the agent, once work under its locks and as a leader has stopped.
 #[utoipa::path(post, path = "/v1/leave", tag = "members", responses((status = 200, description = "The node has left, and the agent stops; the answer says what was waited for", body = LeaveView)))]
 async fn leave(State(served): State<Served>) -> Result<Json<LeaveView>, ApiError> {
     Ok(Json(LeaveView::new(&served.node.leave().await?)))
 }
 
-/// Remove a failed member from the lists of all members: locks count it no longer.
+/// Remove a failed member from the lists of all members, so that locks no longer count it.
 #[utoipa::path(post, path = "/v1/force-leave", tag = "members", request_body = ForceLeaveRequest, responses((status = 200, description = "It is removed; the answer says what a lock takes now", body = ForceLeaveView)))]
 async fn force_leave(
     State(served): State<Served>,
@@ -259,7 +277,7 @@ async fn method_not_allowed() -> ApiError {
     )
 }
 
-/// A node that does not answer in time is reported, not waited for.
+/// Waits for the node. If it does not answer in time, an error is returned.
 async fn answer<T>(asked: impl Future<Output = Result<T, Stopped>>) -> Result<T, ApiError> {
     match tokio::time::timeout(ANSWER_PATIENCE, asked).await {
         Ok(answer) => Ok(answer?),

@@ -1,4 +1,4 @@
-//! What a monitoring system asks: whether the node can do its job, and all counters.
+//! Requests of monitoring systems: health and counters.
 
 use super::{Served, answer, list};
 use crate::api::HealthView;
@@ -27,7 +27,7 @@ async fn stats(State(served): State<Served>) -> Result<Json<Stats>, ApiError> {
     Ok(Json(answer(served.node.stats()).await?))
 }
 
-/// Tell whether the node can do its job.
+/// Show whether the node is able to work.
 #[utoipa::path(get, path = "/v1/health", tag = "monitoring", responses((status = 200, description = "It can", body = HealthView), (status = 503, description = "It cannot, for these reasons; or an error when the node does not answer", body = HealthView)))]
 async fn health(State(served): State<Served>) -> Result<(StatusCode, Json<HealthView>), ApiError> {
     let members = list(&served.node).await?;
@@ -47,7 +47,7 @@ async fn look(served: &Served, members: &[Member]) -> Result<HealthView, ApiErro
     Ok(HealthView::new(storage_error, isolated, leaving))
 }
 
-/// Show all counters and the present state in OpenMetrics text.
+/// Show all counters and the current state in OpenMetrics text.
 #[utoipa::path(get, path = "/metrics", tag = "monitoring", responses((status = 200, description = "See docs/MONITORING.md", body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(State(served): State<Served>) -> Result<impl IntoResponse, ApiError> {
     let members = list(&served.node).await?;

@@ -1,4 +1,4 @@
-//! What the document of the interface says besides what the routes say of themselves.
+//! The parts of the OpenAPI document that the routes do not describe themselves.
 
 use crate::access::{Role, role_of};
 use crate::api::{ErrorBody, EventView};
@@ -25,7 +25,7 @@ const TAGS: [(&str, &str); 8] = [
     ("monitoring", "How the node is"),
 ];
 
-/// Adds what all operations share: the error that any of them may answer with.
+/// Adds what all operations share: the error that any of them may return.
 pub(super) fn complete(mut api: OpenApi) -> OpenApi {
     api.info = Info::new("Consort agent", env!("CARGO_PKG_VERSION"));
     api.info.description = Some(DESCRIPTION.to_owned());
@@ -64,7 +64,7 @@ pub(super) fn complete(mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// Names the role of the tokens that may be shown, or none.
+/// Names the role that a token needs, if one is required.
 fn takes(operation: &mut Operation, role: Option<Role>) {
     let Some(role) = role else {
         return;

@@ -48,7 +48,7 @@ async fn set(served: &Served, tags: Tags) -> Result<Json<Tags>, ApiError> {
     Ok(Json(tags))
 }
 
-/// Set the tags named, and remove those that are `null`.
+/// Set the given tags, and remove those that are `null`.
 #[utoipa::path(patch, path = "/v1/tags", tag = "tags", request_body = BTreeMap<String, Option<String>>, responses((status = 200, description = "All tags", body = BTreeMap<String, String>)))]
 async fn merge(
     State(served): State<Served>,
@@ -76,7 +76,7 @@ async fn remove(
     Ok(Json(tags))
 }
 
-/// A node that does not answer in time is reported, not waited for.
+/// Waits for the node. If it does not answer in time, an error is returned.
 async fn changed<T>(change: impl Future<Output = Result<T, SetTagsError>>) -> Result<T, ApiError> {
     match tokio::time::timeout(super::ANSWER_PATIENCE, change).await {
         Ok(changed) => Ok(changed?),

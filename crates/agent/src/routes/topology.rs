@@ -1,4 +1,4 @@
-//! Requests about who hears whom.
+//! Requests about the topology.
 
 use super::{Served, answer};
 use crate::api::TopologyView;
@@ -14,7 +14,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(topology))
 }
 
-/// Show who hears whom, and who is in the middle.
+/// Show which nodes hear each other, and how central each is.
 #[utoipa::path(get, path = "/v1/topology", tag = "topology", responses((status = 200, description = "As this node sees it", body = TopologyView)))]
 async fn topology(State(served): State<Served>) -> Result<Json<TopologyView>, ApiError> {
     let Some(status) = answer(served.node.topology()).await? else {

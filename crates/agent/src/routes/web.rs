@@ -1,4 +1,4 @@
-//! The dashboard: a page that is built into the program. Its sources are in `web/` of the repository.
+//! The dashboard, a page that is built into the program. Its sources are in `web/` of the repository.
 
 use super::Served;
 use axum::Router;
@@ -8,7 +8,7 @@ use axum::routing::get;
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
-/// Path, media type and content of a file.
+/// The path, media type and content of a file.
 pub(crate) type File = (&'static str, &'static str, &'static [u8]);
 
 /// The files of the page.
@@ -45,7 +45,7 @@ const FILES: [File; 6] = [
     ),
 ];
 
-/// The page that shows recordings of simulations has a document and a script of its own.
+/// The page that shows recordings of simulations has its own document and script.
 pub(crate) const WATCH: [File; 2] = [
     (
         "/",
@@ -59,20 +59,21 @@ pub(crate) const WATCH: [File; 2] = [
     ),
 ];
 
-/// Whether a path is a file of the page. These take no token: they are the same in every agent, and one of them asks for it.
+/// Whether a path is a file of the page. These files need no token: they are the same in every agent, and one of them
+/// asks for the token.
 pub(crate) fn is_file(path: &str) -> bool {
     FILES.iter().any(|file| file.0 == path)
 }
 
-/// What both pages use.
+/// The files that both pages use.
 pub(crate) fn shared() -> impl Iterator<Item = File> {
     FILES
         .into_iter()
         .filter(|file| !matches!(file.0, "/" | "/app.js"))
 }
 
-/// Nothing is loaded from elsewhere, nothing is sent elsewhere, and nothing in the page itself is run or
-/// styled: names and tags of members are text, whatever is in them.
+/// Nothing is loaded from or sent to other places, and inline scripts and styles are forbidden: names and tags of
+/// members are text, whatever they contain.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";

@@ -1,4 +1,4 @@
-//! A connection that is given up when its peer does not read what is sent.
+//! A connection that is closed when its peer does not read what is sent.
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -7,7 +7,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails a write that makes no progress for `patience`.
+/// Makes a write fail if it makes no progress for `patience`.
 pub(super) struct Patient<S> {
     stream: S,
     patience: Duration,

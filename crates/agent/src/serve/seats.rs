@@ -1,4 +1,4 @@
-//! How many connections there are, and which of them makes room for another.
+//! The number of connections, and which of them is closed to make room for another.
 
 use crate::metrics::Meters;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Connections of all agents of this process.
+/// The number of connections of all agents of this process.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The connections of one agent.
@@ -15,8 +15,8 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 pub(super) struct Seats {
     book: Mutex<Book>,
     max: usize,
-    /// Most connections of this process: half of its file descriptors. The node needs the others, to store what it may
-    /// not forget.
+    /// The greatest number of connections of this process: half of its file descriptors. The node needs the others to
+    /// store its facts.
     process_max: usize,
     left: Notify,
     meters: Arc<Meters>,
@@ -52,8 +52,8 @@ impl Seats {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for one more connection. At the limit the connection that has been idle for longest makes room; `None`
-    /// when all are busy.
+    /// Takes a seat for one more connection. At the limit, the connection that has been idle for longest is closed.
+    /// Returns `None` if all are busy.
     pub(super) async fn take(self: &Arc<Self>) -> Option<Seat> {
         loop {
             if let Some(seat) = self.free() {
@@ -88,7 +88,7 @@ impl Seats {
         })
     }
 
-    /// Asks the connection that has been idle for longest to leave; whether there was one.
+    /// Asks the connection that has been idle for longest to close. Returns whether there was one.
     fn make_room(&self) -> bool {
         let book = self.book();
         let idle = book
@@ -114,7 +114,7 @@ impl Book {
     }
 }
 
-/// One connection's place among those of its agent.
+/// The seat of one connection of an agent.
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Arc<Seats>,
@@ -128,7 +128,7 @@ impl Seat {
         self.leave.notified().await;
     }
 
-    /// The connection has a request to answer until the result is dropped.
+    /// Marks the connection as answering a request until the result is dropped.
     pub(crate) fn answers(self: &Arc<Self>) -> Busy {
         self.set(|_| None);
         Busy(Arc::clone(self))
@@ -152,7 +152,7 @@ impl Drop for Seat {
     }
 }
 
-/// While this lives, a connection does not make room for others.
+/// While this lives, the connection is not closed to make room for others.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Seat>);
 
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    /// Whether a seat has been asked to leave.
+    /// Whether a seat has been asked to close.
     fn leaves(seat: &Seat) -> bool {
         seat.made_room().now_or_never().is_some()
     }
@@ -180,7 +180,7 @@ mod tests {
             open.push(Arc::new(seats.take().await.unwrap()));
         }
         let busy = open[0].answers();
-        // The second had a request since the third came.
+        // The second connection had a request after the third one was opened.
         drop(open[1].answers());
         let mut fourth = Box::pin(seats.take());
         assert!(fourth.as_mut().now_or_never().is_none(), "nobody has left");

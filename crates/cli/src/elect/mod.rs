@@ -1,8 +1,7 @@
-//! `consort elect`: stand in an election through an agent, and run a command only while leading.
+//! `consort elect`: campaign in an election through an agent, and run a command only while leading.
 //!
-//! The agent is asked again and again; each answer says for how long the node may act as the leader,
-//! counted from before the question. So the command is stopped in time by this program's own clock, also
-//! when the agent is frozen or gone.
+//! The agent is polled; each answer says how long the node may act as the leader, counted from before the request. So
+//! the command is stopped in time by this program's own clock, even if the agent is frozen or gone.
 
 use crate::Answer;
 use crate::client::{AgentAddr, ClientError, block_on, election_path};
@@ -22,58 +21,57 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// How long to wait for an answer of the agent.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Least time for which a candidacy outlives this program, should it be killed.
+/// The least time for which a candidacy outlives this program if it is killed.
 const LEASE_MIN: Duration = Duration::from_secs(2);
 
-/// Stand in an election, and run a command only while leading
+/// Campaign in an election, and run a command only while leading
 ///
-/// Without a command it prints who leads whenever that changes; with --listen it does so without
-/// standing. With a command it starts it when this node holds the leader's lease, and stops it before
-/// anybody else may act: when the node steps down, when its lease is not renewed, or when the agent is
-/// silent (all by this program's own clock).
+/// Without a command, prints the leader whenever it changes; with --listen, does so without campaigning. With a
+/// command, starts it when this node holds the leader's lease, and stops it before any other node may act: when the
+/// node steps down, when its lease is not renewed, or when the agent does not answer (all by this program's own clock).
 ///
-/// Stopping is SIGTERM to the command and all that it started, and SIGKILL after the grace. The command
-/// finds CONSORT_ELECTION, CONSORT_TOKEN, CONSORT_TERM, CONSORT_NODE (an id) and CONSORT_NAME in its
-/// environment and reads nothing from standard input. When leadership comes back it is started again
-/// with the new token. When it ends by itself, this node withdraws and the exit code is passed on (128
-/// and the signal's number if it was killed). Ctrl-C stops the command first and then withdraws.
+/// To stop the command, SIGTERM is sent to it and to all processes it started, and SIGKILL after the grace period. The
+/// command has CONSORT_ELECTION, CONSORT_TOKEN, CONSORT_TERM, CONSORT_NODE (an id) and CONSORT_NAME in its environment,
+/// and its standard input is empty. When leadership comes back, the command is started again with the new token. When
+/// it ends by itself, this node withdraws and the exit code is passed on (128 plus the signal's number if it was
+/// killed). Ctrl-C stops the command first and then withdraws.
 ///
-/// Two leaders at a time are ruled out only while clocks run alike and the group is not cut: what must
-/// not be done twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per agent
-/// and election. Should this program itself be killed, a watchdog stops the command, and the agent
-/// withdraws after two seconds or more; another elect on the same agent leads by another token, when the
-/// command of the one before is over.
+/// Two leaders at the same time are ruled out only while clocks run at the same rate and the group is not partitioned:
+/// a resource that must not be used twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
+/// agent and election. If this program itself is killed, a watchdog stops the command, and the agent withdraws after
+/// two seconds or more; another elect on the same agent leads with another token once the command of the former one is
+/// over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the election
     #[arg(value_name = "NAME")]
     election: String,
-    /// Only watch, do not stand
+    /// Only follow the election, do not campaign
     #[arg(long, conflicts_with_all = ["class", "attribute", "attribute_tag", "health", "stream", "mode", "score", "command"])]
     listen: bool,
-    /// Preference: the smallest leads, 255 never
+    /// Class, the preference of operators: the smallest leads, 255 never leads
     #[arg(long, value_name = "N", default_value_t = 0)]
     class: u8,
-    /// Decides among equals in class: the smallest leads
+    /// Attribute, which decides within a class: the smallest leads
     #[arg(long, value_name = "N", default_value_t = 0)]
     attribute: u32,
-    /// Take the attribute from a tag of the agent with a number and follow it: the highest leads
+    /// Take the attribute from a numeric tag of the agent and follow its changes: the highest leads
     #[arg(long, value_name = "TAG", conflicts_with = "attribute")]
     attribute_tag: Option<String>,
-    /// Avoid candidates that members found unhealthy of late
+    /// Avoid candidates that members recently found unhealthy
     #[arg(long)]
     health: bool,
-    /// Name the best candidate so far at once, correct it later
+    /// Notify the best candidate so far at once, correct it later
     #[arg(long)]
     stream: bool,
-    /// Among whom: group has one leader; component has one in the middle of every connected component, so
-    /// several may lead at a time, and tokens order only those of one component. Needs an agent with
-    /// --topology or --peer
+    /// Scope of the election: group has one leader; component has one leader at the centre of every connected
+    /// component, so several may lead at a time, and tokens order only the leaders of one component. Needs an agent
+    /// with --topology or --peer
     #[arg(long, value_parser = ["group", "component"], default_value = "group")]
     mode: String,
-    /// What decides among equals in class: the attribute, the agent's centrality in its component, or how
-    /// rarely it fails, as other members see it. Several: the weightiest first, with commas between
+    /// What decides within a class: the attribute, the agent's centrality in its component, or how rarely it fails, as
+    /// other members observe it. Several are separated by commas, most important first
     #[arg(
         long,
         value_delimiter = ',',
@@ -81,16 +79,16 @@ pub(crate) struct Args {
         default_value = "attribute"
     )]
     score: Vec<String>,
-    /// How long the command may take to stop. The leader's lease lasts at least four times as long, and so
-    /// does the replacement of a dead leader [default: a quarter of the lease: 0.2s on a wired network]
+    /// How long the command may take to stop. The leader's lease lasts at least four times as long, and the replacement
+    /// of a dead leader takes accordingly longer [default: a quarter of the lease: 0.2s on a wired network]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, requires = "command")]
     grace: Option<Duration>,
     #[command(flatten)]
     agent: AgentAddr,
-    /// How to print without a command: lines of text, or one JSON object a line
+    /// How to print without a command: lines of text, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// What to run while leading
+    /// Command to run while leading
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -117,7 +115,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             args,
         };
         let ended = elect.watch(&mut signals).await;
-        // Also after an error nothing is left running, and nobody leads in vain. The agent keeps the lease until it hears
+        // Even after an error nothing is left running, and the candidacy ends. The agent keeps the lease until it hears
         // that the command has stopped.
         let (withdrawn, token) = tokio::join!(elect.withdrawal(), elect.halt(Instant::now()));
         elect.say_withdrawn(withdrawn);
@@ -128,33 +126,33 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
     })
 }
 
-/// A command that runs, and why it may.
+/// A running command, and the leadership that permits it.
 struct Running {
     guarded: Guarded,
-    /// Token by which the node led when it started.
+    /// The token by which the node led when it was started.
     token: String,
-    /// Until when the node leads for certain.
+    /// The time until which the node certainly leads.
     until: Instant,
 }
 
-/// A question under way: when it was asked, and the answer.
+/// A pending request: the time at which it was sent, and its answer.
 type Poll = Pin<Box<dyn Future<Output = (Instant, Result<ElectionView, ClientError>)>>>;
 
-/// Token and stage of the leader, and by which token this node may act.
+/// The token and stage of the leader, and the token by which this node may act.
 type Shown = (Option<(String, String)>, Option<String>);
 
 struct Elect {
     args: Args,
-    /// For how long the agent keeps the candidacy without a word.
+    /// How long the agent keeps the candidacy without a further request.
     lease: Duration,
-    /// How often the agent is asked.
+    /// How often the agent is polled.
     interval: Duration,
     grace: Duration,
-    /// Tells this program from others that stand through the same agent.
+    /// Distinguishes this program from others that campaign through the same agent.
     client: String,
     /// What was printed last.
     shown: Option<Shown>,
-    /// It was said that the agent does not answer.
+    /// Whether it was printed that the agent does not answer.
     silent: bool,
     running: Option<Running>,
 }
@@ -198,7 +196,7 @@ impl Elect {
         }
     }
 
-    /// Asks the agent, after a while.
+    /// Polls the agent after the interval.
     fn poll(&self) -> Poll {
         let (agent, interval) = (self.args.agent.clone(), self.interval);
         let request = (!self.args.listen).then(|| CampaignRequest {
@@ -227,17 +225,17 @@ impl Elect {
         })
     }
 
-    /// Takes an answer to what was asked at `asked`.
+    /// Handles the answer to a request that was sent at `asked`.
     async fn take(&mut self, asked: Instant, view: ElectionView) -> anyhow::Result<()> {
         self.silent = false;
         let span = Duration::from_millis(view.grace_ms);
-        // The lease is renewed about every grace; half of that is left to tell this program, and to stop.
+        // The lease is renewed about once per grace period; half of it is left to tell this program, and to stop.
         self.interval = match span.is_zero() {
             true => Duration::from_millis(500),
             false => (span / 2).clamp(Duration::from_millis(20), Duration::from_secs(1)),
         };
         self.lease = LEASE_MIN.max(span * 8);
-        // Others may act when the whole grace is over.
+        // Others may act when the whole grace period is over.
         self.grace = self.args.grace.unwrap_or(span).min(span);
         self.show(&view)?;
         if self.args.command.is_empty() {
@@ -283,14 +281,15 @@ impl Elect {
         Ok(())
     }
 
-    /// Stops the command, if it runs; it may take its grace from `since` on, and no longer than the lease lasts.
+    /// Stops the command, if it is running. It may take its grace period from `since` on, but no longer than the lease
+    /// lasts.
     async fn stop(&mut self, since: Instant) {
         if let Some(token) = self.halt(since).await {
             self.tell_ended(token).await;
         }
     }
 
-    /// The same without a word to the agent. Returns the token it ran by.
+    /// The same without telling the agent. Returns the token that the command ran with.
     async fn halt(&mut self, since: Instant) -> Option<String> {
         let mut running = self.running.take()?;
         if running.guarded.stop(since + self.grace).await.killed {
@@ -299,10 +298,11 @@ impl Elect {
         Some(running.token)
     }
 
-    /// Nothing runs by `token` any longer: others need not wait for the end of the lease.
+    /// Tells the agent that nothing runs with `token` any longer, so that others need not wait for the end of the
+    /// lease.
     async fn tell_ended(&self, token: String) {
         let path = election_path(&self.args.election, "/ended");
-        // Should it not hear of it, it waits.
+        // If the agent does not hear this, it waits for the end of the lease.
         let _: Result<Done, _> = self
             .args
             .agent
@@ -310,7 +310,7 @@ impl Elect {
             .await;
     }
 
-    /// Asks the agent to stand no longer; nothing is asked by one that only listens.
+    /// Asks the agent to withdraw, unless this program only follows the election.
     fn withdrawal(&self) -> impl Future<Output = Result<(), ClientError>> + use<> {
         let path = election_path(&self.args.election, "/withdraw");
         let (agent, stands) = (self.args.agent.clone(), !self.args.listen);
@@ -336,13 +336,13 @@ impl Elect {
         }
     }
 
-    /// A remark on standard error: standard output belongs to the command.
+    /// Prints a remark to standard error, because standard output belongs to the command.
     fn say(&self, text: &str) {
         let name = safe(&self.args.election);
         let _ = writeln!(io::stderr(), "consort elect {name}: {text}");
     }
 
-    /// Prints who leads, if that changed.
+    /// Prints the leader, if it changed.
     fn show(&mut self, view: &ElectionView) -> anyhow::Result<()> {
         let leader = view
             .leader
@@ -379,7 +379,7 @@ impl Elect {
     }
 }
 
-/// Waits for the end of the command; forever when none runs.
+/// Waits for the end of the command; never returns if none is running.
 async fn ended(running: &mut Option<Running>) -> io::Result<Ended> {
     match running {
         Some(running) => running.guarded.ended().await,

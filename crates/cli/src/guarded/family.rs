@@ -1,7 +1,7 @@
-//! Who descends from a process, also through parents that have ended.
+//! The descendants of a process, including those whose parents have ended.
 //!
-//! On Linux a process whose parent ends becomes a child of the nearest ancestor that asked for it
-//! ([`adopt_orphans`]), so leaving the process group or the session (`setsid`, a double fork) hides nobody.
+//! On Linux a process whose parent ends becomes a child of the nearest ancestor that asked for it ([`adopt_orphans`]),
+//! so a process cannot hide by leaving the process group or the session (`setsid`, a double fork).
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,15 +13,16 @@ pub(super) struct Relative {
     parent: Option<Pid>,
 }
 
-/// Makes this process the parent of descendants whose own parent ends. Without support by the system, what leaves
-/// the process group of the command is not found again.
+/// Makes this process the parent of descendants whose own parent ends. If the system does not support this, a process
+/// that leaves the process group of the command cannot be found.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
-    // Kernels before 3.4 cannot.
+    // Kernels before 3.4 do not support this.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Descendants of `ancestor` that have not ended, without those of its children in `except`. `None` where the system does not tell.
+/// The descendants of `ancestor` that have not ended, without those of its children in `except`. Returns `None` if the
+/// system does not tell.
 pub(super) fn descendants(ancestor: Pid, except: &[Pid]) -> Option<Vec<Relative>> {
     let mut left = processes()?;
     let mut found = Vec::new();
@@ -34,9 +35,9 @@ pub(super) fn descendants(ancestor: Pid, except: &[Pid]) -> Option<Vec<Relative>
     Some(found)
 }
 
-/// Sends a signal to each; whether one of them was there.
+/// Sends a signal to each process. Returns whether one of them existed.
 pub(super) fn signal(relatives: &[Relative], signal: Signal) -> bool {
-    // Fails for one that has ended meanwhile, or that took on another user's rights.
+    // This fails for a process that has ended in the meantime, or that runs as another user.
     let sent = relatives.iter().map(|r| kill_process(r.id, signal).is_ok());
     sent.fold(false, |any, sent| any | sent)
 }
@@ -53,9 +54,9 @@ fn processes() -> Option<Vec<Relative>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Reads `/proc/ID/stat`. A process that has ended and was not waited for does nothing any more.
+/// Parses `/proc/ID/stat`. A process that has ended and was not waited for is ignored.
 fn relative(id: Pid, stat: &str) -> Option<Relative> {
-    // The name, in parentheses, may have anything in it. Then: state, parent, group.
+    // The name, in parentheses, may contain anything. It is followed by the state, the parent and the group.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let mut pid = || Some(Pid::from_raw(fields.next()?.parse().ok()?));

@@ -1,10 +1,10 @@
-//! A command that must not run on when its time is over.
+//! A command that must not continue to run when its time is over.
 //!
-//! It is started by a watchdog, a second process of this binary, in a process group of its own. The watchdog is
-//! told until when the command may run; at that time it stops the command and all that it started, whatever its
-//! parent does meanwhile, and it does so when its parent is gone. When the watchdog is gone the kernel kills the
-//! command (on Linux), and the parent what the command had started. Both speak in lines of text over a socket
-//! pair that is the watchdog's standard input.
+//! It is started by a watchdog, a second process of this binary, in its own process group. The watchdog is told until
+//! when the command may run. At that time it stops the command and all processes that it started, whatever its parent
+//! does; it also does so when its parent ends. If the watchdog is gone, the kernel kills the command (on Linux), and
+//! the parent kills the processes that the command had started. Both communicate by lines of text over a socket pair
+//! that is the watchdog's standard input.
 
 mod clock;
 mod family;
@@ -28,7 +28,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long after its time a watchdog has to have done its work.
+/// How long after its deadline a watchdog may take to finish.
 const WATCHDOG_PATIENCE: Duration = Duration::from_millis(100);
 
 /// A running command.
@@ -36,24 +36,24 @@ pub(crate) struct Guarded {
     _watchdog: Child,
     said: Lines<BufReader<OwnedReadHalf>>,
     orders: OwnedWriteHalf,
-    /// Of the command's process, and of its group.
+    /// The id of the command's process, and of its process group.
     group: Pid,
-    /// Children that this program had before, as after `exec` in a shell.
+    /// The children that this program already had, for example after `exec` in a shell.
     others: Vec<Pid>,
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// Its exit code as shells count: 128 and the number of the signal.
+    /// Its exit code by the convention of shells: 128 plus the number of the signal.
     pub(crate) code: u8,
-    /// It did not stop when it was told to.
+    /// Whether it had to be killed because it did not stop when it was told to.
     pub(crate) killed: bool,
 }
 
 impl Guarded {
-    /// Starts `command`, which may run until `until`, and has `notice` after that to stop. `None` when that
-    /// time was over before the command could be started; then it has not run at all.
+    /// Starts `command`, which may run until `until` and then has `notice` to stop. Returns `None` if that time was
+    /// over before the command could be started; then it has not run at all.
     pub(crate) async fn start(
         command: &[OsString],
         env: &[(&str, String)],
@@ -95,23 +95,23 @@ impl Guarded {
         }))
     }
 
-    /// Its process id.
+    /// The process id of the command.
     pub(crate) fn id(&self) -> i32 {
         self.group.as_raw_nonzero().get()
     }
 
-    /// From now on it may run until `until`.
+    /// Lets the command run until `until`.
     pub(crate) async fn extend(&mut self, until: Instant) {
         self.order("until", until).await;
     }
 
     async fn order(&mut self, verb: &str, at: Instant) {
         let line = format!("{verb} {}\n", clock::at(at));
-        // A watchdog that is gone is noticed by its silence.
+        // A watchdog that is gone is noticed because it no longer answers.
         let _ = self.orders.write_all(line.as_bytes()).await;
     }
 
-    /// Waits until nothing of the command is left. Dropping the future loses nothing.
+    /// Waits until nothing of the command is left. This is cancel safe: dropping the future loses nothing.
     pub(crate) async fn ended(&mut self) -> io::Result<Ended> {
         let line = self.said.next_line().await?;
         let words: Vec<&str> = line.iter().flat_map(|l| l.split(' ')).collect();
@@ -121,29 +121,29 @@ impl Guarded {
             let killed = killed == "1";
             return Ok(Ended { code, killed });
         }
-        // Somebody killed the watchdog: nobody else looks after what the command started.
+        // The watchdog was killed, so nobody else stops the processes that the command started.
         Ok(self.kill().await)
     }
 
-    /// Stops the command and all that it started: politely, and by force at `kill_at`.
+    /// Stops the command and all processes that it started, with SIGTERM first and with SIGKILL at `kill_at`.
     pub(crate) async fn stop(&mut self, kill_at: Instant) -> Ended {
         self.order("stop", kill_at).await;
         let patience = kill_at.max(Instant::now()) + WATCHDOG_PATIENCE;
         match timeout_at(patience, self.ended()).await {
             Ok(Ok(ended)) => ended,
-            // It is stopped itself, or overloaded.
+            // The watchdog itself is stopped or overloaded.
             _ => self.kill().await,
         }
     }
 
-    /// Kills whatever this program started, the watchdog as well, until nothing is left or it takes too long.
+    /// Kills everything that this program started, including the watchdog, until nothing is left or it takes too long.
     async fn kill(&self) -> Ended {
         let patience = Instant::now() + WATCHDOG_PATIENCE;
         loop {
             let family = descendants(getpid(), &self.others);
             match &family {
                 Some(family) => drop(family::signal(family, Signal::KILL)),
-                // Fails when all are gone already.
+                // This fails if all of them are already gone.
                 None => drop(kill_process_group(self.group, Signal::KILL)),
             }
             if family.is_none_or(|f| f.is_empty()) || Instant::now() >= patience {

@@ -4,13 +4,13 @@ use core::future::poll_fn;
 use core::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that people and supervisors send to end a program and that would end it by default: HUP, INT, QUIT,
-/// USR1, USR2 and TERM. To a program that runs a command they all mean: stop the command, give back what
-/// it ran under, end.
+/// The signals that people and supervisors send to end a program and that end it by default: HUP, INT, QUIT, USR1, USR2
+/// and TERM. For a program that runs a command they all mean: stop the command, release the lock or leadership it ran
+/// under, and end.
 pub(crate) struct Signals(Vec<Signal>);
 
 impl Signals {
-    /// Listens from now on. A signal that the parent told this program to ignore, as `nohup` does, stays ignored.
+    /// Listens from now on. A signal that the parent set to be ignored, as `nohup` does, stays ignored.
     pub(crate) fn listen() -> anyhow::Result<Signals> {
         let ignored = ignored();
         let kinds = [
@@ -29,7 +29,7 @@ impl Signals {
         Ok(Signals(listening))
     }
 
-    /// Waits for one of them. Dropping the future loses nothing.
+    /// Waits for one of them. This is cancel safe: dropping the future loses nothing.
     pub(crate) async fn next(&mut self) {
         poll_fn(|cx| {
             let came = |signal: &mut Signal| signal.poll_recv(cx).is_ready();
@@ -42,7 +42,7 @@ impl Signals {
     }
 }
 
-/// Which signals this process ignores, one bit each from signal 1 on; none where the system does not tell.
+/// The signals that this process ignores, one bit each from signal 1 on; none if the system does not tell.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

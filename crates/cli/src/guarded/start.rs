@@ -1,8 +1,8 @@
 //! The process that becomes the command.
 //!
-//! Only a process itself can ask the kernel to be killed when its parent ends, so the watchdog starts this program
-//! once more, which asks for that, looks at the clock for the last time, and replaces itself by the command. Its
-//! standard input is where it says why it did not; the end of that without a word means that the command runs.
+//! Only a process itself can ask the kernel to be killed when its parent ends. So the watchdog starts this program once
+//! more, which asks for that, checks the clock for the last time, and replaces itself by the command. It reports a
+//! failure on its standard input; if that closes without a report, the command is running.
 
 use super::clock;
 use crate::Answer;
@@ -13,13 +13,13 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Name of the subcommand.
+/// The name of the subcommand.
 pub(crate) const NAME: &str = "__start";
 
-/// What is said when the time is over already.
+/// The report if the time is already over.
 pub(super) const LATE: &str = "late";
 
-/// Started by the watchdog; of no use to people
+/// Started by the watchdog; not for direct use
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// When the command has to be stopped, by the clock of the watchdog
@@ -33,13 +33,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
-    // Closed by a successful exec.
+    // A successful exec closes this.
     let report = std::io::stdin().as_fd().try_clone_to_owned()?;
     let mut report = std::os::unix::net::UnixStream::from(report);
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     if getppid() != Pid::from_raw(args.watchdog) {
-        // It ended before the kernel was asked.
+        // The watchdog ended before the kernel was asked.
         return Ok(Answer::No);
     }
     let said = match clock::now() >= args.until {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
-/// Becomes the command, or says why not.
+/// Becomes the command, or returns why that failed.
 fn exec(command: &[OsString]) -> String {
     let Some((program, args)) = command.split_first() else {
         return "no command is given".to_owned();

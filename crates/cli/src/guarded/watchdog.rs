@@ -1,6 +1,6 @@
-//! The process that starts a command and sees to its end.
+//! The process that starts a command and makes sure that it ends.
 //!
-//! It adopts whatever the command leaves behind, so nothing is left exactly when it has no child any more.
+//! It adopts all processes that the command leaves behind, so nothing is left exactly when it has no child any longer.
 
 use super::family::{self, adopt_orphans, descendants};
 use super::{Signals, clock, start};
@@ -19,16 +19,16 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Name of the subcommand.
+/// The name of the subcommand.
 pub(crate) const NAME: &str = "__watchdog";
 
-/// How often to look whether a command that was told to stop is gone.
+/// How often to check whether a command that was told to stop is gone.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
-/// Started by `lock` and `elect`; of no use to people
+/// Started by `lock` and `elect`; not for direct use
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// When the command has to be stopped, in nanoseconds by the clock that goes on during suspension
+    /// When the command has to be stopped, in nanoseconds of the clock that continues during suspension
     #[arg(long)]
     until: u64,
     /// How long it has to stop, in nanoseconds
@@ -59,7 +59,7 @@ fn open(socket: std::os::unix::net::UnixStream) -> std::io::Result<UnixStream> {
     UnixStream::from_std(socket)
 }
 
-/// What became of a command.
+/// The outcome of a command.
 enum End {
     /// Nothing of it is left.
     Ended { code: u8, killed: bool },
@@ -71,7 +71,7 @@ type Orders = BufReader<tokio::net::unix::OwnedReadHalf>;
 
 async fn watch(args: &Args, orders: Orders, tell: &mut OwnedWriteHalf) -> anyhow::Result<End> {
     let mut signals = Signals::listen()?;
-    // Before there is a child: no end is missed.
+    // This comes before there is a child, so that no end is missed.
     let mut child_ended = signal(SignalKind::child())?;
     adopt_orphans();
     if clock::now() >= args.until {
@@ -89,7 +89,7 @@ async fn watch(args: &Args, orders: Orders, tell: &mut OwnedWriteHalf) -> anyhow
     };
     let mut orders = orders.lines();
     let mut orphan = false;
-    // What the new process says until it is the command.
+    // Receives the reports of the new process until it becomes the command.
     let mut words = Vec::new();
     let mut starting = true;
     loop {
@@ -112,7 +112,7 @@ async fn watch(args: &Args, orders: Orders, tell: &mut OwnedWriteHalf) -> anyhow
             },
             line = orders.next_line(), if !orphan => match line {
                 Ok(Some(line)) => watched.obey(&line),
-                // The parent is dead, so nobody renews what the command rests on.
+                // The parent is dead, so nobody renews the lease that the command depends on.
                 _ => {
                     orphan = true;
                     watched.stop(clock::now() + watched.notice);
@@ -136,33 +136,34 @@ fn spawn(args: &Args, report: OwnedFd) -> anyhow::Result<Pid> {
         .args(&args.command)
         .stdin(Stdio::from(report))
         .process_group(0)
-        // By the main thread, which lives as long as the process: the kernel watches the thread that started a child.
+        // The main thread does this, because the kernel watches the thread that started a child, and the main thread
+        // lives as long as the process.
         .spawn()
         .context("cannot start a process for the command")?;
     Pid::from_raw(child.id() as i32).context("the command has no process id")
 }
 
 struct Watched {
-    /// Of the command's process, and of its group.
+    /// The id of the command's process, and of its process group.
     group: Pid,
     until: u64,
     notice: u64,
-    /// Of the command itself, once it has ended.
+    /// The exit code of the command itself, once it has ended.
     code: Option<u8>,
-    /// It was told to stop, and is forced to at this time.
+    /// Set once the command was told to stop: the time at which it is killed.
     kill_at: Option<u64>,
     killed: bool,
 }
 
 impl Watched {
-    /// Does what the time demands; when to look again.
+    /// Does what is due. Returns the time of the next check.
     fn look(&mut self) -> u64 {
         let now = clock::now();
         if now >= self.until {
             self.stop(self.until.saturating_add(self.notice));
         }
         if self.code.is_some() {
-            // What it left behind.
+            // The processes that it left behind.
             self.stop(now + self.notice);
         }
         match self.kill_at {
@@ -176,7 +177,7 @@ impl Watched {
         }
     }
 
-    /// Takes note of children that have ended, of adopted ones, too. Whether none is left.
+    /// Collects children that have ended, including adopted ones. Returns whether none is left.
     fn is_gone(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -192,7 +193,7 @@ impl Watched {
         }
     }
 
-    /// Whether nothing of the group is left, where orphans are not adopted.
+    /// Whether nothing of the process group is left, on systems where orphans are not adopted.
     fn is_group_gone(&self) -> bool {
         rustix::process::test_kill_process_group(self.group).is_err()
     }
@@ -203,14 +204,14 @@ impl Watched {
             return;
         };
         match verb {
-            // What came too late extends nothing: others may have their turn by now.
+            // An extension that arrives too late has no effect, because others may already have the lock.
             "until" if clock::now() < self.until => self.until = time,
             "stop" => self.stop(time),
             _ => {}
         }
     }
 
-    /// Tells the command to stop, unless it was told; it has to at `kill_at` at the latest.
+    /// Tells the command to stop, unless it was already told, and limits its time to `kill_at`.
     fn stop(&mut self, kill_at: u64) {
         if self.kill_at.is_none() {
             self.signal(Signal::TERM);
@@ -219,12 +220,14 @@ impl Watched {
         self.kill_at = Some(self.kill_at.map_or(limit, |at| at.min(limit)));
     }
 
-    /// Sends a signal to the command and all that it started, once to each. Whether one of them was there.
+    /// Sends a signal to the command and all processes that it started, once to each. Returns whether one of them
+    /// existed.
     fn signal(&self, signal: Signal) -> bool {
         let family = descendants(getpid(), &[]);
-        // Once the command was waited for, its number may be another's; its children have numbers of their own.
+        // Once the command was waited for, its process id may belong to another process; its children have their own
+        // ids.
         let by_group = self.code.is_none() || family.is_none();
-        // In one go, so that none of the group slips away. Fails when all are gone already.
+        // The whole group is signalled at once, so that no process escapes. This fails if all of them are already gone.
         let mut any = by_group && kill_process_group(self.group, signal).is_ok();
         let mut rest = family.unwrap_or_default();
         rest.retain(|r| !(by_group && r.group == Some(self.group)));

@@ -1,4 +1,4 @@
-//! From the request to the release.
+//! Holding a lock, from the request to the release.
 
 use super::{Args, LOST, NOT_GRANTED};
 use crate::Answer;
@@ -14,22 +14,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-/// How long the agent may take to hear that the lock is given back.
+/// How long the agent may take to process the release.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long the agent may take to say that its own patience is over.
+/// How long the agent may take to report that its own time limit has passed.
 const REFUSAL_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long an agent may take to try, of each slot: more than its questions to members do.
+/// How long an agent may take to try each slot, which is longer than its questions to members take.
 const TRY_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A question under way: when it was asked, and the answer.
+/// A pending request: the time at which it was sent, and its answer.
 type Poll = Pin<Box<dyn Future<Output = (Instant, Result<RequestView, ClientError>)>>>;
 
 pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let resource = path("locks", &args.name, "");
-    // By this program's own clock: the agent may be frozen.
+    // The deadline uses this program's own clock, because the agent may be frozen.
     let deadline = args.deadline();
     let (mut stream, granted) = tokio::select! {
         taken = take(args, &resource) => match taken? {
@@ -42,12 +42,13 @@ pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
     let mut held = Held {
         args,
         own: format!("{resource}/{}", granted.request),
-        // The rest is for the system to carry it out.
+        // The rest is reserved for the system to carry out the stop.
         notice: Duration::from_millis(granted.notice_ms) * 3 / 4,
         until: Instant::now(),
         running: None,
     };
-    // What it is granted, the next one gets when the lease is over: the agent does not hear that nobody wants it.
+    // If the agent does not answer, a granted lock goes to the next request only when its lease is over, because the
+    // agent does not hear that nobody uses it.
     let Ok((asked, view)) = timeout_at(deadline, held.poll(Duration::ZERO)).await else {
         return Ok(silent(args));
     };
@@ -56,13 +57,13 @@ pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
         Ok(_) => Ok(held.lose("it was lost at once").await),
         Err(error) => Err(error.into()),
     };
-    // Nothing runs any more, also after an error: the next one can have the lock.
+    // Nothing is running any longer, even after an error, so the lock can be released.
     held.stop(Instant::now()).await;
     held.release().await;
     answer
 }
 
-/// Asks for the lock, and waits for it.
+/// Requests the lock, and waits for it.
 async fn take(
     args: &Args,
     resource: &str,
@@ -95,7 +96,7 @@ fn refused(args: &Args, event: &RequestView) -> anyhow::Result<Answer> {
     }
 }
 
-/// Says what stands in the way, also with --quiet: the request may wait for ever.
+/// Prints what the request waits for, even with --quiet, because it may wait for ever.
 fn note_waiting(args: &Args, event: &RequestView) {
     let Some(readiness) = &event.readiness else {
         return;
@@ -114,16 +115,16 @@ fn note_waiting(args: &Args, event: &RequestView) {
 
 struct Held<'a> {
     args: &'a Args,
-    /// Where the agent answers about this request.
+    /// The path of this request at the agent.
     own: String,
     notice: Duration,
-    /// Until when the lock is held for certain.
+    /// The time until which the lock is certainly held.
     until: Instant,
     running: Option<Guarded>,
 }
 
 impl Held<'_> {
-    /// Asks the agent how the request stands, after a while.
+    /// Asks the agent for the state of the request, after a delay.
     fn poll(&self, after: Duration) -> Poll {
         let (agent, own) = (self.args.agent.clone(), self.own.clone());
         Box::pin(async move {
@@ -133,11 +134,11 @@ impl Held<'_> {
         })
     }
 
-    /// Takes an answer to what was asked at `asked`. Whether the lock is held.
+    /// Handles the answer to a request that was sent at `asked`. Returns whether the lock is held.
     fn take(&mut self, asked: Instant, view: &RequestView) -> bool {
         let held = view.event == "granted";
         if held {
-            // Later answers count: what a lock stands on may also become less.
+            // The latest answer counts, because the validity may also become shorter.
             self.until = asked + Duration::from_millis(view.valid_for_ms);
         }
         held && self.until > Instant::now()
@@ -207,7 +208,7 @@ impl Held<'_> {
                         }
                         _ => {}
                     },
-                    // The lease lasts for a while: the command may end before it does.
+                    // The lease continues for a while, and the command may end before it does.
                     Ok(None) | Err(_) => {
                         deaf = true;
                         self.args.say("the agent is gone; the command may run until the lease is over");
@@ -225,7 +226,7 @@ impl Held<'_> {
                             let why = view.reason.unwrap_or("its lease is over".to_owned());
                             return Ok(self.lose(&output::safe(&why)).await);
                         }
-                        // It is asked again, until the lease is over.
+                        // The agent is asked again, until the lease is over.
                         Err(_) => {}
                     }
                     poll = self.poll(interval);
@@ -234,7 +235,7 @@ impl Held<'_> {
         }
     }
 
-    /// The lock is lost: stops the command within the notice.
+    /// Handles the loss of the lock: stops the command within the notice.
     async fn lose(&mut self, why: &str) -> Answer {
         self.args.say(&format!("lost: {why}"));
         let since = self.until.min(Instant::now());
@@ -242,7 +243,7 @@ impl Held<'_> {
         Answer::Code(LOST)
     }
 
-    /// Somebody wants this program to end; once more, and the command is killed.
+    /// Handles a signal that asks this program to end; a second one kills the command.
     async fn interrupted(&mut self, signals: &mut Signals) -> Answer {
         let Some(running) = &mut self.running else {
             return Answer::Code(130);
@@ -269,12 +270,12 @@ impl Held<'_> {
     /// Tells the agent that the work has stopped.
     async fn release(&self) {
         let told = self.args.agent.delete::<Done>(&self.own, RELEASE_PATIENCE);
-        // Gone, or lost: then the lease runs out.
+        // If the agent is gone, or the lock is lost, the lease expires.
         let _ = told.await;
     }
 }
 
-/// Waits for the end of the command; forever when none runs.
+/// Waits for the end of the command; never returns if none is running.
 async fn ended(running: &mut Option<Guarded>) -> std::io::Result<Ended> {
     match running {
         Some(running) => running.ended().await,
@@ -282,16 +283,16 @@ async fn ended(running: &mut Option<Guarded>) -> std::io::Result<Ended> {
     }
 }
 
-/// Waits for the end of standard input; forever when that does not matter.
+/// Waits for the end of standard input; never returns if that does not matter.
 async fn over(input: &mut Option<oneshot::Receiver<()>>) {
     match input {
-        // Its thread is gone with the program.
+        // The thread ends with the program.
         Some(input) => drop(input.await),
         None => core::future::pending().await,
     }
 }
 
-/// Tells when standard input ends, from a thread of its own.
+/// Reports the end of standard input, from a separate thread.
 fn end_of_input() -> oneshot::Receiver<()> {
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {
@@ -303,7 +304,7 @@ fn end_of_input() -> oneshot::Receiver<()> {
     end
 }
 
-/// `at` by the clock on the wall.
+/// The wall clock time of `at`.
 fn unix_seconds(at: Instant) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let at = now.unwrap_or_default() + at.saturating_duration_since(Instant::now());
@@ -311,7 +312,7 @@ fn unix_seconds(at: Instant) -> String {
 }
 
 impl Args {
-    /// When this program gives up on its own, whatever the agent does.
+    /// The time at which this program gives up by itself, whatever the agent does.
     fn deadline(&self) -> Instant {
         let slots = u32::from(self.permits.unwrap_or(1).max(1));
         let patience = match (self.timeout, self.try_only) {

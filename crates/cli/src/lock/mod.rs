@@ -1,8 +1,8 @@
 //! `consort lock`: hold a lock through an agent, and run a command only while holding it.
 //!
-//! The agent holds the lock for as long as the stream of its answer is read. How long the lock is held for
-//! certain is asked again and again, and counted from before the question, so the command is stopped in time
-//! by this program's own clock, also when the agent is frozen or gone.
+//! The agent holds the lock for as long as the stream of its answer is read. The agent is polled for how long the lock
+//! is certainly held, which is counted from before the request. So the command is stopped in time by this program's own
+//! clock, even if the agent is frozen or gone.
 
 mod hold;
 
@@ -15,72 +15,71 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Exit code when the lock was not granted: another has it, or not in time.
+/// The exit code if the lock was not granted: another holder has it, or the time was over.
 pub(crate) const NOT_GRANTED: u8 = 75;
-/// Exit code when the lock was lost, and the command stopped.
+/// The exit code if the lock was lost and the command was stopped.
 pub(crate) const LOST: u8 = 76;
 
 /// Hold a lock, and run a command only while holding it
 ///
-/// Waits for the lock, runs the command, and gives the lock back when the command has ended, with all that it
-/// started. The agent on this machine renews the lease. When that fails, or the agent is
-/// silent, the command is stopped before anybody else can have the lock: SIGTERM to it and all that it started at the
-/// end of the lease less the notice (a tenth of it), SIGKILL before the notice is over; by this program's
-/// own clock. Should this program be killed, a watchdog stops the command, and the lock is kept until the lease
-/// is over.
+/// Waits for the lock, runs the command, and releases the lock when the command and all processes that it started have
+/// ended. The agent on this machine renews the lease. If that fails, or the agent does not answer, the command is
+/// stopped before any other node can have the lock: SIGTERM is sent to it and to all processes it started at the end of
+/// the lease less the notice (a tenth of the lease), and SIGKILL before the notice is over, by this program's own
+/// clock. If this program is killed, a watchdog stops the command, and the lock is kept until the lease is over.
 ///
-/// The command reads nothing from standard input and finds in its environment CONSORT_LOCK_NAME,
-/// CONSORT_LOCK_TOKEN (32 hexadecimal digits; every later holder has a greater one, also as text) and
-/// CONSORT_LOCK_VALID_UNTIL (seconds since 1970 with a fraction: until when the lease lasts as of the start; it
-/// is renewed while the command runs), and of a semaphore CONSORT_LOCK_SLOT (its slot, from 0: tokens grow in each
-/// slot, not across slots). What must not be done by two even when a machine is paused has to check
-/// the token.
+/// The standard input of the command is empty. Its environment has CONSORT_LOCK_NAME, CONSORT_LOCK_TOKEN (32
+/// hexadecimal digits; every later holder has a greater one, also as text) and CONSORT_LOCK_VALID_UNTIL (the end of the
+/// lease at the start, in seconds since 1970 with a fraction; it is renewed while the command runs). For a semaphore it
+/// also has CONSORT_LOCK_SLOT (its slot, from 0: tokens grow within each slot, not across slots). A resource that must
+/// not be used by two holders, even if a machine is paused, has to check the token.
 ///
-/// Without a command the lock is held until standard input ends or Ctrl-C, and its token printed.
+/// Without a command the lock is held until standard input ends or Ctrl-C is pressed, and its token is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the lock
     #[arg(value_name = "NAME")]
     name: String,
-    /// Do not wait for anybody who has it
+    /// Fail at once if the lock is taken
     #[arg(long = "try", conflicts_with = "timeout")]
     try_only: bool,
-    /// Wait for at most so long [default: for ever]
+    /// Wait for at most this time [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
     /// Lease: how long others wait for a holder that has died [default: the agent's, 10s]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ttl: Option<Duration>,
-    /// Hold it beside others that share it
+    /// Hold it together with others that share it
     #[arg(long)]
     shared: bool,
-    /// A semaphore: so many may hold it at a time; the same everywhere
+    /// Make it a semaphore that this number of holders may hold at a time; use the same value everywhere
     #[arg(long, value_name = "K")]
     permits: Option<u16>,
-    /// How many nodes there may be, more than half of which support the lock; the same everywhere.
-    /// members: all members, failed ones until they are forgotten or removed; only a side with more than half of them
-    /// locks. available: those seen during the last lease; in a partition each side may lock once the other has been
-    /// gone for a lease. floor:N: all members, at least N; a side of at most N/2 nodes never locks. voters:ID,ID,…:
-    /// these; a side without more than half of them never locks [default: the agent's, members]
+    /// Bound from which majorities are counted: more than half of this number of nodes have to support the lock; use
+    /// the same bound everywhere. members: all members, failed ones until they are forgotten or removed; in a partition
+    /// only a side with more than half of them grants locks. available: the members seen during the last lease; in a
+    /// partition each side may grant locks once the other has been gone for a lease. floor:N: all members, at least N;
+    /// a side of at most N/2 nodes never grants locks. voters:ID,ID,…: these nodes; a side without more than half of
+    /// them never grants locks [default: the agent's, members]
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     bound: Option<String>,
-    /// Hold it for at most so long
+    /// Hold it for at most this time
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     hold_max: Option<Duration>,
     /// How long the command may take to stop after Ctrl-C or SIGTERM
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "5s")]
     grace: Duration,
-    /// Take the lock from whoever holds it: the holder is told to stop, and the next one gets the lock when it
-    /// has stopped, or when its lease is over
+    /// Take the lock from its holder: the holder is told to stop, and the next waiter gets the lock when the holder has
+    /// stopped, or when its lease is over
     #[arg(long = "break", conflicts_with_all = ["try_only", "timeout", "ttl", "shared", "bound", "hold_max", "command"])]
     break_it: bool,
-    /// Say nothing about the grant
+    /// Print nothing about the grant
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
     agent: AgentAddr,
-    /// What to run while holding the lock
+    /// Command to run while holding the lock
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -119,7 +118,7 @@ impl Args {
         }
     }
 
-    /// A remark on standard error: standard output belongs to the command.
+    /// Prints a remark to standard error, because standard output belongs to the command.
     fn say(&self, text: &str) {
         let name = safe(&self.name);
         let _ = writeln!(io::stderr(), "consort lock {name}: {text}");

@@ -1,4 +1,4 @@
-//! The whole screen: a sentence above, what is looked at in the middle, keys below.
+//! The whole screen: a sentence at the top, the current view in the middle, the keys at the bottom.
 
 use super::health;
 use super::model::{Contact, Model};
@@ -13,13 +13,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::time::Instant;
 
-/// From so many columns on, events stand at the right.
+/// From this number of columns on, events are shown on the right.
 const SIDE_BY_SIDE: u16 = 120;
 
-/// Fewest columns and lines that a screen is drawn on.
+/// The least number of columns and lines on which a screen is drawn.
 const LEAST: (u16, u16) = (40, 10);
 
-/// A key, a word for the line below, a sentence for the help.
+/// A key, a word for the bottom line, and a sentence for the help.
 pub(crate) type Key = (&'static str, &'static str, &'static str);
 
 /// Keys that work on every screen.
@@ -48,7 +48,7 @@ const KEYS: [Key; 6] = [
     ("q", "quit", "quit"),
 ];
 
-/// Draws all; `own` are the keys of this program besides the usual ones.
+/// Draws everything; `own` are the keys of this program in addition to the usual ones.
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, ui: &Ui, own: &[Key], now: Instant) {
     let area = frame.area();
     let theme = ui.theme;
@@ -118,7 +118,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, ui: &Ui, own: &[Key], n
     }
 }
 
-/// Cuts lines off above and below.
+/// Cuts lines off at the top and at the bottom.
 fn split(area: Rect, above: u16, below: u16) -> [Rect; 3] {
     let middle = area.height.saturating_sub(above + below);
     let part = |y: u16, height: u16| Rect {
@@ -133,7 +133,7 @@ fn split(area: Rect, above: u16, below: u16) -> [Rect; 3] {
     ]
 }
 
-/// A line across, with a title in it.
+/// A horizontal line with a title in it.
 pub(super) fn rule(theme: Theme, title: &str, columns: usize) -> Line<'static> {
     let lead = theme.rule().repeat(2);
     let title = match title.is_empty() {
@@ -257,7 +257,7 @@ fn footer(model: &Model, ui: &Ui, own: &[Key], columns: usize, now: Instant) -> 
         used += 1;
     }
     let note = state_note(model, ui, now);
-    // A filter that hides members is never left untold.
+    // A filter that hides members is always mentioned.
     if used + width(&note) + 2 > columns && !ui.filter.is_empty() {
         lines.push(Line::from(core::mem::take(&mut row)));
         used = 0;
@@ -272,7 +272,7 @@ fn footer(model: &Model, ui: &Ui, own: &[Key], columns: usize, now: Instant) -> 
     lines
 }
 
-/// What is looked at, for the end of the last line.
+/// The current view, for the end of the last line.
 fn state_note(model: &Model, ui: &Ui, now: Instant) -> String {
     let view = VIEWS.iter().find(|(v, _)| *v == ui.view);
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! Asks an agent what the screen shows, and notices when it is away.
+//! Asks an agent for what the screen shows, and notices when it does not answer.
 
 use super::model::Model;
 use super::text::clean;
@@ -12,22 +12,22 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How often the agent is asked when nothing happens.
+/// How often the agent is asked if nothing happens.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The same about locks while there are none: each answer asks all members.
+/// The same for locks while there are none, because each answer asks all members.
 const LOCKS_SELDOM: Duration = Duration::from_secs(3);
 
-/// Least time between two questions when much happens.
+/// The least time between two requests when much happens.
 const BREATH: Duration = Duration::from_millis(150);
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Longest time until the next try.
+/// The longest time until the next attempt.
 const AGAIN_MAX: Duration = Duration::from_secs(5);
 
-/// What was learned.
+/// What was learned from the agent.
 #[derive(Debug)]
 pub(crate) enum Update {
     This(Box<SelfView>),
@@ -35,9 +35,9 @@ pub(crate) enum Update {
     Elections(Vec<ElectionView>),
     Locks(LocksView),
     Event(Box<EventView>),
-    /// The agent was started anew: its events are counted from 1 again.
+    /// The agent was restarted, so its events are numbered from 1 again.
     NewRun,
-    /// Nobody answers, and when the next try is.
+    /// The agent does not answer; carries the reason and the time until the next attempt.
     Away(String, Duration),
 }
 
@@ -69,7 +69,7 @@ impl Drop for Feed {
 }
 
 impl Feed {
-    /// Starts asking; events are followed where `events` says so.
+    /// Starts to ask; events are followed if `events` is set.
     pub(crate) fn start(agent: AgentAddr, events: bool) -> Feed {
         let (updates, updates_out) = mpsc::channel(256);
         let task = tokio::spawn(async move {
@@ -102,14 +102,14 @@ impl Feed {
 struct Asker {
     agent: AgentAddr,
     updates: mpsc::Sender<Update>,
-    /// Something happened: the lists are old.
+    /// Notified when something happened, so that the lists are outdated.
     news: Notify,
-    /// The members have been told once, so that events have names.
+    /// Notified once the members were reported, so that events have names.
     named: Notify,
 }
 
 impl Asker {
-    /// An answer without anything that steers a terminal.
+    /// An answer without anything that controls a terminal.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         let mut answer: Value = self.agent.get_within(path, PATIENCE).await?;
         clean(&mut answer);
@@ -161,7 +161,7 @@ impl Asker {
                     }
                     if some { EVERY } else { LOCKS_SELDOM }
                 }
-                // Whether the agent is away is told by the other questions.
+                // The other requests report whether the agent answers.
                 Err(_) => LOCKS_SELDOM,
             };
             let _ = timeout(pause, self.news.notified()).await;
@@ -169,7 +169,7 @@ impl Asker {
         }
     }
 
-    /// Follows the events, and goes on after the last one when the stream breaks.
+    /// Follows the events, and continues after the last one if the stream breaks.
     async fn follow(&self) {
         self.named.notified().await;
         let (mut run, mut last) = (None::<String>, 0);
@@ -189,7 +189,7 @@ impl Asker {
                             if self.updates.send(Update::NewRun).await.is_err() {
                                 return;
                             }
-                            // Once more, from its first event on.
+                            // Start again from its first event.
                             break;
                         }
                         continue;

@@ -1,4 +1,4 @@
-//! The group in one sentence: the worst that is true first, then the rest, then what to do.
+//! The state of the group in one sentence: the worst fact first, then the rest, then what to do.
 
 use super::model::Model;
 use super::text::{NAME_MAX, calm, cut, list, plural, span};
@@ -8,10 +8,10 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// For how long a failure is news.
+/// How long a failure is reported as recent.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// How the group stands.
+/// The state of the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Health {
     pub(crate) tone: Tone,
@@ -19,7 +19,7 @@ pub(crate) struct Health {
     pub(crate) rest: String,
 }
 
-/// How the group stands, as far as the agent knows.
+/// The state of the group, as far as the agent knows.
 pub(crate) fn of(model: &Model, now: Instant) -> Health {
     let mut clauses: Vec<(Tone, String)> = Vec::new();
     let far = far_side(model);
@@ -161,7 +161,7 @@ fn with_status<'a>(model: &'a Model, status: &'a str) -> impl Iterator<Item = &'
     model.members.iter().filter(move |m| m.status == status)
 }
 
-/// Who took over from those that failed.
+/// The nodes that took over from failed ones.
 fn successors(model: &Model, failed: &[(&MemberView, Duration)]) -> String {
     let mut said = String::new();
     for election in &model.elections {
@@ -177,7 +177,7 @@ fn successors(model: &Model, failed: &[(&MemberView, Duration)]) -> String {
     said
 }
 
-/// Locks whose holder failed, so that others wait until the lease ends.
+/// The locks whose holder failed, so that others wait until the lease ends.
 fn blocked(model: &Model, now: Instant) -> impl Iterator<Item = String> {
     let failed: BTreeSet<&str> = with_status(model, "failed")
         .map(|m| m.id.as_str())
@@ -194,8 +194,8 @@ fn blocked(model: &Model, now: Instant) -> impl Iterator<Item = String> {
     })
 }
 
-/// Nodes on the other side of a split, where all can be asked: those that the answering node is not connected with
-/// by nodes that count each other alive.
+/// The nodes on the other side of a partition, if all nodes can be asked: those that are not connected with the
+/// answering node through nodes that list each other as alive.
 fn far_side(model: &Model) -> BTreeSet<String> {
     let asked = || {
         let nodes = model.lab.iter().flatten();
@@ -219,13 +219,13 @@ fn far_side(model: &Model) -> BTreeSet<String> {
         };
     }
     let far = asked().filter(|(n, _)| !near.contains(n.id.as_str()));
-    // A node that was just added or revived is no side of its own.
+    // A node that was just added or revived does not count as a side.
     far.filter(|(n, sees)| sees.len() > 1 || n.far || n.isolated)
         .map(|(n, _)| n.id.clone())
         .collect()
 }
 
-/// Many that fail together are rarely so many failures.
+/// If many nodes fail together, these are rarely separate failures.
 fn fell_silent_together(model: &Model, now: Instant) -> Option<usize> {
     let mut failed: Vec<Duration> = with_status(model, "failed")
         .filter_map(|m| model.since(m, now))
@@ -244,7 +244,7 @@ fn fell_silent_together(model: &Model, now: Instant) -> Option<usize> {
     (most >= 4 && most * 4 > all).then_some(most)
 }
 
-/// Nodes that count others alive than the answering one, where all can be asked.
+/// The nodes that list other members as alive than the answering one, if all nodes can be asked.
 fn differing(model: &Model) -> Vec<String> {
     let own = model.this.as_ref().map(|t| t.member.id.as_str());
     let set = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<String>>();

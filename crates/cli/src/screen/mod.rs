@@ -1,7 +1,7 @@
 //! A live screen of a group in a terminal, for `consort top` and `consort up`.
 //!
-//! A [`Feed`] asks an agent, a [`Model`] keeps the answers, a [`Ui`] what the user looks at, and [`draw`] makes lines
-//! of both. Every text of an answer is cleaned once, where it arrives.
+//! A [`Feed`] asks an agent, a [`Model`] keeps the answers, a [`Ui`] keeps the user's view, and [`draw`] makes lines of
+//! both. Every text of an answer is cleaned once, when it arrives.
 
 mod draw;
 mod feed;

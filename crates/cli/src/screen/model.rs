@@ -1,4 +1,4 @@
-//! What the screen knows.
+//! The data that the screen shows.
 
 use super::story::{Entry, Stories};
 use super::text::{NAME_MAX, cut};
@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Most events that are kept.
+/// The greatest number of events that are kept.
 const ENTRIES_MAX: usize = 2000;
 
 /// Whether the agent answers.
@@ -19,7 +19,7 @@ pub(crate) enum Contact {
     /// Nothing is known yet.
     Loading,
     Live,
-    /// Since when not, why, and when it is asked again.
+    /// Not since this time, with the reason and the time of the next attempt.
     Away {
         since: Instant,
         why: String,
@@ -27,7 +27,7 @@ pub(crate) enum Contact {
     },
 }
 
-/// A node of a group that is there to be played with.
+/// A node of a group for experiments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabNode {
     pub(crate) number: usize,
@@ -36,22 +36,22 @@ pub(crate) struct LabNode {
     pub(crate) stopped: bool,
     pub(crate) paused: bool,
     pub(crate) isolated: bool,
-    /// On the side of a partition that was cut off.
+    /// Whether it is on the side of a partition that was cut off.
     pub(crate) far: bool,
     pub(crate) loss_percent: u8,
     pub(crate) delay_ms: u16,
-    /// Locks that it was told to take.
+    /// The locks that it was told to take.
     pub(crate) locks: Vec<String>,
-    /// Whom it counts alive; `None` when it does not answer.
+    /// The nodes that it lists as alive; `None` if it does not answer.
     pub(crate) sees: Option<Vec<String>>,
     pub(crate) leader: Option<String>,
     pub(crate) stands: Option<bool>,
 }
 
-/// Text of others in it is clean: whoever fills it saw to that.
+/// The text in it is clean; the code that fills it makes sure of that.
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// Where the agent is asked, for people.
+    /// The address of the agent, for people.
     pub(crate) address: String,
     pub(crate) contact: Contact,
     pub(crate) this: Option<SelfView>,
@@ -62,13 +62,13 @@ pub(crate) struct Model {
     stories: Stories,
     /// Only in `consort up`.
     pub(crate) lab: Option<Vec<LabNode>>,
-    /// What a scene or an order has to say.
+    /// The message of a scene or an order.
     pub(crate) caption: Option<String>,
-    /// When each answer came: spans in it count from then.
+    /// When each answer arrived; durations in it count from then.
     this_at: Instant,
     members_at: Instant,
     elections_at: Instant,
-    /// The same by the wall clock, which the agent counts terms by.
+    /// The same by the wall clock, which the agent uses for terms.
     elections_ms: u64,
     locks_at: Instant,
     /// When the agent last answered.
@@ -123,7 +123,7 @@ impl Model {
         self.locks_at = now;
     }
 
-    /// Takes an event of the agent.
+    /// Adds an event of the agent.
     pub(crate) fn take_event(&mut self, event: &EventView) {
         let mut stories = core::mem::take(&mut self.stories);
         if let Some(entry) = stories.tell(event, &|id| self.name_of(id)) {
@@ -132,7 +132,7 @@ impl Model {
         self.stories = stories;
     }
 
-    /// Takes a line about what happened.
+    /// Adds a line about an event.
     pub(crate) fn push(&mut self, mut entry: Entry) {
         entry.text = safe(&entry.text);
         if self.events.len() == ENTRIES_MAX {
@@ -141,7 +141,7 @@ impl Model {
         self.events.push_back(entry);
     }
 
-    /// Another run of the agent, or another agent: what it told before means nothing now.
+    /// Drops the old data, because this is another run of the agent, or another agent.
     pub(crate) fn forget_events(&mut self) {
         self.events.clear();
         self.stories = Stories::default();
@@ -160,7 +160,7 @@ impl Model {
         matches!(self.contact, Contact::Away { .. })
     }
 
-    /// Spans stand still while nobody answers.
+    /// Durations do not advance while the agent does not answer.
     fn elapsed(&self, from: Instant, now: Instant) -> Duration {
         let now = if self.is_away() { self.answered } else { now };
         now.saturating_duration_since(from)
@@ -183,37 +183,37 @@ impl Model {
         Some(Duration::from_millis(this.uptime_ms) + self.elapsed(self.this_at, now))
     }
 
-    /// For how long a member has had its status.
+    /// How long a member has had its status.
     pub(crate) fn since(&self, member: &MemberView, now: Instant) -> Option<Duration> {
         let since = Duration::from_millis(member.since_ms?);
         Some(since + self.elapsed(self.members_at, now))
     }
 
-    /// What is left of a contender's lease.
+    /// The rest of a contender's lease.
     pub(crate) fn lease_left(&self, contender: &ContenderView, now: Instant) -> Duration {
         let left = Duration::from_millis(contender.left_ms);
         left.saturating_sub(self.elapsed(self.locks_at, now))
     }
 
-    /// How long a contender has been seen to wait.
+    /// How long a contender has been seen waiting.
     pub(crate) fn waited(&self, contender: &ContenderView, now: Instant) -> Option<Duration> {
         let waited = Duration::from_millis(contender.waited_ms?);
         Some(waited + self.elapsed(self.locks_at, now))
     }
 
-    /// How long ago something was by the agent's clock.
+    /// The time since an instant of the agent's clock.
     fn ago(&self, at_ms: u64, now: Instant) -> Duration {
         let before = Duration::from_millis(self.elections_ms.saturating_sub(at_ms));
         before + self.elapsed(self.elections_at, now)
     }
 
-    /// For how long nobody has led; `None` when somebody does, or nobody ever did.
+    /// How long nobody has led; `None` if there is a leader, or never was one.
     pub(crate) fn vacant_for(&self, election: &ElectionView, now: Instant) -> Option<Duration> {
         let until = election.terms.last()?.until_ms?;
         election.leader.is_none().then(|| self.ago(until, now))
     }
 
-    /// For how long its leader has led; the flag tells that it may be longer.
+    /// How long its leader has led; the flag says that it may be longer.
     pub(crate) fn led_for(
         &self,
         election: &ElectionView,
@@ -222,7 +222,7 @@ impl Model {
         let leader = election.leader.as_ref()?;
         let mut terms = election.terms.iter().rev();
         let mut first = terms.next().filter(|t| t.id == leader.id)?;
-        // One that is elected again stays.
+        // A leader that is elected again stays the same.
         for term in terms {
             if term.id != leader.id || term.ended.as_deref() != Some("renewed") {
                 break;

@@ -1,4 +1,4 @@
-//! The parts of the screen that can be looked at.
+//! The panes of the screen.
 
 mod locks;
 mod members;
@@ -17,7 +17,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::time::Instant;
 
-/// What happened, the newest last; scrolled back by `ui.back`.
+/// The events, newest last, scrolled back by `ui.back`.
 pub(super) fn events(frame: &mut Frame<'_>, model: &Model, ui: &Ui, area: Rect) {
     let theme = ui.theme;
     let columns = usize::from(area.width);
@@ -57,7 +57,7 @@ pub(super) fn events(frame: &mut Frame<'_>, model: &Model, ui: &Ui, area: Rect) 
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Who leads what, for how long, and who else stands.
+/// The leaders of elections, how long they have led, and the other candidates.
 pub(super) fn elections(
     frame: &mut Frame<'_>,
     model: &Model,
@@ -145,7 +145,7 @@ pub(super) fn elections(
     whole(frame, lines, theme, area);
 }
 
-/// Draws lines from above; says how many do not fit.
+/// Draws lines from the top. Returns how many do not fit.
 pub(super) fn whole(frame: &mut Frame<'_>, mut lines: Vec<Line<'_>>, theme: Theme, area: Rect) {
     let room = usize::from(area.height);
     if lines.len() > room && room > 0 {

@@ -1,4 +1,4 @@
-//! Events as lines: what happened, and because of what.
+//! Events as lines: what happened, and its cause.
 
 use super::text::{NAME_MAX, clock, cut, span};
 use super::theme::Tone;
@@ -6,33 +6,33 @@ use consort_agent::api::EventView;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Most causes that are remembered.
+/// The greatest number of causes that are remembered.
 const CAUSES_MAX: usize = 512;
 
-/// Deepest indentation.
+/// The deepest indentation.
 const DEPTH_MAX: usize = 6;
 
-/// One line of what happened.
+/// One line about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) at: String,
     pub(crate) tone: Tone,
-    /// How many causes lead to it.
+    /// The number of causes that lead to it.
     pub(crate) depth: usize,
     pub(crate) text: String,
-    /// How long after its cause.
+    /// The time since its cause.
     pub(crate) gap: Option<String>,
 }
 
 /// Finds the cause of each event.
 #[derive(Debug, Default)]
 pub(crate) struct Stories {
-    /// Number, depth and time of the latest events, the oldest first.
+    /// The number, depth and time of the latest events, oldest first.
     told: VecDeque<(u64, usize, u64)>,
 }
 
 impl Stories {
-    /// The line about an event; `None` for what is no news.
+    /// The line about an event; `None` if it is not worth a line.
     pub(crate) fn tell(
         &mut self,
         event: &EventView,

@@ -1,4 +1,4 @@
-//! The terminal: taken for a while, and given back as it was, however the program ends.
+//! The terminal: taken for a while, and restored however the program ends.
 
 use anyhow::Context;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -14,19 +14,19 @@ use std::io::{self, IsTerminal, Stdout};
 use std::sync::Once;
 use tokio::sync::mpsc;
 
-/// The terminal is ours.
+/// Whether this program has taken the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Some part of the program panicked while it was.
+/// Whether some part of the program panicked in the meantime.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is a terminal at both ends that a screen can be drawn on.
+/// Whether input and output are a terminal on which a screen can be drawn.
 pub(crate) fn there() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb
 }
 
-/// The terminal while it is taken. Dropping it gives the terminal back; a panic anywhere does so, too.
+/// The taken terminal. It is restored when this is dropped, and on a panic anywhere.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -46,7 +46,7 @@ impl Screen {
         });
         enable_raw_mode().context("the terminal cannot be switched to single keys")?;
         TAKEN.store(true, Ordering::Relaxed);
-        // From here on the terminal is given back, whatever follows fails.
+        // From here on the terminal is restored, whatever fails.
         let given_back = Given;
         execute!(io::stdout(), EnterAlternateScreen, Hide)?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
@@ -54,7 +54,7 @@ impl Screen {
         Ok(Screen { terminal })
     }
 
-    /// Draws the screen anew; writes what has changed.
+    /// Draws the screen; only changes are written.
     pub(crate) fn draw(
         &mut self,
         draw: impl FnOnce(&mut ratatui::Frame<'_>),
@@ -82,7 +82,7 @@ impl Drop for Given {
     }
 }
 
-/// Does nothing when the terminal is not taken.
+/// Does nothing if the terminal is not taken.
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         // The other end may be gone.
@@ -91,7 +91,7 @@ fn give_back() {
     }
 }
 
-/// What is typed, and changes of size, from a thread of their own. The channel closes when there is nobody to type.
+/// Keys and changes of size, from a separate thread. The channel closes when the input ends.
 pub(crate) fn typed() -> mpsc::Receiver<Event> {
     let (events, events_out) = mpsc::channel(64);
     std::thread::spawn(move || {

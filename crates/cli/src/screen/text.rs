@@ -5,21 +5,21 @@ use core::time::Duration;
 use ratatui::text::Span;
 use serde_json::Value;
 
-/// Longest name that is shown whole.
+/// The longest name that is shown in full.
 pub(crate) const NAME_MAX: usize = 32;
 
-/// Columns that a text takes.
+/// The number of columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// Replaces everything that steers a terminal in all strings of an answer.
+/// Replaces everything that controls a terminal in all strings of an answer.
 pub(crate) fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = safe(text),
         Value::Array(items) => items.iter_mut().for_each(clean),
         Value::Object(fields) => {
-            // Names of tags are text of strangers, too.
+            // Keys of tags come from other nodes, too.
             let old = core::mem::take(fields);
             for (key, mut field) in old {
                 clean(&mut field);
@@ -30,7 +30,7 @@ pub(crate) fn clean(value: &mut Value) {
     }
 }
 
-/// Cuts a text to `max` columns, the end left out.
+/// Cuts a text to `max` columns by leaving out its end.
 pub(crate) fn clip(text: &str, max: usize) -> String {
     if width(text) <= max {
         return text.to_owned();
@@ -51,7 +51,7 @@ pub(crate) fn clip(text: &str, max: usize) -> String {
     kept
 }
 
-/// Cuts a name to `max` columns, its middle left out: ends of names tell them apart.
+/// Cuts a name to `max` columns by leaving out its middle, because the ends of names distinguish them.
 pub(crate) fn cut(name: &str, max: usize) -> String {
     if width(name) <= max {
         return name.to_owned();
@@ -80,7 +80,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     text
 }
 
-/// A text of exactly `columns` columns, at their right end.
+/// A text of exactly `columns` columns, aligned to the right.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     let text = clip(text, columns);
     let missing = columns.saturating_sub(width(&text));
@@ -97,7 +97,7 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// A span in whole seconds while it is short, so that it does not flicker.
+/// A duration in whole seconds while it is short, so that it does not flicker.
 pub(crate) fn calm(span: Duration) -> String {
     let s = (span.as_millis() + 500) / 1000;
     match s {

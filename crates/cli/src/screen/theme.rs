@@ -1,9 +1,9 @@
-//! Shapes and colours. A shape and a word carry each state; colour only repeats it.
+//! Shapes and colours. Each state has a shape and a word; colour only repeats it.
 
 use ratatui::style::{Color, Modifier, Style};
 use std::env;
 
-/// What something is about.
+/// The topic that determines a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Alive,
@@ -14,12 +14,12 @@ pub(crate) enum Tone {
     Leader,
     Vacant,
     Lock,
-    /// Something that was done by hand.
+    /// A manual intervention.
     Deed,
     Plain,
 }
 
-/// How the screen is drawn on this terminal.
+/// The way in which the screen is drawn on this terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
     pub(crate) colour: bool,
@@ -27,14 +27,14 @@ pub(crate) struct Theme {
 }
 
 impl Theme {
-    /// By `NO_COLOR` and the locale.
+    /// Determined by `NO_COLOR` and the locale.
     pub(crate) fn of_environment() -> Theme {
         let set = |name| env::var_os(name).filter(|v| !v.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let locale = locale.map(|l| l.to_string_lossy().to_ascii_lowercase());
         Theme {
             colour: set("NO_COLOR").is_none(),
-            // Without any locale, as over some SSH sessions, most terminals read UTF-8 all the same.
+            // Without a locale, as in some SSH sessions, most terminals still understand UTF-8.
             ascii: locale.is_some_and(|l| !l.contains("utf-8") && !l.contains("utf8")),
         }
     }
@@ -85,12 +85,12 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// A line across the screen.
+    /// A horizontal line across the screen.
     pub(crate) fn rule(self) -> &'static str {
         if self.ascii { "-" } else { "─" }
     }
 
-    /// Leads from a cause to its effect.
+    /// Points from a cause to its effect.
     pub(crate) fn branch(self) -> &'static str {
         if self.ascii { "`- " } else { "└─ " }
     }
@@ -99,7 +99,7 @@ impl Theme {
         if self.ascii { ">" } else { "▶" }
     }
 
-    /// A lease of `of`, of which `left` are left, as ten columns. Holders renew at two thirds, where the mark is.
+    /// A bar of ten columns for a lease of `of` with `left` left. Holders renew at two thirds, which is marked.
     pub(crate) fn lease(self, left: u64, of: u64) -> String {
         let (full, empty, mark) = match self.ascii {
             true => ('=', '.', '|'),

@@ -1,4 +1,4 @@
-//! What the user looks at: view, order, filter, the chosen member.
+//! The view of the user: pane, order, filter, and the selected member.
 
 use super::model::Model;
 use super::theme::Theme;
@@ -7,10 +7,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// Longest filter.
+/// The longest filter.
 const FILTER_MAX: usize = 64;
 
-/// What is shown beside the sentence.
+/// What is shown below the sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     Members,
@@ -26,13 +26,13 @@ pub(crate) const VIEWS: [(View, &str); 4] = [
     (View::Events, "events"),
 ];
 
-/// What members are ordered by.
+/// The order of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Who failed or is suspected first.
+    /// Failed and suspected members first.
     Trouble,
     Name,
-    /// The slowest first.
+    /// The slowest members first.
     RoundTrip,
     /// The latest change first.
     Since,
@@ -58,12 +58,12 @@ impl Sort {
     }
 }
 
-/// What a key did.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     Done,
     Quit,
-    /// It means nothing to the screen itself.
+    /// The key has no meaning for the screen itself.
     Unused(char),
 }
 
@@ -73,15 +73,15 @@ pub(crate) struct Ui {
     pub(crate) view: View,
     pub(crate) sort: Sort,
     pub(crate) filter: String,
-    /// The filter is being typed.
+    /// Whether the filter is being typed.
     pub(crate) typing: bool,
-    /// Id of the chosen member.
+    /// The id of the selected member.
     pub(crate) chosen: Option<String>,
-    /// Ids of members that are marked for what is done to several.
+    /// The ids of members that are marked for an operation on several.
     pub(crate) marked: BTreeSet<String>,
     pub(crate) details: bool,
     pub(crate) help: bool,
-    /// How many of the newest events are scrolled away.
+    /// The number of newest events that are scrolled away.
     pub(crate) back: usize,
 }
 
@@ -101,7 +101,7 @@ impl Ui {
         }
     }
 
-    /// Members that are shown, in their order.
+    /// The members that are shown, in order.
     pub(crate) fn rows<'m>(&self, model: &'m Model, now: Instant) -> Vec<&'m MemberView> {
         let wanted = self.filter.to_lowercase();
         let mut rows: Vec<&MemberView> = model
@@ -125,7 +125,7 @@ impl Ui {
         rows
     }
 
-    /// The chosen member; the first one unless another was chosen.
+    /// The selected member; the first one unless another was selected.
     pub(crate) fn chosen<'m>(&self, rows: &[&'m MemberView]) -> Option<(usize, &'m MemberView)> {
         let is = |m: &&MemberView| Some(&m.id) == self.chosen.as_ref();
         let index = rows.iter().position(is).unwrap_or(0);
@@ -151,7 +151,7 @@ impl Ui {
         match key.code {
             KeyCode::Char('q') => return Reaction::Quit,
             KeyCode::Esc => {
-                // What covers something goes first.
+                // An overlay is closed first.
                 match (self.help, self.details) {
                     (true, _) => self.help = false,
                     (_, true) => self.details = false,

@@ -1,4 +1,4 @@
-//! `consort sim bandit`: elections that learn who fails.
+//! `consort sim bandit`: elections that learn which nodes fail.
 
 use super::{Runs, mean, over};
 use crate::Answer;
@@ -12,12 +12,12 @@ use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
 
-/// Most runs: each keeps its report until the end.
+/// The greatest number of runs, because each keeps its report until the end.
 const RUNS_MAX: usize = 10_000;
 
 #[derive(Debug, Args)]
 pub(super) struct BanditArgs {
-    /// Which policies: dle, rle, e-greedy, ucb, e-greedy-buffer, ucb-buffer, d-ucb-S, sw-ucb-S, thompson-beta-S (S in
+    /// Policies to run: dle, rle, e-greedy, ucb, e-greedy-buffer, ucb-buffer, d-ucb-S, sw-ucb-S, thompson-beta-S (S in
     /// seconds), hazard, availability, r-first, r-mean, r-thompson-beta, r-thompson-hazard, rs-hazard, product,
     /// r-truth, truth
     #[arg(
@@ -27,16 +27,16 @@ pub(super) struct BanditArgs {
         default_value = "dle,rle,e-greedy,ucb,r-first,product,r-truth"
     )]
     policy: Vec<Policy>,
-    /// How many nodes; published rates are of up to 23
+    /// Number of nodes; published rates exist for up to 23
     #[arg(long, default_value_t = 5)]
     nodes: u16,
-    /// How many requests the client makes, two seconds apart
+    /// Number of requests that the client makes, two seconds apart
     #[arg(long, default_value_t = 2500)]
     requests: u64,
     /// How often each node fails
     #[arg(long, value_enum, default_value_t = RatesKind::Published)]
     rates: RatesKind,
-    /// Draw rates again after so many seconds
+    /// Draw new rates after this number of seconds
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     every: Option<u64>,
     /// How nodes fail and recover: slot, repair, scaled, async
@@ -59,7 +59,7 @@ pub(super) struct BanditArgs {
         default_value = "100,400"
     )]
     delay: Vec<u64>,
-    /// Everything else as the paper's text has it, not as the authors' program ran
+    /// Everything else as in the paper's text, not as in the authors' program
     #[arg(long)]
     text: bool,
     #[command(flatten)]
@@ -68,17 +68,17 @@ pub(super) struct BanditArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RatesKind {
-    /// Those of the paper's runs
+    /// The rates of the paper's runs
     Published,
-    /// Machines of its Table 1, drawn at random
+    /// Machines of the paper's Table 1, drawn at random
     Machines,
-    /// Its pool of hardware, drawn at random
+    /// The paper's pool of hardware, drawn at random
     Hardware,
-    /// Five nodes, ten vectors, three minutes each: its section 6.4
+    /// Five nodes, ten vectors, three minutes each, as in the paper's section 6.4
     Repeating,
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Output {
     nodes: u16,
@@ -92,27 +92,27 @@ struct Output {
 #[derive(Serialize)]
 struct Row {
     policy: String,
-    /// Rounds of elections, failed ones too.
+    /// The number of rounds, including failed ones.
     rounds: Summary,
-    /// Rounds without a leader.
+    /// The number of rounds without a leader.
     failed: Summary,
-    /// Rounds in which two nodes and more won.
+    /// The number of rounds that two or more nodes won.
     dual: Summary,
-    /// Seconds without a leader, as the client sees it.
+    /// The seconds without a leader, as the client sees it.
     outage: Summary,
     /// How long a run took, in seconds.
     seconds: Summary,
-    /// Messages of elections in a round.
+    /// The number of election messages per round.
     messages: Summary,
-    /// Pings and answers in a second.
+    /// The number of pings and answers per second.
     pings: Summary,
-    /// Root of the mean square of estimates less the share of time down, of others than oneself.
+    /// The root mean square error of the estimated share of downtime, for nodes other than the estimating one.
     error: Summary,
-    /// Runs that did not get to the last request.
+    /// The number of runs that did not reach the last request.
     unfinished: usize,
-    /// Ticks with fewer than 0.8 f or more than f nodes down.
+    /// The number of ticks with fewer than 0.8 f or more than f nodes down.
     out_of_bounds: u64,
-    /// Of the first run.
+    /// The trace hash of the first run.
     trace_hash: String,
 }
 

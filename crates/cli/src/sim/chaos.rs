@@ -12,22 +12,22 @@ use std::io::Write;
 
 #[derive(Debug, Args)]
 pub(super) struct ChaosArgs {
-    /// Which seeds: `A..B` without B, or one seed
+    /// Seeds to run: `A..B` without B, or one seed
     #[arg(long, value_name = "A..B", default_value = "0..100")]
     seeds: String,
-    /// How long faults strike, in seconds
+    /// How long faults are injected, in seconds
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     storm: u64,
-    /// Hold elections too, in groups of up to 50, with quorums too small on purpose
+    /// Also run elections, in groups of up to 50, with quorums that are too small on purpose
     #[arg(long)]
     elections: bool,
-    /// Take locks too, in groups of up to 9 whose clocks drift
+    /// Also take locks, in groups of up to 9 whose clocks drift
     #[arg(long, conflicts_with = "elections")]
     locks: bool,
-    /// Tell and ask things too, at times far more than the limits allow
+    /// Also send application events and queries, sometimes far more than the limits allow
     #[arg(long, conflicts_with_all = ["elections", "locks"])]
     messages: bool,
-    /// The papers' locks meet the same storms; how often two are inside at once is counted
+    /// Run the papers' locks in the same storms, and count how often two nodes are inside at once
     #[arg(long, requires = "locks")]
     baselines: bool,
     /// Threads; the result does not depend on it [default: one per processor]
@@ -99,7 +99,7 @@ fn storms(
     let mut out = std::io::stdout().lock();
     let (mut done, mut slowest) = (0_u64, (core::time::Duration::ZERO, 0));
     let mut tallies: Vec<(Tally, u64)> = Vec::new();
-    // In chunks, so that a broken seed ends the work soon and the first one is always the same.
+    // The work is done in chunks, so that a failing seed ends it soon and the first one reported is always the same.
     let mut from = seeds.start;
     while from < seeds.end {
         let to = seeds.end.min(from.saturating_add(64));

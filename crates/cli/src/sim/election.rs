@@ -15,12 +15,12 @@ use consort_sim::units::tu;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Most runs: each keeps its outcome until the end.
+/// The greatest number of runs, because each keeps its outcome until the end.
 const RUNS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Args)]
 pub(super) struct ElectionArgs {
-    /// Which elections race: base, optimistic, preferred, hybrid, ask-all, bully
+    /// Elections to compare: base, optimistic, preferred, hybrid, ask-all, bully
     #[arg(
         long,
         value_name = "NAME,…",
@@ -28,10 +28,10 @@ pub(super) struct ElectionArgs {
         default_value = "base,optimistic,preferred,hybrid"
     )]
     variant: Vec<Method>,
-    /// How many nodes [default: 49, or as many as the trace has]
+    /// Number of nodes [default: 49, or as many as the trace has]
     #[arg(long, conflicts_with = "trace")]
     nodes: Option<usize>,
-    /// How nodes are placed, unless a trace says so
+    /// How nodes are placed, unless a trace determines it
     #[arg(long, value_enum, default_value_t = TopologyKind::Random)]
     topology: TopologyKind,
     /// Probability that a message is dropped; low hashes drop up to twice as much
@@ -45,19 +45,19 @@ pub(super) struct ElectionArgs {
     /// Drop at every hop instead
     #[arg(long)]
     per_hop: bool,
-    /// All nodes drop alike
+    /// All nodes drop messages equally often
     #[arg(long)]
     no_bias: bool,
-    /// How many lists may lack a node [default: the published value]
+    /// Number of lists that may lack a node [default: the published value]
     #[arg(long, value_name = "C")]
     c: Option<u16>,
-    /// How many more nodes are asked
+    /// Number of nodes that are asked in addition
     #[arg(long, value_name = "F", default_value_t = 0)]
     f: u16,
-    /// Which leader counts when a node hears several
+    /// Which leader counts if a node hears of several
     #[arg(long, value_enum, default_value_t = AdoptKind::Stamped)]
     adopt: AdoptKind,
-    /// What counts as unhealth
+    /// What counts as poor health
     #[arg(long, value_enum, default_value_t = HealthKind::Heard)]
     health: HealthKind,
     /// When elections start, in time units; a period has 20
@@ -80,23 +80,23 @@ pub(super) struct ElectionArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum AdoptKind {
-    /// The latest of the run; without health, its lowest hash
+    /// The latest one of the run; without health, its lowest hash
     Stamped,
-    /// The last one heard, as in the pseudocode
+    /// The last one heard of, as in the pseudocode
     LastWins,
-    /// The lowest hash ever heard, as in the text
+    /// The lowest hash ever heard of, as in the text
     LowestHash,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum HealthKind {
-    /// Suspicions heard of
+    /// Suspicions that the node heard of
     Heard,
-    /// Own suspicions
+    /// The node's own suspicions
     Own,
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Output {
     nodes: usize,
@@ -105,7 +105,7 @@ struct Output {
     f: u16,
     runs: usize,
     seed: u64,
-    /// Share of nodes that would be wrong without any message.
+    /// The share of nodes that would be wrong without any message.
     local_wrong: f64,
     elections: Vec<Row>,
 }
@@ -113,7 +113,7 @@ struct Output {
 #[derive(Serialize)]
 struct Row {
     variant: &'static str,
-    /// Runs at whose end all nodes follow one leader.
+    /// The number of runs at whose end all nodes follow one leader.
     agreed: usize,
     completion: Summary,
     bytes: Summary,
@@ -126,7 +126,7 @@ struct Row {
     multicasts: Summary,
 }
 
-/// Runs `consort sim election`. Exit code 1: nodes disagree at the end of some run.
+/// Runs `consort sim election`. Exit code 1 means that nodes disagree at the end of some run.
 pub(super) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     let trace = args.trace.as_deref().map(read_trace).transpose()?;

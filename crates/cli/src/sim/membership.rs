@@ -1,4 +1,4 @@
-//! `consort sim membership`: who notices crashes when, and what it costs.
+//! `consort sim membership`: when crashes are noticed, and what it costs.
 
 use super::{TopologyKind, pool};
 use crate::Answer;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct MembershipArgs {
-    /// How many nodes [default: 49, or as many as the file of positions has]
+    /// Number of nodes [default: 49, or as many as the file of positions has]
     #[arg(long)]
     nodes: Option<usize>,
     /// How nodes are placed
@@ -27,7 +27,7 @@ pub(super) struct MembershipArgs {
     /// Read positions from a CSV file: a line `x,y` in metres for each node
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
-    /// Which of the papers' setups gives density, range and suspicion
+    /// Setup of the papers that determines density, range and suspicion
     #[arg(long, value_enum, default_value_t = SetupKind::B)]
     setup: SetupKind,
     /// Radio range in metres [default: the setup's]
@@ -44,23 +44,23 @@ pub(super) struct MembershipArgs {
         allow_negative_numbers = true
     )]
     loss: f64,
-    /// How many nodes crash, all at once
+    /// Number of nodes that crash, all at once
     #[arg(long, value_name = "F", default_value_t = 1)]
     failures: usize,
     /// Crash one whole cluster instead (with --topology cluster)
     #[arg(long, conflicts_with = "failures")]
     cluster_failure: bool,
-    /// Which protocol: gives the settings, the exponent and the feedback that are not given by themselves
+    /// Protocol that determines the settings, the exponent and the feedback unless they are given
     #[arg(long, value_enum, conflicts_with = "profile")]
     protocol: Option<ProtocolKind>,
-    /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` is the nearest only
-    /// [default: the protocol's, or 0 in the paper profile and 3 in the product's]
+    /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` probes only the nearest [default: the
+    /// protocol's, or 0 in the paper profile and 3 in the product's]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     exponent: Option<f32>,
-    /// Whom to probe [default: iid in the paper profile, stride in the product's]
+    /// How the next node to probe is chosen [default: iid in the paper profile, stride in the product's]
     #[arg(long, value_enum)]
     policy: Option<PolicyKind>,
-    /// What nodes take for the distance of another
+    /// What nodes use as the distance of another node
     #[arg(long, value_enum, default_value_t = DistanceKind::HopDistance)]
     distance: DistanceKind,
     /// Feedback of nodes that are probed too rarely, in the papers' form [default: the protocol's, or none]
@@ -77,13 +77,13 @@ pub(super) struct MembershipArgs {
     /// When nodes crash, in time units [default: 4000, or half of a shorter run]
     #[arg(long, value_name = "TU", allow_negative_numbers = true)]
     warmup: Option<f64>,
-    /// How long a suspect has in the paper profile, in time units [default: the setup's]
+    /// Time that a suspect has to refute in the paper profile, in time units [default: the setup's]
     #[arg(long, value_name = "TU", allow_negative_numbers = true)]
     suspicion: Option<f64>,
-    /// Decides everything random
+    /// The seed of all random draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many runs, with seeds derived from the first
+    /// Number of runs, with seeds derived from the first
     #[arg(long, value_name = "R", default_value_t = 1)]
     runs: usize,
     /// Threads; the output does not depend on it [default: one per processor]
@@ -262,7 +262,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
     })
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Output<'a> {
     topology: &'a str,
@@ -278,7 +278,7 @@ struct Output<'a> {
     result: &'a Aggregate,
 }
 
-/// JSON has no infinity: it is spelled as on the command line.
+/// JSON has no infinity, so it is written as on the command line.
 fn number_or_inf<S: serde::Serializer>(m: &f32, s: S) -> Result<S::Ok, S::Error> {
     match m.is_finite() {
         true => s.serialize_f32(*m),
@@ -324,7 +324,7 @@ pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// What a recording is called.
+/// The title of a recording.
 fn title(args: &MembershipArgs) -> String {
     match (args.protocol, args.profile) {
         (Some(ProtocolKind::Swim), _) => "SWIM".into(),

@@ -24,17 +24,17 @@ pub(crate) struct SimArgs {
 
 #[derive(Debug, Subcommand)]
 enum SimCommand {
-    /// Crash nodes of a simulated group; measure who notices when, and what it costs
+    /// Crash nodes of a simulated group, and measure when the crashes are noticed and what it costs
     Membership(membership::MembershipArgs),
-    /// The papers' elections over simulated member lists, or over a trace of them
+    /// Run the papers' elections over simulated member lists, or over a trace of them
     Election(election::ElectionArgs),
-    /// The papers' locks in a multi-hop network: waits, messages, and whether two nodes are inside at once
+    /// Run locks in a multi-hop network: waiting times, messages, and whether two nodes are inside at once
     Mutex(mutex::MutexArgs),
-    /// Leaders of networks that move, the papers' and ours: how often they are wrong, and what that costs
+    /// Run elections in networks that move, the papers' and ours: how often leaders are wrong, and the cost
     Omega(omega::OmegaArgs),
-    /// Elections that learn who fails: how many they need, what they cost and what they learn
+    /// Run elections that learn which nodes fail: how many rounds they need, their cost, and what they learn
     Bandit(bandit::BanditArgs),
-    /// Random faults, then calm: checks that no invariant breaks and the group agrees again
+    /// Inject random faults, then calm: check that no invariant breaks and that the group agrees again
     Chaos(chaos::ChaosArgs),
 }
 
@@ -57,13 +57,13 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<Answer> {
     }
 }
 
-/// What comparisons over several runs have in common.
+/// Options that comparisons over several runs have in common.
 #[derive(Debug, Args)]
 struct Runs {
-    /// Decides everything random
+    /// The seed of all random draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many runs, with seeds derived from the first
+    /// Number of runs, with seeds derived from the first
     #[arg(long = "runs", value_name = "R", default_value_t = 1)]
     count: usize,
     /// Threads; the output does not depend on it [default: one per processor]
@@ -75,7 +75,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Threads for the runs, of which there may be `most`.
+    /// The number of threads for at most `most` runs.
     fn pool(&self, most: usize) -> anyhow::Result<rayon::ThreadPool> {
         if !(1..=most).contains(&self.count) {
             bail!("--runs must be between 1 and {most}");
@@ -83,7 +83,7 @@ impl Runs {
         pool(self.threads)
     }
 
-    /// Prints what came out, as asked for.
+    /// Prints the results in the requested format.
     fn print<T: Serialize>(
         &self,
         output: &T,
@@ -107,7 +107,7 @@ pub(crate) fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> 
         .context("could not start threads; try --threads 1")
 }
 
-/// What runs say, in short, but for what is no number.
+/// A summary of the results of runs, without values that are not numbers.
 fn over<R>(reports: &[R], of: &dyn Fn(&R) -> f64) -> Summary {
     let all = reports.iter().map(of).filter(|x| x.is_finite());
     Summary::of(&all.collect::<Vec<f64>>())
@@ -118,7 +118,7 @@ fn mean(summary: &Summary) -> String {
     scaled_mean(summary, 1.0)
 }
 
-/// A mean in a table, in units of which `scale` make one.
+/// A mean in a table, multiplied by `scale`.
 fn scaled_mean(summary: &Summary, scale: f64) -> String {
     match summary.mean.map(|x| x * scale) {
         Some(x) if x >= 100.0 => format!("{x:.0}"),

@@ -16,12 +16,12 @@ use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
 
-/// Most runs: each keeps its report until the end.
+/// The greatest number of runs, because each keeps its report until the end.
 const RUNS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Args)]
 pub(super) struct MutexArgs {
-    /// Which locks: those of the papers (ricart-agrawala, camera, camera-repaired) and ours (witness)
+    /// Locks to compare: those of the papers (ricart-agrawala, camera, camera-repaired) and ours (witness)
     #[arg(
         long,
         value_name = "NAME,…",
@@ -29,10 +29,10 @@ pub(super) struct MutexArgs {
         default_value = "ricart-agrawala,camera,camera-repaired,witness"
     )]
     lock: Vec<LockKind>,
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, default_value_t = 256)]
     nodes: usize,
-    /// How many nodes request, all at once
+    /// Number of nodes that make a request, all at once
     #[arg(
         long,
         value_name = "N",
@@ -40,7 +40,7 @@ pub(super) struct MutexArgs {
         conflicts_with = "requests"
     )]
     requesters: usize,
-    /// How many requests come one after the other instead
+    /// Number of requests that follow one another instead
     #[arg(long, value_name = "K")]
     requests: Option<usize>,
     /// Mean time between two of them, as a multiple of the time inside
@@ -69,48 +69,48 @@ pub(super) struct MutexArgs {
         allow_negative_numbers = true
     )]
     drop: f64,
-    /// Lost messages are lost: the source does not send them again
+    /// Do not send lost messages again
     #[arg(long)]
     best_effort: bool,
-    /// One hop too many for requests and releases, as in the thesis's program
+    /// Count one hop too many for requests and releases, as in the thesis's program
     #[arg(long)]
     phantom_hop: bool,
-    /// Nobody tells that it is done
+    /// Send no releases
     #[arg(long)]
     no_release: bool,
-    /// What a lock does with a list that may be no majority: the thesis's tree, or answers that name
-    /// members (camera-repaired only)
+    /// What a lock does with a list that may not contain a majority: the thesis's tree, or answers that name members
+    /// (camera-repaired only)
     #[arg(long, value_enum)]
     slow_path: Option<SlowPathKind>,
     /// Time inside, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     hold: u64,
-    /// Lease of a grant, in seconds (witness only, as the next three)
+    /// Lease of a grant, in seconds (witness only, like the next three)
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: u64,
-    /// How long leases become, in seconds, where answers take long; not less than --lease [default: as --lease]
+    /// Greatest length of leases, in seconds, if answers take long; not less than --lease [default: as --lease]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=86_400))]
     lease_max: Option<u64>,
-    /// Waiting nodes are served along their places in space
+    /// Serve waiting nodes in the order of their places in space
     #[arg(long)]
     elevator: bool,
-    /// How many requests of one node may follow one another while other nodes wait
+    /// Number of requests of one node that may follow one another while other nodes wait
     #[arg(long, value_name = "N", default_value_t = 8)]
     cohort: u8,
     /// Share of the other nodes that a node lists
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     lists: Option<f64>,
-    /// Lists are those of real nodes that run membership in the same places and meet the same troubles, with
-    /// these settings
+    /// Use the lists of real nodes that run membership at the same places and under the same faults, with these
+    /// settings
     #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "lists")]
     live: Option<ProfileKind>,
-    /// Those nodes know nobody but four seeds when the requests begin
+    /// Those nodes know only four seeds when the requests begin
     #[arg(long, requires = "live")]
     forming: bool,
-    /// What goes wrong
+    /// Faults to inject
     #[arg(long, value_enum, default_value_t = TroubleKind::None)]
     trouble: TroubleKind,
-    /// How much: the share of others that a node wrongly misses, or of nodes that crash in a minute, join,
+    /// Extent of the faults: the share of others that a node wrongly lacks, or of nodes that crash per minute, join,
     /// restart, or are cut off
     #[arg(
         long,
@@ -157,7 +157,7 @@ enum GapKind {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SpreadKind {
-    /// All nodes alike
+    /// All nodes equally often
     Uniform,
     /// A few nodes make most requests
     Zipf,
@@ -183,11 +183,11 @@ enum ProfileKind {
 enum TroubleKind {
     /// Nothing
     None,
-    /// Nodes wrongly miss a share of the others, for ten seconds at a time
+    /// Nodes wrongly lack a share of the others, for ten seconds at a time
     FalsePositives,
     /// A share of the nodes crashes each minute and comes back
     Churn,
-    /// Whoever is inside after 20 and 40 seconds crashes
+    /// The node that is inside after 20 and after 40 seconds crashes
     HolderCrashes,
     /// A share of the nodes restarts with an empty memory, every ten seconds for a minute
     Restarts,
@@ -197,7 +197,7 @@ enum TroubleKind {
     Partition,
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Output {
     nodes: usize,
@@ -211,31 +211,31 @@ struct Output {
 #[derive(Serialize)]
 struct Row {
     lock: &'static str,
-    /// Entries of all runs.
+    /// The number of entries in all runs.
     entries: u64,
-    /// Requests that were not granted.
+    /// The number of requests that were not granted.
     blocked: u64,
-    /// Entries while another node was inside.
+    /// The number of entries while another node was inside.
     overlaps: u64,
-    /// Entries whose token was not above all before.
+    /// The number of entries whose token was not above all earlier ones.
     regressions: u64,
-    /// Times that a lock was lost from inside.
+    /// The number of times that a lock was lost while a node was inside.
     lost: u64,
-    /// Seconds from the request to the entry, means of runs.
+    /// The seconds from the request to the entry, as means of runs.
     wait: Summary,
-    /// Seconds from the arrival to the entry.
+    /// The seconds from the arrival to the entry.
     wait_client: Summary,
-    /// Seconds from an exit to the next entry.
+    /// The seconds from an exit to the next entry.
     gap: Summary,
-    /// Sends at the source, for each request.
+    /// The number of messages sent at the source, per request.
     sends: Summary,
-    /// Transmissions, for each request.
+    /// The number of transmissions, per request.
     hops: Summary,
-    /// Bytes sent at the source, for each request.
+    /// The number of bytes sent at the source, per request.
     bytes: Summary,
 }
 
-/// Runs `consort sim mutex`. Exit code 1: two nodes were inside at once.
+/// Runs `consort sim mutex`. Exit code 1 means that two nodes were inside at once.
 pub(super) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
     let pool = args.runs.pool(RUNS_MAX)?;
     if !(0.0..=1.0).contains(&args.share) {
@@ -273,7 +273,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
         LockKind::Paper(mode) => Lock::Paper(config(args, mode)),
         LockKind::Witness => Lock::Witness(Box::new(Witness {
             config: mutex::Config {
-                // What the others are told, this one has as its floor.
+                // The papers' locks are told the number of nodes; this lock has it as its floor.
                 bound: mutex::Bound::Floor(args.nodes.min(usize::from(u16::MAX)) as u16),
                 ttl: Duration::from_secs(args.lease),
                 ttl_max: Duration::from_secs(args.lease_max.unwrap_or(args.lease).max(args.lease)),
@@ -343,7 +343,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
             TroubleKind::Partition => Trouble::Partition(share, 20.0, 50.0),
         },
         limit: match args.trouble {
-            // Some locks wait for good, and live groups go on for good.
+            // Some locks wait for ever, and live groups run for ever.
             TroubleKind::None if args.live.is_none() => Duration::from_secs(args.limit),
             _ => Duration::from_secs(args.limit.min(3_600)),
         },
@@ -355,7 +355,7 @@ fn config(args: &MutexArgs, mode: Mode) -> Config {
     let defaults = Config::new(mode);
     Config {
         release: !args.no_release,
-        // A transport that sends again makes repeating in vain.
+        // With a transport that sends again, repetition is pointless.
         retry: defaults.retry.filter(|_| args.best_effort),
         slow_path: match args.slow_path {
             Some(SlowPathKind::Tree) => SlowPath::Tree { failures: 2 },

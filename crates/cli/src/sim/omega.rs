@@ -16,12 +16,12 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most runs: each keeps its report until the end.
+/// The greatest number of runs, because each keeps its report until the end.
 const RUNS_MAX: usize = 100_000;
 
 #[derive(Debug, Args)]
 pub(super) struct OmegaArgs {
-    /// Which cores: those of the papers (ta-closeness, ta-degree, cel, fd-tick, fd-event, gc) and ours (omega)
+    /// Protocols to compare: those of the papers (ta-closeness, ta-degree, cel, fd-tick, fd-event, gc) and ours (omega)
     #[arg(
         long,
         value_name = "NAME,…",
@@ -29,7 +29,7 @@ pub(super) struct OmegaArgs {
         default_value = "ta-closeness,cel,gc,omega"
     )]
     core: Vec<CoreKind>,
-    /// How likely cel passes news on
+    /// Probability that cel forwards news
     #[arg(
         long,
         value_name = "P",
@@ -37,13 +37,13 @@ pub(super) struct OmegaArgs {
         allow_negative_numbers = true
     )]
     rho: f64,
-    /// How much farther from the others than the best a leader of omega may be, in percent
+    /// How much farther from the others than the best candidate a leader of omega may be, in percent
     #[arg(long, value_name = "H", default_value_t = 20)]
     hysteresis: u32,
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, default_value_t = 60, conflicts_with = "trace")]
     nodes: usize,
-    /// How far a radio reaches, in metres
+    /// Range of a radio, in metres
     #[arg(
         long,
         value_name = "M",
@@ -57,16 +57,16 @@ pub(super) struct OmegaArgs {
     /// How nodes move
     #[arg(long, value_enum, default_value_t = MobilityKind::Rw, conflicts_with = "trace")]
     mobility: MobilityKind,
-    /// Read how nodes move from a file: movements of BonnMotion or ns-2
+    /// Read the movements of nodes from a file of BonnMotion or ns-2
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// What carries messages
+    /// Medium that carries messages
     #[arg(long, value_enum, default_value_t = MediumKind::Radio)]
     medium: MediumKind,
     /// Rate of broadcasts in Mb/s; beacons have 6
     #[arg(long, value_enum, default_value_t = RateKind::R52)]
     rate: RateKind,
-    /// After how many silent periods a neighbour is gone [default: 1.125 with the ideal medium, 3.5 with the
+    /// Number of silent periods after which a neighbour is gone [default: 1.125 with the ideal medium, 3.5 with the
     /// radio]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     loss_threshold: Option<f64>,
@@ -78,7 +78,7 @@ pub(super) struct OmegaArgs {
         allow_negative_numbers = true
     )]
     loss: f64,
-    /// How much farther than it is received a transmission is sensed
+    /// Factor by which a transmission is sensed farther than it is received
     #[arg(
         long,
         value_name = "F",
@@ -86,10 +86,10 @@ pub(super) struct OmegaArgs {
         allow_negative_numbers = true
     )]
     sense: f64,
-    /// A frame ten times as strong as all others survives them
+    /// A frame ten times as strong as all others is received in spite of them
     #[arg(long)]
     capture: bool,
-    /// Standard deviation of shadowing in decibels: links that are not the same both ways
+    /// Standard deviation of shadowing in decibels, which makes links differ in both directions
     #[arg(
         long,
         value_name = "DB",
@@ -97,7 +97,7 @@ pub(super) struct OmegaArgs {
         allow_negative_numbers = true
     )]
     shadowing: f64,
-    /// The leader of the largest component crashes every ten seconds, for five
+    /// Crash the leader of the largest component every ten seconds, for five seconds
     #[arg(long)]
     crashes: bool,
     /// How long a run is, in seconds
@@ -109,7 +109,7 @@ pub(super) struct OmegaArgs {
     watch: WatchArgs,
 }
 
-/// A core by its name.
+/// A protocol by its name.
 #[derive(Clone, Copy, Debug)]
 enum CoreKind {
     Paper(Mode),
@@ -131,7 +131,7 @@ impl core::str::FromStr for CoreKind {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum MobilityKind {
-    /// Not at all
+    /// No movement
     Static,
     /// Random waypoint, 5 to 15 m/s
     Rwp,
@@ -141,7 +141,7 @@ enum MobilityKind {
     Rw,
     /// Truncated Lévy walk, 1 m/s
     Tlw,
-    /// The same as the thesis's tool writes it: nodes fly across the area
+    /// The same as the thesis's tool writes it, with nodes that jump across the area
     TlwBm,
 }
 
@@ -166,7 +166,7 @@ enum RateKind {
     R6,
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Output {
     nodes: usize,
@@ -180,40 +180,40 @@ struct Output {
 #[derive(Serialize)]
 struct Row {
     core: String,
-    /// Share of nodes with another leader than the oracle's.
+    /// The share of nodes with another leader than the oracle's.
     instability: Summary,
-    /// Share of nodes with another leader than most of their component.
+    /// The share of nodes with another leader than most of their component.
     disagreement: Summary,
-    /// Share of nodes that are wrong for longer than news takes.
+    /// The share of nodes that are wrong for longer than news needs to spread.
     excess: Summary,
-    /// What the oracle itself would have if it saw as late as the detectors.
+    /// The error of the oracle itself if it saw changes as late as the detectors.
     floor: Summary,
-    /// Farness of the leader over the best.
+    /// The farness of the leader divided by the best one.
     optimality: Summary,
-    /// Changes of leader for each node and minute.
+    /// The number of changes of leader per node and minute.
     changes: Summary,
-    /// Median hops to the leader.
+    /// The median number of hops to the leader.
     path: Summary,
-    /// Longest hops to the leader over the diameter.
+    /// The greatest number of hops to the leader divided by the diameter.
     path_ratio: Summary,
-    /// Messages without beacons, for each node and second.
+    /// The number of messages without beacons, per node and second.
     messages: Summary,
-    /// Beacons, for each node and second.
+    /// The number of beacons, per node and second.
     beacons: Summary,
-    /// Bytes of a message that is no beacon.
+    /// The number of bytes of a message that is not a beacon.
     bytes: Summary,
-    /// Share of the time that somebody sends, summed over nodes.
+    /// The share of time in which nodes send, summed over nodes.
     airtime: Summary,
-    /// Joules a node spends on sending and receiving.
+    /// The energy in joules that a node spends on sending and receiving.
     energy: Summary,
-    /// Share of nodes that name a neighbour that is none.
+    /// The share of nodes that name a neighbour that is not one.
     phantoms: Summary,
     components: Summary,
-    /// Seconds from the crash of a leader to the next.
+    /// The seconds from the crash of a leader to the next leader.
     election: Summary,
-    /// Crashes after which that did not come in time.
+    /// The number of crashes after which there was no new leader in time.
     unsettled: u64,
-    /// Of the leaders of the first run, at all times.
+    /// The trace hash of the first run, over its leaders at all times.
     trace_hash: String,
 }
 
@@ -281,7 +281,7 @@ fn mobility(args: &OmegaArgs) -> anyhow::Result<Mobility> {
 fn params(args: &OmegaArgs, kind: CoreKind, mobility: &Mobility) -> Params {
     let mode = match kind {
         CoreKind::Paper(mode) => mode,
-        // Its detectors are those of the world.
+        // Its detectors are those of the simulated world.
         CoreKind::Omega => Mode::Cel,
     };
     let mut params = match args.medium {

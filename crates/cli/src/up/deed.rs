@@ -1,4 +1,4 @@
-//! What can be done to nodes that run: faults of their network, locks, and their part in the election.
+//! Operations on running nodes: network faults, locks, and their candidacy in the election.
 
 use super::fault::Knobs;
 use super::group::{ELECTION, Group, Local, Running};
@@ -9,16 +9,16 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-/// How long a node may take to carry out an order; a frozen one never does.
+/// How long a node may take to carry out an order; a frozen node never does.
 const ORDER_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Group {
-    /// Cuts a node off from everybody.
+    /// Cuts a node off from all others.
     pub(crate) fn isolate(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
         self.turn(number, |knobs| knobs.isolated = true)
     }
 
-    /// Loses so many percent of a node's datagrams.
+    /// Drops this percentage of a node's datagrams.
     pub(crate) fn lose(&mut self, number: usize, percent: u8) -> anyhow::Result<(NodeId, String)> {
         if percent > 100 {
             bail!("{percent} percent are more than there are");
@@ -46,7 +46,7 @@ impl Group {
         Ok(told)
     }
 
-    /// Cuts these nodes off from the others, in place of an earlier partition; returns the names of both sides.
+    /// Cuts these nodes off from the others, in place of an earlier partition. Returns the names of both sides.
     pub(crate) fn partition(&mut self, far: &[usize]) -> anyhow::Result<[Vec<String>; 2]> {
         for &number in far {
             self.local(number)?;
@@ -65,7 +65,7 @@ impl Group {
         Ok(sides)
     }
 
-    /// Ends all faults of the network.
+    /// Ends all network faults.
     pub(crate) fn heal(&mut self) {
         self.far.clear();
         for local in &mut self.nodes {
@@ -74,7 +74,7 @@ impl Group {
         self.apply_faults();
     }
 
-    /// Has every node meet the faults that are ordered.
+    /// Applies the ordered faults to every node.
     pub(super) fn apply_faults(&self) {
         let far = |i: usize| self.far.contains(&(i + 1));
         let nodes = || self.nodes.iter().enumerate();
@@ -90,7 +90,7 @@ impl Group {
         }
     }
 
-    /// Has a node take a lock and hold it.
+    /// Makes a node take a lock and hold it.
     pub(crate) fn take_lock(
         &mut self,
         number: usize,
@@ -117,7 +117,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Locks that nodes hold by order: name of the lock, name of the node.
+    /// The locks that nodes hold by order: the name of the lock and the name of the node.
     pub(crate) fn held(&self) -> BTreeSet<(String, String)> {
         let nodes = self.nodes.iter().filter(|l| l.agent().is_some());
         let locks = nodes.flat_map(|l| {
@@ -127,7 +127,7 @@ impl Group {
         locks.collect()
     }
 
-    /// Has a node stand in the election, or not.
+    /// Makes a node campaign in the election, or withdraw.
     pub(crate) async fn stand(
         &mut self,
         number: usize,
@@ -147,7 +147,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Has a node stop leading.
+    /// Makes a node stop leading.
     pub(crate) async fn resign(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
         let local = self.local(number)?;
         let node = local.running()?.node();
@@ -160,7 +160,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Has every agent remember what was done to the group, or to one node.
+    /// Records an operation on the group, or on one node, in the history of every agent.
     pub(crate) fn remark(&self, deed: &str, number: Option<usize>) {
         let local = number.and_then(|n| self.nodes.get(n.wrapping_sub(1)));
         let member = local.map(|l| (l.id, l.name.as_str()));

@@ -1,4 +1,4 @@
-//! The group as a live screen with one-key orders.
+//! The group as a live screen with one-key commands.
 
 use super::group::{ELECTION, Group};
 use super::lab::NodeState;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How often every node is asked what it sees.
+/// How often every node is asked for its view.
 const ASK: Duration = Duration::from_millis(500);
 
 const KEYS: [Key; 14] = [
@@ -72,19 +72,19 @@ const KEYS: [Key; 14] = [
     ("w", "web", "open the dashboard in a browser"),
 ];
 
-/// What the user wants.
+/// A command of the user.
 pub(super) enum Wish {
     Order(Order),
-    /// The dashboard.
+    /// Show the dashboard.
     Browse,
     Quit,
-    /// Nothing that can be done, and why.
+    /// Something that is not possible, with the reason.
     Nothing(String),
-    /// Only what is looked at has changed.
+    /// Only the view has changed.
     Look,
 }
 
-/// The screen, and what it shows.
+/// The screen, and its data.
 pub(super) struct Face {
     screen: Screen,
     keys: mpsc::Receiver<Event>,
@@ -113,7 +113,7 @@ impl Face {
             asking: None,
             asked: now,
             model,
-            // Rows do not move under the chosen one while it is played with.
+            // Rows do not move while the user works with the selected one.
             ui: Ui::new(Theme::of_environment(), Sort::Name),
         })
     }
@@ -122,7 +122,8 @@ impl Face {
         self.model.push(entry);
     }
 
-    /// Waits for the user, taking answers of nodes meanwhile. Dropping the future loses nothing.
+    /// Waits for the user, and processes answers of nodes in the meantime. This is cancel safe: dropping the future
+    /// loses nothing.
     pub(super) async fn next(&mut self) -> Wish {
         loop {
             let update = async {
@@ -155,7 +156,7 @@ impl Face {
         }
     }
 
-    /// What a key means for the chosen node.
+    /// The meaning of a key for the selected node.
     fn wish(&mut self, key: char) -> Wish {
         let rows = self.ui.rows(&self.model, Instant::now());
         let Some((_, member)) = self.ui.chosen(&rows) else {
@@ -209,7 +210,7 @@ impl Face {
         })
     }
 
-    /// Who is cut off: those marked, or the last two of five.
+    /// The nodes to cut off: the marked ones, or the last two of five.
     fn far_side(&self) -> Vec<usize> {
         let nodes = self.model.lab.as_deref().unwrap_or_default();
         let marked = nodes.iter().filter(|n| self.ui.marked.contains(&n.id));
@@ -222,7 +223,7 @@ impl Face {
         }
     }
 
-    /// Keeps looking through a node that runs, and has all nodes asked.
+    /// Switches to a running node if necessary, and asks all nodes.
     pub(super) fn follow(&mut self, group: &Group) {
         let states = group.states();
         let runs = |n: &&NodeState| n.state == "running";
@@ -233,7 +234,7 @@ impl Face {
             Some(http) if self.feed.as_ref().is_none_or(|(held, _)| *held != http) => {
                 let agent = AgentAddr::of(http.clone());
                 self.model.address = agent.shown();
-                // Events come from all nodes, not from the one that is asked.
+                // Events come from all nodes, not only from the one that is asked.
                 self.feed = Some((http, Feed::start(agent, false)));
             }
             Some(_) => {}
@@ -249,13 +250,13 @@ impl Face {
             let states_in = self.states_in.clone();
             self.asking = Some(tokio::spawn(async move {
                 let states = super::lab::ask_all(states).await;
-                // Older answers that nobody took are as good.
+                // An older answer that was not read is just as good.
                 let _ = states_in.try_send(states);
             }));
         }
     }
 
-    /// Nodes that the one that is asked does not list are shown all the same: they can be revived.
+    /// Nodes that the asked one does not list are shown too, because they can be revived.
     fn complete(&mut self) {
         let nodes = self.model.lab.as_deref().unwrap_or_default();
         let missing = nodes
@@ -272,7 +273,7 @@ impl Face {
     }
 }
 
-/// A node that nobody lists.
+/// A node that no other node lists.
 fn unlisted(node: &LabNode) -> Option<MemberView> {
     let status = if node.stopped { "left" } else { "unknown" };
     let member = json!({
@@ -300,7 +301,7 @@ fn lab_node(n: NodeState) -> LabNode {
     }
 }
 
-/// What was shown, and where to go next.
+/// What was shown, and what to do next.
 pub(super) fn farewell(deeds: usize, failures: usize, leaders: usize, shown: Duration) -> String {
     let count = |n: usize, one: &str, many: &str| match n {
         0 => format!("no {one}"),

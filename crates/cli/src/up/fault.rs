@@ -1,4 +1,4 @@
-//! Faults of the network that can be ordered, and locks that nodes take by order.
+//! Network faults that can be ordered, and locks that nodes take by order.
 
 use consort::{Faults, LockGuard, Node, Reach};
 use core::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What is wrong with the network of one node.
+/// The network faults of one node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Knobs {
     pub(crate) isolated: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Knobs {
 }
 
 impl Knobs {
-    /// The faults of a node; `far` is on the other side of a partition, with these addresses.
+    /// The faults of a node; `far` says whether it is on the other side of a partition, with these addresses.
     pub(crate) fn faults(&self, far: bool, others: &BTreeSet<SocketAddr>) -> Faults {
         Faults {
             reach: match (self.isolated, far) {
@@ -33,7 +33,7 @@ impl Knobs {
     }
 }
 
-/// A lock that a node takes and holds until it is told to give it back.
+/// A lock that a node takes and holds until it is told to release it.
 #[derive(Debug)]
 struct Hold {
     end: oneshot::Sender<()>,
@@ -45,7 +45,7 @@ struct Hold {
 pub(crate) struct Holds(BTreeMap<String, Hold>);
 
 impl Holds {
-    /// Takes a lock; `false` when that was ordered before.
+    /// Takes a lock. Returns `false` if that was already ordered.
     pub(crate) fn take(&mut self, node: &Node, name: &str) -> bool {
         self.prune();
         if self.0.contains_key(name) {
@@ -62,14 +62,14 @@ impl Holds {
         true
     }
 
-    /// Gives a lock back; `false` when it was not taken.
+    /// Releases a lock. Returns `false` if it was not taken.
     pub(crate) fn give(&mut self, name: &str) -> bool {
         self.prune();
         let hold = self.0.remove(name);
         hold.is_some_and(|hold| hold.end.send(()).is_ok())
     }
 
-    /// Names, and whether each is held by now.
+    /// The names of the locks, and whether each is held.
     pub(crate) fn list(&self) -> Vec<(String, bool)> {
         let open = self.0.iter().filter(|(_, hold)| !hold.end.is_closed());
         open.map(|(name, hold)| (name.clone(), hold.held.load(Ordering::Relaxed)))
@@ -81,7 +81,7 @@ impl Holds {
     }
 }
 
-/// Waits for a lock, and holds it until it is told to end, or it is lost.
+/// Waits for a lock, and holds it until it is told to end, or the lock is lost.
 async fn hold_lock(
     node: Node,
     name: String,

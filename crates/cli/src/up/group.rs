@@ -1,4 +1,4 @@
-//! The local nodes: each an agent with its own sockets, in this process.
+//! The local nodes: each is an agent with its own sockets, in this process.
 
 use super::fault::{Holds, Knobs};
 use crate::agent::stands_in;
@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use consort::{Event, EventError, Life, Node, NodeId, Status};
 use consort_agent::{
     Agent, AgentError, Config, HttpAddr, LabOrder, ListenError, RawConfig, RawLocks, RawMembership,
+    Startup,
 };
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -13,28 +14,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// The election that all stand in.
+/// The election in which all nodes campaign.
 pub(crate) const ELECTION: &str = "gateway";
 
-/// Most nodes of a group.
+/// The greatest number of nodes of a group.
 pub(crate) const NODES_MAX: usize = 64;
 
 /// How long all goodbyes together may take.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What one node reports, and when.
+/// An event of one node, with its time.
 pub(crate) struct Note {
     pub(crate) observer: usize,
     pub(crate) at: Instant,
     pub(crate) event: Event,
 }
 
-/// Settings of all nodes.
+/// The settings of all nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) period: Duration,
     pub(crate) group: Option<String>,
-    /// Of the first node; `None` is the default, with another port when that one is taken.
+    /// The HTTP address of the first node; `None` is the default, with another port if that one is taken.
     pub(crate) bind: Option<SocketAddr>,
     pub(crate) http: Option<HttpAddr>,
 }
@@ -78,13 +79,13 @@ pub(crate) struct Group {
     pub(super) plan: Plan,
     pub(super) nodes: Vec<Local>,
     notes: mpsc::Sender<Note>,
-    /// Takes the orders of the dashboard.
+    /// Receives the orders of the dashboard.
     lab: mpsc::Sender<LabOrder>,
-    /// Nodes that a partition cuts off from the others.
+    /// The nodes that a partition cuts off from the others.
     pub(super) far: BTreeSet<usize>,
-    /// Addresses that were not the ones one would expect.
+    /// Addresses that differ from the expected ones.
     pub(crate) remarks: Vec<String>,
-    /// The group has come to life: nodes that are added later may meet locks that are held.
+    /// Whether the group has started, so that nodes which are added later may meet locks that are held.
     pub(crate) alive: bool,
 }
 
@@ -101,7 +102,7 @@ impl Group {
         }
     }
 
-    /// Starts one more node; returns its number.
+    /// Starts one more node. Returns its number.
     pub(crate) async fn add(&mut self) -> anyhow::Result<usize> {
         let number = self.nodes.len() + 1;
         if number > NODES_MAX {
@@ -137,7 +138,7 @@ impl Group {
         Ok(number)
     }
 
-    /// Starts an agent; takes other ports when those wanted are occupied and nobody asked for them.
+    /// Starts an agent. Uses other ports if the wanted ones are taken and the user did not ask for them.
     async fn start(
         &mut self,
         name: &str,
@@ -156,7 +157,7 @@ impl Group {
                 join: self.seeds(),
                 election: vec![stands_in(ELECTION.to_owned())],
                 lock: RawLocks {
-                    // Not heeded for a node that is revived.
+                    // This is ignored for a node that is revived.
                     bootstrap: Some(!self.alive),
                     ..RawLocks::default()
                 },
@@ -167,7 +168,12 @@ impl Group {
                 ..RawConfig::default()
             };
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            match Agent::start_after(Config::try_from(raw)?, last, Some(self.lab.clone())).await {
+            let startup = Startup {
+                last,
+                lab: Some(self.lab.clone()),
+                log: None,
+            };
+            match Agent::start_with(Config::try_from(raw)?, startup).await {
                 Ok(agent) => return Ok(agent),
                 Err(AgentError::Http(ListenError::Occupied { .. })) if self.plan.http.is_none() => {
                     let remark = format!("{http} is taken, so {name} serves HTTP elsewhere");
@@ -186,7 +192,7 @@ impl Group {
         }
     }
 
-    /// Takes a started agent as node `number`, and has its events reported.
+    /// Adds a started agent as node `number`, and reports its events.
     fn run(&mut self, number: usize, mut agent: Agent) {
         let mut events = agent.events();
         let notes = self.notes.clone();
@@ -255,7 +261,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Starts a stopped node again, or resumes a paused one.
+    /// Restarts a stopped node, or resumes a paused one.
     pub(crate) async fn revive(
         &mut self,
         number: usize,
@@ -287,7 +293,7 @@ impl Group {
         }
     }
 
-    /// Lets a node say goodbye.
+    /// Makes a node leave.
     pub(crate) async fn leave(&mut self, number: usize) -> anyhow::Result<(NodeId, String)> {
         let local = self.local(number)?;
         match core::mem::replace(&mut local.running, Running::No) {
@@ -302,7 +308,7 @@ impl Group {
         Ok((local.id, local.name.clone()))
     }
 
-    /// Notices nodes that left by order of another program; returns their names.
+    /// Detects nodes that left by order of another program. Returns their names.
     pub(crate) async fn reap(&mut self) -> Vec<String> {
         let mut gone = Vec::new();
         for local in &mut self.nodes {
@@ -329,7 +335,7 @@ impl Group {
         local.is_some_and(|l| matches!(l.running, Running::Paused(_)))
     }
 
-    /// Nodes that can observe, by number.
+    /// The nodes that can observe, by number.
     pub(crate) fn running(&self) -> BTreeMap<usize, NodeId> {
         let numbered = self.nodes.iter().enumerate();
         numbered
@@ -338,7 +344,7 @@ impl Group {
             .collect()
     }
 
-    /// Handles of the running nodes, with their names.
+    /// The handles of the running nodes, with their names.
     pub(crate) fn handles(&self) -> Vec<(String, Node)> {
         let running = self.nodes.iter().filter_map(|l| match &l.running {
             Running::Yes(agent) => Some((l.name.clone(), agent.node().clone())),
@@ -347,7 +353,7 @@ impl Group {
         running.collect()
     }
 
-    /// Whether every running node counts all of them alive.
+    /// Whether every running node lists all of them as alive.
     pub(crate) async fn agrees(&self) -> bool {
         let handles = self.handles();
         for (_, node) in &handles {
@@ -362,7 +368,7 @@ impl Group {
         true
     }
 
-    /// Name, UDP and HTTP address of each node.
+    /// The name, UDP address and HTTP address of each node.
     pub(crate) fn addresses(&self) -> Vec<[String; 3]> {
         let nodes = self.nodes.iter();
         nodes
@@ -370,8 +376,8 @@ impl Group {
             .collect()
     }
 
-    /// All say goodbye, one after the other: each is still confirmed by those that remain. What
-    /// takes too long is stopped.
+    /// Makes all nodes leave one after the other, so that the remaining ones confirm each goodbye. Nodes that take too
+    /// long are stopped.
     pub(crate) async fn quit(&mut self) {
         let deadline = tokio::time::Instant::now() + GOODBYE_PATIENCE;
         while let Some(local) = self.nodes.pop() {

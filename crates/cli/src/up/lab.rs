@@ -1,4 +1,4 @@
-//! What the dashboard may do to the group: orders that come by HTTP, and how the group stands.
+//! The interface of the dashboard to the group: orders by HTTP, and the state of the group.
 
 use super::group::{ELECTION, Group};
 use super::order::Order;
@@ -8,10 +8,10 @@ use core::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How long a node may take to say what it sees; a frozen one says nothing.
+/// How long a node may take to report its view; a frozen node reports nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A node of the group, as the one who plays with it sees it.
+/// A node of the group, as the user sees it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct NodeState {
     pub(crate) number: usize,
@@ -25,13 +25,13 @@ pub(crate) struct NodeState {
     pub(crate) far: bool,
     pub(crate) loss_percent: u8,
     pub(crate) delay_ms: u16,
-    /// Locks that it was told to take: name, and whether it holds it by now.
+    /// The locks that it was told to take: the name, and whether it holds the lock.
     pub(crate) locks: Vec<(String, bool)>,
-    /// Ids of those it counts alive; `null` when it does not answer.
+    /// The ids of the nodes that it lists as alive; `null` if it does not answer.
     pub(crate) sees: Option<Vec<String>>,
-    /// Whom it follows in the election.
+    /// The leader that it follows in the election.
     pub(crate) leader: Option<String>,
-    /// Whether it stands in the election.
+    /// Whether it campaigns in the election.
     pub(crate) stands: Option<bool>,
     #[serde(skip)]
     pub(crate) node: Option<Node>,
@@ -76,7 +76,7 @@ impl NodeState {
     }
 }
 
-/// Reads an order; `None` asks how the group stands.
+/// Parses an order; `None` asks for the state of the group.
 pub(crate) fn read(order: &Value) -> Result<Option<Order>, String> {
     if order.is_null() {
         return Ok(None);
@@ -85,7 +85,7 @@ pub(crate) fn read(order: &Value) -> Result<Option<Order>, String> {
     order.map(Some).map_err(|e| format!("not understood: {e}"))
 }
 
-/// Asks every node what it sees.
+/// Asks every node for its view.
 pub(crate) async fn ask_all(mut nodes: Vec<NodeState>) -> Vec<NodeState> {
     for node in &mut nodes {
         node.ask().await;
@@ -93,7 +93,7 @@ pub(crate) async fn ask_all(mut nodes: Vec<NodeState>) -> Vec<NodeState> {
     nodes
 }
 
-/// Answers how the group stands, without holding it up.
+/// Answers with the state of the group, without delaying it.
 pub(crate) fn tell(group: &Group, caption: Option<String>, asked: LabOrder) {
     let (nodes, period) = (group.states(), group.period());
     tokio::spawn(async move {
@@ -102,10 +102,10 @@ pub(crate) fn tell(group: &Group, caption: Option<String>, asked: LabOrder) {
             "election": ELECTION,
             "period_ms": period.as_millis() as u64,
             "nodes": nodes,
-            // What the scene that is played says.
+            // The caption of the scene that is being played.
             "caption": caption,
         });
-        // Who asked may be gone.
+        // The requester may be gone.
         let _ = asked.reply.send(Ok(answer));
     });
 }

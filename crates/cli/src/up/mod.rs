@@ -1,4 +1,4 @@
-//! `consort up`: a live group on this machine, to watch and to play with.
+//! `consort up`: a live group on this machine, to watch and to experiment with.
 
 mod deed;
 mod face;
@@ -33,23 +33,23 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use watch::{News, Watch};
 
-/// How often agreement and stragglers are looked at.
+/// How often agreement and stragglers are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Start a live group of nodes on this machine and watch it
 ///
-/// In a terminal it is a live screen with one-key commands to kill, pause, cut off and revive nodes and see the
-/// others find out; press ? for all of them, q to quit. Otherwise, and with --plain, it prints lines and reads
-/// commands from standard input. Besides, there is a dashboard: a web page with the same buttons. Each node has its
-/// own UDP socket and HTTP interface on loopback. All stand in an election, so that one leads; kill it and see
-/// another take over. Ctrl-C lets all leave.
+/// In a terminal it is a live screen with one-key commands to kill, pause, cut off and revive nodes, and shows how the
+/// others notice; press ? for all commands, q to quit. Otherwise, and with --plain, it prints lines and reads commands
+/// from standard input. There is also a dashboard, a web page with the same commands. Each node has its own UDP socket
+/// and HTTP interface on loopback. All nodes campaign in an election, so that one leads; kill it and see another take
+/// over. Ctrl-C makes all nodes leave.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: u16,
-    /// How often each node probes another; failures are found in some 4 to 10 of these
+    /// How often each node probes another; failures are detected within about 4 to 10 of these
     #[arg(long, default_value = "500ms", value_parser = humantime::parse_duration)]
     period: Duration,
     /// HTTP address of the first node [default: 127.0.0.1:7718, or another port if taken]
@@ -146,10 +146,10 @@ async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
             Err(error) => break Err(error),
         }
     };
-    // The terminal is the user's again, and so are error messages.
+    // The terminal is restored, so error messages can be printed.
     live.face = None;
     let goodbye = async {
-        // Nobody reads the events any more: the channel must not fill up.
+        // Nobody reads the events any longer, and the channel must not fill up.
         drop(notes_in);
         live.group.quit().await;
     };
@@ -167,7 +167,7 @@ async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// What the user of the screen wants, where there is one.
+/// The next command of the screen's user, if there is a screen.
 async fn next_wish(face: &mut Option<Face>) -> Wish {
     match face {
         Some(face) => face.next().await,
@@ -178,15 +178,15 @@ async fn next_wish(face: &mut Option<Face>) -> Wish {
 struct Live {
     group: Group,
     watch: Watch,
-    /// Since when all nodes know each other.
+    /// The time since which all nodes know each other.
     agreed: Option<Instant>,
     face: Option<Face>,
     player: Option<Player>,
-    /// Orders that were carried out.
+    /// The number of orders carried out.
     deeds: usize,
-    /// Locks that nodes hold by order, and who.
+    /// The locks that nodes hold by order, with the nodes.
     held: BTreeSet<(String, String)>,
-    /// What the scene said last.
+    /// The last caption of the scene.
     caption: Option<String>,
 }
 
@@ -216,14 +216,14 @@ impl Live {
         Ok(())
     }
 
-    /// Address of the dashboard; `None` where it is served on a Unix socket.
+    /// The address of the dashboard; `None` if it is served on a Unix socket.
     fn page(&self) -> Option<String> {
         let addresses = self.group.addresses();
         let http = &addresses.first()?[2];
         (!http.starts_with("unix:")).then(|| format!("http://{http}/"))
     }
 
-    /// The beginning, on a screen.
+    /// The start, on a screen.
     fn open(&mut self, args: &Args) -> anyhow::Result<()> {
         for remark in core::mem::take(&mut self.group.remarks) {
             self.say(Tone::Plain, &remark)?;
@@ -257,7 +257,7 @@ impl Live {
         }
     }
 
-    /// Does what the user of the screen wants; `false` ends the group.
+    /// Carries out a command of the screen's user; `false` ends the group.
     async fn grant(&mut self, wish: Wish) -> anyhow::Result<bool> {
         match wish {
             Wish::Quit => return Ok(false),
@@ -275,7 +275,7 @@ impl Live {
             Ok(Some(said)) if self.face.is_some() => self.say(Tone::Deed, &said.text)?,
             Ok(Some(said)) => self.say(Tone::Deed, &said.plain())?,
             Ok(None) => {}
-            // A slip of the user's, or a port that is taken meanwhile: the group lives on.
+            // The user mistyped something, or a port has been taken: the group continues.
             Err(error) => self.say(Tone::Plain, &output::explain(&error))?,
         }
         for remark in core::mem::take(&mut self.group.remarks) {
@@ -284,7 +284,7 @@ impl Live {
         Ok(())
     }
 
-    /// Plays the scene on; `false` when it is over and nobody looks on.
+    /// Continues the scene; `false` if it is over and nobody watches.
     async fn play(&mut self) -> anyhow::Result<bool> {
         let (Some(player), Some(since)) = (&mut self.player, self.agreed) else {
             return Ok(true);
@@ -324,7 +324,7 @@ impl Live {
         self.report(&news)
     }
 
-    /// Looks after everything; `false` when there is nothing more to show.
+    /// Does the regular checks; `false` if there is nothing more to show.
     async fn look(&mut self) -> anyhow::Result<bool> {
         if self.agreed.is_none() && self.group.agrees().await {
             self.agreed = Some(Instant::now());
@@ -351,7 +351,7 @@ impl Live {
         Ok(goes_on)
     }
 
-    /// Carries out what was typed; `false` ends the group.
+    /// Carries out a typed command; `false` ends the group.
     async fn obey(&mut self, line: &str) -> anyhow::Result<bool> {
         let order = match order::parse(line) {
             Ok(order) => order,
@@ -367,7 +367,7 @@ impl Live {
         Ok(true)
     }
 
-    /// Carries out what the dashboard asks for, or tells it how the group stands.
+    /// Carries out an order of the dashboard, or answers with the state of the group.
     async fn serve(&mut self, asked: LabOrder) -> anyhow::Result<()> {
         let answer = match lab::read(&asked.order) {
             Ok(None) => {
@@ -385,13 +385,13 @@ impl Live {
             }
             Err(error) => Err(output::explain(&error)),
         };
-        // Who asked may be gone.
+        // The requester may be gone.
         let _ = asked.reply.send(answer);
         Ok(())
     }
 }
 
-/// Shows an address in the user's browser; `false` when there is no way to.
+/// Opens an address in the user's browser; `false` if that is not possible.
 pub(crate) fn browse(page: &str) -> bool {
     let opener = match cfg!(target_os = "macos") {
         true => "open",
@@ -400,7 +400,7 @@ pub(crate) fn browse(page: &str) -> bool {
     let mut command = std::process::Command::new(opener);
     command.arg(page).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    // It is waited for elsewhere: some openers stay until the browser is closed.
+    // It is waited for elsewhere, because some openers stay until the browser is closed.
     match command.spawn() {
         Ok(mut child) => {
             std::thread::spawn(move || child.wait());

@@ -1,4 +1,4 @@
-//! Carries out what was ordered, by a key, a line or the dashboard.
+//! Carries out orders from a key, a line or the dashboard.
 
 use super::Live;
 use super::group::ELECTION;
@@ -7,14 +7,14 @@ use crate::output;
 use consort_agent::api::MemberView;
 use std::time::Instant;
 
-/// What was done, and how to undo it where orders are typed.
+/// What was done and, where orders are typed, how to undo it.
 pub(super) struct Said {
     pub(super) text: String,
     pub(super) hint: String,
 }
 
 impl Said {
-    /// Both.
+    /// Both as one text.
     pub(super) fn plain(&self) -> String {
         format!("{}{}", self.text, self.hint)
     }
@@ -41,7 +41,7 @@ impl Live {
                 format!("paused {name}: it hears and says nothing")
             }
             Order::Revive { node } => {
-                // A resumed node goes on where it was; a revived one starts with an empty list.
+                // A resumed node continues where it was; a revived one starts with an empty list.
                 if !self.group.is_paused(node) {
                     self.watch.restarted(node);
                 }

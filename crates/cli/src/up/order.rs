@@ -1,11 +1,11 @@
-//! What can be typed while the group runs, and what the dashboard can order.
+//! The orders that can be typed while the group runs, and that the dashboard can send.
 
 use serde::Deserialize;
 
-/// The lock that is taken unless another is named.
+/// The lock that is taken unless another one is named.
 pub(super) const LOCK: &str = "demo";
 
-/// How many datagrams a lossy node loses, and how late those of a slow one are, unless told otherwise.
+/// The default share of datagrams that a lossy node loses, and the default delay of a slow one.
 pub(super) const PERCENT: u8 = 30;
 pub(super) const DELAY_MS: u16 = 200;
 
@@ -19,14 +19,14 @@ pub(crate) enum Order {
     Pause {
         node: usize,
     },
-    /// Starts again what was killed, resumes what was paused.
+    /// Restarts a killed node, or resumes a paused one.
     Revive {
         node: usize,
     },
     Leave {
         node: usize,
     },
-    /// Cuts a node off from everybody.
+    /// Cuts a node off from all others.
     Isolate {
         node: usize,
     },
@@ -34,7 +34,7 @@ pub(crate) enum Order {
     Partition {
         nodes: Vec<usize>,
     },
-    /// Ends all faults of the network.
+    /// Ends all network faults.
     Heal {},
     Lose {
         node: usize,
@@ -53,7 +53,7 @@ pub(crate) enum Order {
         #[serde(default = "lock_name")]
         name: String,
     },
-    /// Gives it back.
+    /// Releases a lock.
     Unlock {
         node: usize,
         #[serde(default = "lock_name")]
@@ -109,7 +109,7 @@ pub(crate) const HELP: &str = "\
   m           members, as the first running node sees them
   q           quit: all say goodbye";
 
-/// Reads `k 3`, `k3`, `kill 3` or `kill node-3`.
+/// Parses `k 3`, `k3`, `kill 3` or `kill node-3`.
 pub(crate) fn parse(line: &str) -> Result<Order, String> {
     let line = line.trim();
     let verb: String = line.chars().take_while(char::is_ascii_alphabetic).collect();

@@ -1,4 +1,4 @@
-//! The group as lines: what is printed at the beginning, and orders that are typed.
+//! The group as lines: the output at the start, and typed orders.
 
 use super::group::ELECTION;
 use super::{Args, Live, browse};
@@ -7,7 +7,7 @@ use consort_agent::HttpAddr;
 use std::io::{self, BufRead, IsTerminal, Read};
 use tokio::sync::mpsc;
 
-/// Longest order that is read, in bytes.
+/// The longest order that is read, in bytes.
 const LINE_MAX: u64 = 4096;
 
 impl Live {
@@ -59,7 +59,7 @@ impl Live {
     }
 }
 
-/// Lines of standard input, from a thread of their own. The end of the input ends nothing else.
+/// The lines of standard input, from a separate thread. The end of the input has no further effect.
 pub(super) fn typed_lines() -> mpsc::Receiver<String> {
     let (lines, lines_out) = mpsc::channel(16);
     std::thread::spawn(move || {
@@ -73,7 +73,7 @@ pub(super) fn typed_lines() -> mpsc::Receiver<String> {
     lines_out
 }
 
-/// The next line, `None` at the end. What has no end is no line.
+/// The next line; `None` at the end. Text without a line end is not a line.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     let read = input.take(LINE_MAX).read_line(&mut line)?;

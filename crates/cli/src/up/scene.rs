@@ -6,17 +6,17 @@ use core::time::Duration;
 /// A story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scene {
-    /// The leader is killed, another takes over, the first comes back.
+    /// The leader is killed, another node takes over, and the first one comes back.
     Failover,
-    /// The network is cut in two and healed.
+    /// The network is partitioned and healed.
     Partition,
-    /// Several want a lock; a holder dies.
+    /// Several nodes want a lock; a holder dies.
     Lock,
-    /// Poor links: datagrams are lost and late, a node joins.
+    /// Bad links: datagrams are lost and delayed, and a node joins.
     Mesh,
 }
 
-/// What is done in a step.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Tell,
@@ -24,7 +24,7 @@ enum Act {
     ReviveLeader,
     Kill(usize),
     Revive(usize),
-    /// Cuts the last two of five off.
+    /// Cuts off the last two of five nodes.
     Cut,
     Heal,
     Lock(usize),
@@ -39,7 +39,7 @@ const RESIGN: &str = "node-1 leads and serves the dashboard: it resigns, so that
 /// How long the leader is not killed while it is the first node, which was told to resign.
 const RESIGN_WAIT_S: u64 = 20;
 
-/// When, in seconds from the beginning, what is told, and what is done.
+/// The steps: the time in seconds from the start, the caption, and the action.
 type Step = (u64, &'static str, Act);
 
 const FAILOVER: &[Step] = &[
@@ -204,7 +204,7 @@ pub(super) struct Player {
     steps: &'static [Step],
     /// The leader that was killed.
     victim: Option<usize>,
-    /// The first node was told to resign.
+    /// Whether the first node was told to resign.
     resigned: bool,
 }
 
@@ -217,7 +217,7 @@ impl Player {
         }
     }
 
-    /// The next step, when it is due; `leader` is who leads, by number.
+    /// The next step, if it is due; `leader` is the number of the leader.
     pub(super) fn step(
         &mut self,
         since: Duration,
@@ -225,13 +225,13 @@ impl Player {
         leader: Option<usize>,
     ) -> Option<(&'static str, Option<Order>)> {
         let (&(at, caption, act), rest) = self.steps.split_first()?;
-        // The dashboard that was announced must not go with the leader.
+        // The dashboard that was announced must not disappear together with the leader.
         if act == Act::KillLeader && leader == Some(1) && since.as_secs() < at + RESIGN_WAIT_S {
             let first = !core::mem::replace(&mut self.resigned, true);
             let order = Order::Resign { node: 1 };
             return first.then_some((RESIGN, Some(order)));
         }
-        // Who is to be killed has to be there.
+        // The node to be killed has to be running.
         if since.as_secs() < at || (act == Act::KillLeader && leader.is_none()) {
             return None;
         }

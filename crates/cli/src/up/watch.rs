@@ -1,4 +1,4 @@
-//! Many observers, few lines: collects who saw what of whom until everybody has.
+//! Many observers, few lines: gathers which nodes observed an event until all of them have.
 
 use crate::output::safe;
 use crate::screen::{Entry, Tone};
@@ -18,27 +18,27 @@ enum Kind {
     Left,
 }
 
-/// One happening, on its way through the group.
+/// One event on its way through the group.
 #[derive(Debug)]
 struct Wave {
     life: Life,
     seen: BTreeSet<usize>,
     last: Instant,
-    /// Nothing more is printed about it.
+    /// Whether nothing more is printed about it.
     told: bool,
 }
 
-/// Something that happened, in words.
+/// A piece of news in words.
 #[derive(Clone, Debug)]
 pub(crate) struct News {
     at: Instant,
     tone: Tone,
     text: String,
-    /// How long after the user's last deed.
+    /// The time since the user's last operation.
     after: String,
 }
 
-/// How much happened.
+/// Counts of what happened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) failures: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 pub(crate) struct Watch {
     start: Instant,
-    /// How long a wave may stand still before it is told as it is.
+    /// How long an event may make no progress before it is reported as it is.
     patience: Duration,
     waves: BTreeMap<(NodeId, Kind), Wave>,
     names: BTreeMap<NodeId, String>,
@@ -59,13 +59,13 @@ pub(crate) struct Watch {
     tally: Tally,
 }
 
-/// Who leads, and who has heard of it.
+/// The leader, and the nodes that have heard of it.
 #[derive(Debug, Default)]
 struct Seat {
     leader: Option<NodeId>,
     token: Option<Token>,
     before: Option<NodeId>,
-    /// By which token the leader may act.
+    /// The token by which the leader may act.
     acting: Option<Token>,
     seen: BTreeMap<usize, Token>,
     told: bool,
@@ -89,7 +89,7 @@ impl Watch {
         self.tally
     }
 
-    /// Who leads, as far as any node has told.
+    /// The leader, as far as any node has reported.
     pub(crate) fn leader(&self) -> Option<NodeId> {
         self.seat.leader
     }
@@ -99,20 +99,20 @@ impl Watch {
         now.saturating_duration_since(self.start)
     }
 
-    /// The user did something to a node of this group.
+    /// Records that the user did something to a node of this group.
     pub(crate) fn cause(&mut self, id: NodeId, name: &str, what: &'static str, now: Instant) {
         self.names.insert(id, name.to_owned());
         self.causes.insert(id, (now, what));
     }
 
-    /// `observer` starts anew: what it sees first is old news to the others.
+    /// `observer` starts again, so what it sees first is old news to the others.
     pub(crate) fn restarted(&mut self, observer: usize) {
         for wave in self.waves.values_mut() {
             wave.seen.remove(&observer);
         }
     }
 
-    /// A line with the time since start.
+    /// A line with the time since the start.
     pub(crate) fn line(&self, now: Instant, text: &str) -> String {
         let since = now.duration_since(self.start).as_secs_f64();
         format!("{since:7.1}s  {text}")
@@ -123,7 +123,7 @@ impl Watch {
         self.line(news.at, &format!("{}{}", news.text, news.after))
     }
 
-    /// News as a line of the screen; what follows a deed stands below it.
+    /// News as a line of the screen; consequences of an operation are indented below it.
     pub(crate) fn entry(&self, news: &News) -> Entry {
         Entry {
             at: self.seconds(news.at),
@@ -134,7 +134,7 @@ impl Watch {
         }
     }
 
-    /// Seconds since start.
+    /// Seconds since the start.
     pub(crate) fn seconds(&self, now: Instant) -> String {
         format!("{:6.1}s", self.elapsed(now).as_secs_f64())
     }
@@ -162,7 +162,7 @@ impl Watch {
             } => match why {
                 Departure::Failed => (member, *life, Kind::Failed),
                 Departure::Left => (member, *life, Kind::Left),
-                // The life that follows is reported on its own.
+                // The following life is reported separately.
                 Departure::Restarted => return Vec::new(),
             },
             Event::Updated { member } => {
@@ -204,7 +204,7 @@ impl Watch {
         };
         let wave = wave.or_insert(fresh);
         if wave.life != life || !wave.seen.insert(observer) {
-            // Another life, or the same observer again: it happened once more.
+            // This is another life, or the same observer again: it happened once more.
             *wave = Wave {
                 life,
                 seen: [observer].into(),
@@ -236,7 +236,7 @@ impl Watch {
         lines
     }
 
-    /// Tells of waves that have reached everybody, or stand still.
+    /// Reports events that have reached all nodes, or make no progress.
     pub(crate) fn settle(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Vec<News> {
         let mut due = Vec::new();
         for (&(id, kind), wave) in self.waves.iter_mut().filter(|(_, w)| !w.told) {
@@ -279,7 +279,7 @@ impl Watch {
             .collect()
     }
 
-    /// `observer` has heard who leads.
+    /// `observer` has heard of the leader.
     fn note_leader(
         &mut self,
         observer: usize,
@@ -303,7 +303,7 @@ impl Watch {
         self.settle_leader(now, running).into_iter().collect()
     }
 
-    /// Tells when a leader that acts is known to all.
+    /// Reports when all nodes know a leader that may act.
     fn settle_leader(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Option<News> {
         let seat = &mut self.seat;
         let (leader, token) = (seat.leader?, seat.token?);
@@ -319,7 +319,7 @@ impl Watch {
         Some(news(now, Tone::Leader, text, after))
     }
 
-    /// How long after the user's last deed to another node.
+    /// The time since the user's last operation on another node.
     fn after_deed_to(&self, id: NodeId, now: Instant) -> String {
         let deed = self.causes.get(&id);
         let since = deed.and_then(|(at, what)| Some((what, now.checked_duration_since(*at)?)));
@@ -348,7 +348,7 @@ impl Watch {
             .unwrap_or_else(|| id.to_string())
     }
 
-    /// How long after the user's last deed to this node.
+    /// The time since the user's last operation on this node.
     fn after(&self, id: NodeId, now: Instant) -> String {
         let deed = self.causes.get(&id);
         let Some((what, since)) =

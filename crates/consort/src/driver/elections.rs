@@ -8,7 +8,7 @@ use consort_proto::{Command, ElectionId, NodeId};
 use std::sync::Arc;
 
 impl Driver {
-    /// Shows the election called `name` from now on.
+    /// Follows the election `name` from now on, and returns its board.
     pub(super) fn watch(&mut self, name: &Arc<str>) -> Result<&Board, ElectionError> {
         let id = ElectionId::of(name);
         let at = match self.boards.iter().position(|b| b.id() == id) {
@@ -33,8 +33,8 @@ impl Driver {
         }
     }
 
-    /// Takes part, without standing, in elections that are watched here and held by component around: then
-    /// changes of their leaders are events.
+    /// Takes part, without campaigning, in followed elections that other nodes hold by component, so that changes of
+    /// their leaders are reported.
     pub(super) async fn follow_components(&mut self) {
         let now = (self.node.omega().digest(), self.boards.len());
         if self.radio.is_none() || now == self.followed {
@@ -88,7 +88,7 @@ impl Driver {
             self.follow_tag(name, &options);
             return Ok(());
         }
-        // Before it can hold an election: no term of an earlier life comes again.
+        // This happens before the node can start a round, so that it repeats no term of an earlier life.
         if let Some(term) = self.state.as_ref().and_then(|s| s.term(id)) {
             self.command(Command::Election(Order::RestoreTerm(id, term)))
                 .await;
@@ -99,7 +99,7 @@ impl Driver {
         }
         let campaign = Order::Campaign(id, options.candidacy);
         self.command(Command::Election(campaign)).await;
-        // What does not fit into a datagram is not announced.
+        // A candidacy that does not fit into a datagram is not announced.
         if self.node.membership().meta().campaign(id).is_none() {
             self.unfollow_tag(name);
             self.command(Command::Election(Order::Withdraw(id))).await;
@@ -145,7 +145,7 @@ impl Driver {
         ElectionStatus::new(&self.node, self.clock, election, acting)
     }
 
-    /// All elections known, in order of id.
+    /// All known elections, ordered by id.
     pub(super) fn elections(&self) -> Vec<ElectionStatus> {
         let ids = self.node.elections().into_iter();
         let named = ids.map(|id| named(&self.boards, id));
@@ -155,7 +155,7 @@ impl Driver {
     }
 }
 
-/// An election with its name, where it is known here.
+/// The election with its name, if the name is known here.
 pub(super) fn named(boards: &[Board], id: ElectionId) -> ElectionName {
     let board = boards.iter().find(|b| b.id() == id);
     ElectionName {

@@ -1,4 +1,4 @@
-//! Orders about locks, and what comes of them.
+//! Orders about locks, and their results.
 
 use super::{Clock, Driver};
 use crate::event::Event;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// What a handle asks about locks.
+/// An order of a handle about locks.
 #[derive(Debug)]
 pub(crate) enum LockOrder {
     Acquire(Asked),
@@ -20,7 +20,7 @@ pub(crate) enum LockOrder {
     Readiness(Option<(LockId, Option<Bound>)>, oneshot::Sender<Readiness>),
 }
 
-/// Requests of this node, and questions to others.
+/// The requests of this node's clients, and pending questions to other members.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     clients: BTreeMap<(LockId, Ticket), Client>,
@@ -28,7 +28,7 @@ pub(super) struct Locks {
     nonce: u32,
 }
 
-/// Who made a request.
+/// The client of a request.
 #[derive(Debug)]
 struct Client {
     name: Arc<str>,
@@ -42,12 +42,12 @@ enum Stage {
 }
 
 impl Locks {
-    /// When the first question is to be answered.
+    /// The time at which the first pending question has to be answered.
     pub(super) fn next_look(&self) -> Option<tokio::time::Instant> {
         self.looks.iter().map(|l| l.until).min()
     }
 
-    /// Passes a change of a lock on to whom it concerns. What everybody should know is returned.
+    /// Passes a change of a lock on to the client that it concerns. Returns an event if all subscribers should know.
     pub(super) fn take(&mut self, event: mutex::Event, clock: Clock) -> Option<Event> {
         match event {
             mutex::Event::Granted {
@@ -68,7 +68,7 @@ impl Locks {
                 let (shown, held) = watch::channel(hold);
                 let before = core::mem::replace(&mut client.stage, Stage::Holds(shown));
                 if let Stage::Waits(reply) = before {
-                    // Who is gone has sent an end.
+                    // If the client is gone, it has sent an end.
                     let _ = reply.send(Ok(held));
                 }
                 None
@@ -89,7 +89,7 @@ impl Locks {
                 why,
                 stop_by,
             } => {
-                // It stays here until its holder says that it stopped.
+                // The entry stays until the holder confirms that it stopped.
                 let client = self.clients.get(&(lock, ticket))?;
                 let Stage::Holds(shown) = &client.stage else {
                     return None;
@@ -159,7 +159,7 @@ impl Driver {
     }
 
     async fn acquire(&mut self, asked: Asked) {
-        // Given up before it was begun; its end may have come already.
+        // The client gave up before the request was made; its end may have arrived already.
         if asked.reply.is_closed() {
             return;
         }
@@ -184,7 +184,7 @@ impl Driver {
         self.command(Command::Lock(acquire)).await;
     }
 
-    /// A request ends.
+    /// Ends a request.
     pub(super) async fn end(&mut self, end: End) {
         if self.locks.clients.remove(&(end.lock, end.ticket)).is_some() {
             let order = match end.abandon {
@@ -209,11 +209,11 @@ impl Driver {
         if id.is_some() {
             self.command(Command::Lock(Order::Look(id, nonce))).await;
         }
-        // Slots of a semaphore have ids that do not follow from its name alone.
+        // The ids of a semaphore's slots do not follow from its name alone.
         self.command(Command::Lock(Order::Look(None, nonce))).await;
     }
 
-    /// Answers questions whose time is over.
+    /// Answers the questions whose time is over.
     pub(super) fn answer_looks(&mut self) {
         let now = tokio::time::Instant::now();
         while let Some(at) = self.locks.looks.iter().position(|l| l.until <= now) {

@@ -1,4 +1,4 @@
-//! Messages of applications: orders of handles, and what the core tells of them.
+//! Application messages: orders of handles, and events of the core.
 
 use super::{Clock, Driver};
 use crate::error::SendError;
@@ -8,17 +8,17 @@ use consort_proto::message::{self, MessageId, Order, Verdict};
 use consort_proto::{Command, NodeId};
 use tokio::sync::mpsc;
 
-/// Where updates of a query go.
+/// The channel for updates of a query.
 pub(crate) type Updates = mpsc::UnboundedSender<Update>;
 
-/// What the task keeps of messages.
+/// What the task keeps about messages.
 #[derive(Debug)]
 pub(super) struct Talk {
-    /// Own queries under way.
+    /// The active queries of this node.
     queries: Vec<(u64, Updates)>,
-    /// Who reads the queries of others.
+    /// The reader of other nodes' queries.
     reader: Option<mpsc::Sender<Asked>>,
-    /// Queries that their reader dropped.
+    /// The ids of queries that their reader dropped.
     declined: mpsc::UnboundedSender<MessageId>,
     declined_in: mpsc::UnboundedReceiver<MessageId>,
 }
@@ -36,18 +36,18 @@ impl Default for Talk {
 }
 
 impl Talk {
-    /// Waits for a query that is declined.
+    /// Waits for a query that was declined.
     pub(super) async fn declined(&mut self) -> MessageId {
         match self.declined_in.recv().await {
             Some(id) => id,
-            // It has a sender of its own.
+            // The task holds a sender, so the channel does not close.
             None => core::future::pending().await,
         }
     }
 }
 
 impl Driver {
-    /// Carries out an order about messages; says the number of a message that was sent.
+    /// Carries out an order about messages. Returns the number of the message that was sent.
     pub(super) async fn send_message(
         &mut self,
         order: Order,
@@ -61,12 +61,12 @@ impl Driver {
         Ok(self.node.messages().last_seq())
     }
 
-    /// From now on queries of others go to this reader.
+    /// Passes other nodes' queries to this reader from now on.
     pub(super) fn take_queries(&mut self, reader: mpsc::Sender<Asked>) {
         self.talk.reader = Some(reader);
     }
 
-    /// There will be no answer to a query.
+    /// Declines a query.
     pub(super) async fn decline(&mut self, id: MessageId) {
         let order = Order::Answer(id, Verdict::Declined);
         self.command(Command::Message(order)).await;
@@ -82,7 +82,7 @@ impl Driver {
         }
     }
 
-    /// Passes on what the core tells of messages; what all shall know is an event.
+    /// Passes on an event of the core about messages. Returns an event if all subscribers should know.
     pub(super) fn take_message(&mut self, event: message::Event, clock: Clock) -> Option<Event> {
         match event {
             message::Event::Told { id, name, payload } => Some(Event::Message {
@@ -118,7 +118,7 @@ impl Driver {
                     clock,
                     decline: Decline(Some((id, self.talk.declined.clone()))),
                 };
-                // One that cannot be passed on is dropped, and so declined.
+                // A query that cannot be passed on is dropped, and thus declined.
                 if let Some(reader) = &self.talk.reader {
                     let _ = reader.try_send(asked);
                 }

@@ -1,11 +1,13 @@
-//! The task that owns a node: feeds it datagrams, orders and timeouts, one at a time, and carries
-//! out what it wants done.
+//! The task that owns a node: it passes datagrams, orders and timeouts to the node one at a time, and carries out the
+//! results.
 //!
-//! After every single input: facts are stored, then events told, then datagrams sent, so that nobody
-//! hears of a life that is not on the disk. Waiting datagrams are read before due timers fire: after
-//! a stall, the answers that lie in the socket's buffer must not count as missing.
+//! After every input facts are stored first, then events are reported, then datagrams are sent, so no other node hears
+//! of a life that is not on the disk. Waiting datagrams are read before due timers fire: after a stall, answers that
+//! are already in the socket's buffer must not count as missing.
 
+mod arrivals;
 mod elections;
+mod keys;
 mod locks;
 mod messages;
 mod moves;
@@ -14,6 +16,7 @@ mod output;
 mod storage;
 mod tags;
 
+pub(crate) use keys::KeyChange;
 pub(crate) use locks::LockOrder;
 pub(crate) use moves::Moves;
 pub(crate) use order::Order;
@@ -31,35 +34,38 @@ use crate::lock::End;
 use crate::state::StateDir;
 use crate::stats::DriverStats;
 use crate::topology::Radio;
+use arrivals::Arrivals;
 use consort_proto::membership::Record;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
+use keys::Keys;
 use locks::Locks;
 use messages::Talk;
 use order::{Waiting, addresses};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use storage::Storage;
 use tokio::net::UdpSocket;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::sleep_until;
 
-/// Orders that wait while the node is busy; more make their senders wait.
+/// The number of orders that wait while the node is busy. Beyond it the senders wait.
 const ORDERS_MAX: usize = 64;
 
-/// Stored members that are taken at a time.
+/// The number of stored members that are restored at a time.
 const RESTORE_CHUNK: usize = 64;
 
-/// Datagrams read before timers and orders have their turn.
+/// The number of datagrams that are read before timers and orders are handled.
 const READS_PER_TURN: usize = 128;
 
-/// Machines whose datagrams were dropped, of which one line each is logged.
+/// The number of machines for which dropped datagrams are logged, once per machine.
 const STRANGERS_MAX: usize = 64;
 
-/// Whether the node runs.
+/// Whether the node is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Running,
@@ -80,14 +86,15 @@ impl Clock {
         Instant::ZERO + self.0.elapsed()
     }
 
-    /// When `at` is. A deadline beyond what the system can count comes in a day, and is looked at
-    /// again then.
+    /// The system time of `at`. A deadline that the system cannot represent is replaced by one in a day, at which it is
+    /// checked again.
     pub(crate) fn when(self, at: Instant) -> tokio::time::Instant {
         let day = Duration::from_secs(86_400);
         self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
     }
 
-    /// When `at` is, for those who look once: what never ends ends in some thirty years.
+    /// The system time of `at`, for callers that do not check again. A deadline that never arrives becomes one in some
+    /// thirty years.
     pub(crate) fn when_at_last(self, at: Instant) -> tokio::time::Instant {
         self.0
             + at.since(Instant::ZERO)
@@ -104,9 +111,11 @@ pub(crate) struct Start {
     pub(crate) state: Option<Arc<StateDir>>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Vec<Seed>,
-    /// Follows this machine's address, where it was not told which to announce.
+    /// Follows this machine's address, if no address to advertise was configured.
     pub(crate) moves: Option<Moves>,
     pub(crate) group_tag: u32,
+    /// Where the group's keys are stored, if they are.
+    pub(crate) key_file: Option<PathBuf>,
     pub(crate) events_max: usize,
     pub(crate) meta_max: u16,
     pub(crate) elections_max: u16,
@@ -151,6 +160,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
         group_tag: start.group_tag,
+        keys: Keys::new(start.key_file),
         stored: ((0, 0), tokio::time::Instant::now()),
         evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
@@ -160,6 +170,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         elections_max: start.elections_max,
         locks: Locks::default(),
         files: Files::default(),
+        arrivals: Arrivals::default(),
         weather: Weather::new(faults_in, builder::random_bits()),
         storage: Storage::default(),
         hints_failed: false,
@@ -172,7 +183,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     (Node { inner }, Events(first))
 }
 
-/// Those whose datagrams are dropped: each machine is logged once, up to a number.
+/// The machines whose datagrams are dropped. Each is logged once, up to a limit.
 #[derive(Debug, Default)]
 struct Strangers(Vec<IpAddr>);
 
@@ -188,7 +199,7 @@ impl Strangers {
 struct Driver {
     node: consort_proto::Node,
     socket: UdpSocket,
-    /// How it reaches neighbours, when it knows of any.
+    /// The way to reach neighbours, if the topology layer is enabled.
     radio: Option<Radio>,
     state: Option<Arc<StateDir>>,
     clock: Clock,
@@ -196,35 +207,37 @@ struct Driver {
     waiting: Vec<Waiting>,
     departed: bool,
     leaving: Option<Leaving>,
-    /// An earlier process has this node's identity.
+    /// Whether a process that was started earlier uses this node's identity.
     taken: Arc<AtomicBool>,
     stats: DriverStats,
     out: Datagram,
     out_bytes: Vec<u8>,
     in_bytes: Vec<u8>,
     group_tag: u32,
-    /// The member list that is stored, by its version and how many failed, and when it was.
+    keys: Keys,
+    /// The version and the number of failed members of the stored member list, and when it was stored.
     stored: ((u64, usize), tokio::time::Instant),
-    /// When evidence of failures was stored.
+    /// The time at which the record of failures was stored.
     evidence_stored: tokio::time::Instant,
-    /// Elections whose names are known here.
+    /// The elections whose names are known here.
     boards: Vec<Board>,
-    /// Candidacies that follow a tag.
+    /// The candidacies that follow a tag.
     followers: Vec<tags::Follower>,
-    /// The component, and how many elections were watched, when it was last looked which of them it holds.
+    /// The digest of the component and the number of followed elections at the last check for elections by component.
     followed: (u64, usize),
     meta_max: u16,
     elections_max: u16,
     locks: Locks,
-    /// What is held against members.
+    /// The accusations against members.
     files: Files,
-    /// Faults by order.
+    arrivals: Arrivals,
+    /// The faults that tests and demonstrations inject.
     weather: Weather,
     storage: Storage,
-    /// The last hints for the next start could not be stored.
+    /// Whether the last hints for the next start could not be stored.
     hints_failed: bool,
     strangers: Strangers,
-    /// Queries under way.
+    /// Active queries.
     talk: Talk,
     moves: Option<Moves>,
 }
@@ -238,12 +251,12 @@ impl Driver {
         mut ends: mpsc::UnboundedReceiver<End>,
         mut mode: watch::Receiver<Mode>,
     ) {
-        // Before it can ask for a lock: no token of an earlier life comes again.
+        // This happens before the node can request a lock, so that it repeats no token of an earlier life.
         if let Some(seq) = self.state.as_ref().and_then(|s| s.fence()) {
             let order = mutex::Order::RestoreFence(seq);
             self.command(Command::Lock(order)).await;
         }
-        // Before it joins: nobody else may remember whom it knew, and which of them had failed.
+        // This happens before the node joins: no other node may remember its members, and which of them had failed.
         let now = builder::unix_secs();
         let group = self.state.as_ref().map(|s| s.group(self.group_tag));
         let group: Vec<Record> = group
@@ -260,7 +273,7 @@ impl Driver {
         }
         self.command(Command::Join(addresses(&seeds))).await;
         for (name, options) in elections {
-            // Checked before the start.
+            // The options were checked before the start.
             if let Err(error) = self.campaign(&name, options).await {
                 tracing::error!(%error, %name, "does not stand in this election");
             }
@@ -295,7 +308,7 @@ impl Driver {
                 () = hears(self.radio.as_ref()) => self.turn().await,
             }
         }
-        // Guards that were dropped with the last handle; after a stop nothing is said any more.
+        // Handle the guards that were dropped with the last handle. After a stop nothing is sent.
         if *mode.borrow() == Mode::Running {
             while let Ok(end) = ends.try_recv() {
                 self.end(end).await;
@@ -307,7 +320,7 @@ impl Driver {
                 tracing::warn!(%error, "what is known of failures could not be stored");
             }
         }
-        // The port and the state directory are free before anybody learns that the node stopped.
+        // The port and the state directory are released before any caller learns that the node stopped.
         let left = self.leaving.take().filter(|_| self.departed);
         drop(self);
         drop(orders);
@@ -334,11 +347,12 @@ impl Driver {
             match self.socket.try_recv_from(&mut self.in_bytes) {
                 Ok((len, from)) => self.receive(len, from).await,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                // On some systems the answer to a datagram that found nobody at its port.
+                // Some systems report here that an earlier datagram found no listener at its port.
                 Err(_) => self.stats.receive_errors += 1,
             }
         }
         self.listen_around().await;
+        self.take_offered_keys().await;
         self.send_late().await;
         let now = self.clock.now();
         if self.node.poll_timeout().is_some_and(|at| at <= now) {
@@ -356,7 +370,7 @@ impl Driver {
         self.answer_looks();
     }
 
-    /// Reads broadcasts, and looks for interfaces now and then.
+    /// Reads broadcasts, and regularly checks the interfaces.
     async fn listen_around(&mut self) {
         for _ in 0..READS_PER_TURN {
             let Some(radio) = &self.radio else { return };
@@ -417,7 +431,7 @@ impl Driver {
     }
 }
 
-/// Waits until something is said around; forever when nobody listens.
+/// Waits until a broadcast arrives; never returns without a radio.
 async fn hears(radio: Option<&Radio>) {
     match radio {
         Some(radio) => radio.readable().await,

@@ -1,5 +1,5 @@
-//! A node that listens on all addresses and was not told which to announce: when the machine gets another, as from DHCP or
-//! in another network, it is announced under the same identity.
+//! Follows the address of the machine, for a node that listens on all addresses and has no configured address to
+//! advertise. A new address, for example from DHCP or in another network, is announced under the same identity.
 
 use super::Driver;
 use crate::address;
@@ -9,17 +9,17 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use tokio::time::Instant;
 
-/// How often the address is looked at.
+/// The interval between two checks of the address.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// How many looks in a row have to find the same other address: networks change in steps.
+/// The number of consecutive checks that have to find the same new address, because networks change in steps.
 const LOOKS: u32 = 2;
 
 /// Follows the address of this machine.
 #[derive(Debug)]
 pub(crate) struct Moves {
     bound: SocketAddr,
-    /// Where others are: the address to be reached from there counts.
+    /// An address of other nodes. The address of this machine towards it counts.
     towards: Option<SocketAddr>,
     look_at: Instant,
     found: Option<(SocketAddr, u32)>,
@@ -39,7 +39,7 @@ impl Moves {
         self.look_at
     }
 
-    /// What was found while `told` is announced; the address to announce instead, if any.
+    /// Processes the result of a check while `told` is announced. Returns the address to announce instead, if any.
     fn take(&mut self, told: SocketAddr, found: Option<SocketAddr>) -> Option<SocketAddr> {
         // Without an address there is nobody to tell.
         let other = found.filter(|addr| *addr != told && !addr.ip().is_loopback());
@@ -54,7 +54,7 @@ impl Moves {
 }
 
 impl Driver {
-    /// Announces another address of this machine, when it has one.
+    /// Announces the new address of this machine, if it has one.
     pub(super) async fn follow_moves(&mut self) {
         let told = self.node.membership().addr();
         let Some(moves) = self.moves.as_mut().filter(|m| m.look_at <= Instant::now()) else {

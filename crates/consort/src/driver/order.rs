@@ -1,12 +1,13 @@
-//! What handles ask of the task, and joins that somebody waits for.
+//! Orders of handles to the task, and joins that callers wait for.
 
 use super::messages::Updates;
-use super::{Driver, LockOrder, TagChange, Tags};
+use super::{Driver, KeyChange, LockOrder, TagChange, Tags};
 use crate::address::Seed;
 use crate::case::Case;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
 use crate::error::{
-    CampaignError, ElectionError, ForceLeaveError, ResignError, SendError, SetTagsError,
+    CampaignError, ChangeKeysError, ElectionError, ForceLeaveError, ResignError, SendError,
+    SetTagsError,
 };
 use crate::farewell::{Farewell, Leaving};
 use crate::member::{self, Member, Status};
@@ -14,13 +15,14 @@ use crate::stats::{DriverStats, Stats};
 use crate::talk::Asked;
 use crate::topology::TopologyStatus;
 use consort_proto::membership::JoinState;
+use consort_proto::seal::KeyRing;
 use consort_proto::{Command, ElectionId, NodeId, election, message};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What a handle asks of the task, with where the answer goes.
+/// An order of a handle to the task, with the channel for the answer.
 #[derive(Debug)]
 pub(crate) enum Order {
     Members(oneshot::Sender<Vec<Member>>),
@@ -31,6 +33,9 @@ pub(crate) enum Order {
     IsIsolated(oneshot::Sender<bool>),
     Carry(Command, oneshot::Sender<()>),
     Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
+    /// The keys, and whether unsealed datagrams still count.
+    Keys(oneshot::Sender<(Option<KeyRing>, bool)>),
+    ChangeKeys(KeyChange, oneshot::Sender<Result<KeyRing, ChangeKeysError>>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
     Leave(oneshot::Sender<Farewell>),
@@ -45,7 +50,7 @@ pub(crate) enum Order {
         oneshot::Sender<Result<(), CampaignError>>,
     ),
     Withdraw(Arc<str>, oneshot::Sender<()>),
-    /// An order to the core about an election that is known here.
+    /// An order to the core about a known election.
     Elect(election::Order, oneshot::Sender<()>),
     Resign(
         Arc<str>,
@@ -56,20 +61,20 @@ pub(crate) enum Order {
     Elections(oneshot::Sender<Vec<ElectionStatus>>),
     Topology(oneshot::Sender<Option<TopologyStatus>>),
     Lock(LockOrder),
-    /// About messages, with where updates of a query go.
+    /// An order about messages, with the channel for updates of a query.
     Message(
         message::Order,
         Option<Updates>,
         oneshot::Sender<Result<u32, SendError>>,
     ),
-    /// Who reads the queries of others.
+    /// Sets the reader of other nodes' queries.
     TakeQueries(mpsc::Sender<Asked>, oneshot::Sender<()>),
 }
 
-/// Success, or the seeds that kept silent.
+/// Success, or the seeds that did not answer.
 type JoinReply = oneshot::Sender<Result<(), Vec<String>>>;
 
-/// A join that somebody waits for.
+/// A join that a caller waits for.
 pub(super) struct Waiting {
     pub(super) seeds: Vec<(Seed, bool)>,
     pub(super) until: tokio::time::Instant,
@@ -109,6 +114,13 @@ impl Driver {
             }
             Order::Tags(change, reply) => {
                 let _ = reply.send(self.change_tags(change).await);
+            }
+            Order::Keys(reply) => {
+                let ring = self.node.key_ring().cloned();
+                let _ = reply.send((ring, self.node.is_migrating()));
+            }
+            Order::ChangeKeys(change, reply) => {
+                let _ = reply.send(self.change_keys(change).await);
             }
             Order::Join(seeds, reply) => {
                 self.command(Command::Join(addresses(&seeds))).await;
@@ -202,7 +214,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Tells those whose seed has answered with its list.
+    /// Answers the callers whose seed has answered with its list.
     pub(super) fn answer_waiting(&mut self) {
         if self.waiting.is_empty() || self.node.membership().join_state() != JoinState::Joined {
             return;
@@ -218,7 +230,7 @@ impl Driver {
         }
     }
 
-    /// Tells those who have waited long enough which seeds kept silent.
+    /// Answers the callers that have waited long enough, with the seeds that did not answer.
     pub(super) fn give_up_waiting(&mut self) {
         let now = tokio::time::Instant::now();
         while let Some(at) = self.waiting.iter().position(|w| w.until <= now) {

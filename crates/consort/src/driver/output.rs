@@ -1,4 +1,4 @@
-//! What a node wants done: facts and members stored, events told, datagrams sent.
+//! Carries out the outputs of a node: facts and members are stored, events reported, datagrams sent.
 
 use super::{Driver, elections};
 use crate::builder;
@@ -7,32 +7,41 @@ use crate::fault::Fate;
 use crate::state::Known;
 use crate::topology::Radio;
 use consort_proto::Destination;
-use consort_proto::membership::{Member, Phase};
+use consort_proto::membership::{Member, Meta, Phase};
 use core::net::SocketAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io;
 use tokio::time::timeout;
 
-/// Least time between two stores of the member list.
+/// The least time between two writes of the member list.
 const STORE_EVERY: Duration = Duration::from_secs(2);
 
-/// How long to wait for room in the socket's send buffer before a datagram counts as lost.
+/// How long to wait for space in the socket's send buffer before a datagram counts as lost.
 const SEND_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Driver {
-    /// Drains every output of the core, in the order that keeps its promises.
+    /// Drains every output of the core, in the order that keeps its guarantees.
     pub(super) async fn carry_out(&mut self) {
         self.store_facts().await;
-        // Before anything is sent: who stops leading knows before others can take over.
+        // This happens before anything is sent: a node that stops leading knows it before others can take over.
         self.refresh_boards();
         self.files.follow(self.clock.now(), &self.node);
-        while let Some(event) = self.node.poll_event() {
-            self.files.note(self.clock.now(), &self.node, &event);
+        for event in self.poll_events() {
             let named = |id| elections::named(&self.boards, id);
             let event = match event {
                 consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
                 consort_proto::Event::Message(event) => self.take_message(event, self.clock),
+                consort_proto::Event::Keys(ring) => {
+                    self.keys.offered = Some(ring);
+                    None
+                }
+                consort_proto::Event::OnlySealed => {
+                    tracing::info!(
+                        "from now on this node hears nobody that does not seal: the migration is over"
+                    );
+                    None
+                }
                 event => Event::from_core(event, &self.node, self.clock, named),
             };
             let Some(event) = event else {
@@ -41,11 +50,11 @@ impl Driver {
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             if event == Event::IdentityTaken {
-                // Without a goodbye, which would be the other's.
+                // The node stops without a goodbye, because the goodbye would count for the other process.
                 self.departed = true;
                 self.taken.store(true, Ordering::Relaxed);
             }
-            // Nobody may be listening.
+            // There may be no subscribers.
             let _ = self.events.send(event);
         }
         while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
@@ -67,7 +76,23 @@ impl Driver {
         }
     }
 
-    /// Says something to whoever hears it.
+    /// Takes the events of the core; an arrival waits until the member's record is known.
+    fn poll_events(&mut self) -> Vec<consort_proto::Event> {
+        let mut told = Vec::new();
+        let now = self.clock.now();
+        while let Some(event) = self.node.poll_event() {
+            self.files.note(now, &self.node, &event);
+            let table = self.node.membership().table();
+            let is_described = |id| table.get(id).is_none_or(is_described);
+            self.arrivals.take(now, event, is_described, &mut told);
+        }
+        let table = self.node.membership().table();
+        let is_described = |id| table.get(id).is_none_or(is_described);
+        self.arrivals.due(now, is_described, &mut told);
+        told
+    }
+
+    /// Sends the encoded datagram as a broadcast.
     async fn broadcast(&mut self) {
         let targets = self.radio.as_ref().map_or_else(Vec::new, Radio::targets);
         for target in targets {
@@ -83,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// Whether what is encoded goes to that address now. By order it may be lost, or go later.
+    /// Whether the encoded datagram is sent to `to` now. Injected faults may drop or delay it.
     fn may_go(&mut self, to: SocketAddr) -> bool {
         match self.weather.fate(to) {
             Fate::Goes => return true,
@@ -93,7 +118,7 @@ impl Driver {
         false
     }
 
-    /// Sends what was to go later and is due. Broadcasts go where the system sends them.
+    /// Sends delayed datagrams that are due. The system chooses the interface of broadcasts.
     pub(super) async fn send_late(&mut self) {
         while let Some((to, bytes)) = self.weather.due() {
             self.out_bytes = bytes;
@@ -119,7 +144,8 @@ impl Driver {
         }
     }
 
-    /// Now and then, and when it changed, stores who the members are, which of them failed, and where some listen.
+    /// Stores the member list with failed members, and the addresses of some members, if they changed and enough time
+    /// has passed.
     pub(super) async fn store_members(&mut self) {
         let Some(state) = self.state.clone() else {
             return;
@@ -142,7 +168,7 @@ impl Driver {
         self.note_hints(stored).await;
     }
 
-    /// The members to remember: all but those that left.
+    /// The members to store: all except those that left.
     fn known_members(&self) -> Vec<Known> {
         let (now, unix) = (self.clock.now(), builder::unix_secs());
         let table = self.node.membership().table();
@@ -161,7 +187,7 @@ impl Driver {
         known.collect()
     }
 
-    /// Now and then stores what is known of members' failures.
+    /// Stores the record of members' failures at regular intervals.
     pub(super) async fn store_reliability(&mut self) {
         let Some(state) = &self.state else { return };
         let every = self.node.reliability().config().half_life / 64;
@@ -173,4 +199,9 @@ impl Driver {
         let stored = builder::store_reliability(state, reports).await;
         self.note_hints(stored).await;
     }
+}
+
+/// Whether it is known what a member announces.
+fn is_described(member: &Member) -> bool {
+    member.is_current() || *member.meta != Meta::default()
 }

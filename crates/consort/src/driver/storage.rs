@@ -1,4 +1,4 @@
-//! Facts that could not be stored, and when that is tried again.
+//! Facts that could not be stored, and the schedule for trying again.
 
 use super::Driver;
 use crate::builder;
@@ -7,7 +7,7 @@ use consort_proto::Fact;
 use core::time::Duration;
 use tokio::time::Instant;
 
-/// How long to wait until storing is tried again, at first and at most.
+/// The delay before storing is tried again: the first one, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(15);
 
@@ -15,7 +15,7 @@ const RETRY_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug, Default)]
 pub(super) struct Storage {
     failure: Option<Failure>,
-    /// What is not on the disk: of each kind the latest.
+    /// The facts that are not on the disk, only the latest one of each kind.
     unstored: Vec<Fact>,
 }
 
@@ -27,17 +27,17 @@ struct Failure {
 }
 
 impl Storage {
-    /// Why facts cannot be stored.
+    /// The reason why facts cannot be stored.
     pub(super) fn error(&self) -> Option<String> {
         self.failure.as_ref().map(|f| f.error.clone())
     }
 
-    /// When storing is to be tried again.
+    /// The time at which storing is tried again.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.failure.as_ref().map(|f| f.retry_at)
     }
 
-    /// Keeps a fact to be stored later, in place of an earlier one of its kind.
+    /// Keeps a fact for a later attempt, in place of an earlier one of the same kind.
     fn keep(&mut self, fact: Fact) {
         let replaces = |old: &Fact| match (old, &fact) {
             (Fact::Term(a, _), Fact::Term(b, _)) | (Fact::Lease(a, _), Fact::Lease(b, _)) => a == b,
@@ -49,8 +49,8 @@ impl Storage {
 }
 
 impl Driver {
-    /// Stores what the core wants stored, or tells it that it could not be. A failure is logged once, and tried
-    /// again by [`Driver::retry_storage`] only: a disk that fails may take its time to say so.
+    /// Stores the facts of the core, or tells the core that this failed. A failure is logged once, and only
+    /// [`Driver::retry_storage`] tries again, because a failing disk may take long to report an error.
     pub(super) async fn store_facts(&mut self) {
         while let Some(fact) = self.node.poll_fact() {
             if self.storage.failure.is_none() {
@@ -78,8 +78,8 @@ impl Driver {
         });
     }
 
-    /// What helps the next start was stored or not. Nothing depends on it, but a disk that fails with it may
-    /// fail with facts, too: that is found out before one has to be stored.
+    /// Handles the result of storing hints for the next start. Nothing depends on them, but if the disk fails here it
+    /// may also fail for facts, so this is checked before a fact has to be stored.
     pub(super) async fn note_hints(&mut self, stored: Result<(), StateError>) {
         let Err(error) = stored else {
             self.hints_failed = false;
@@ -100,7 +100,7 @@ impl Driver {
         }
     }
 
-    /// Tries again to store what could not be, when that is due.
+    /// Tries again to store failed facts, if that is due.
     pub(super) async fn retry_storage(&mut self) {
         let Some(due) = self.storage.retry_at() else {
             return;

@@ -1,4 +1,4 @@
-//! Tags of this node, and the candidacies that follow them.
+//! The tags of this node, and the candidacies that follow them.
 
 use super::Driver;
 use crate::election::{AttributeTag, ElectionOptions};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 pub(crate) type Tags = BTreeMap<String, String>;
 
-/// What shall become of the tags.
+/// A change of the tags.
 #[derive(Debug)]
 pub(crate) enum TagChange {
     Replace(Tags),
-    /// Sets each key to its value, or removes it where there is none.
+    /// Sets each key to its value, or removes it if there is none.
     Merge(BTreeMap<String, Option<String>>),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Follower {
 }
 
 impl Driver {
-    /// Announces other tags, all or none, and adjusts the candidacies that follow them.
+    /// Announces changed tags, all or none, and adjusts the candidacies that follow them.
     pub(super) async fn change_tags(&mut self, change: TagChange) -> Result<Tags, SetTagsError> {
         let mut meta = Meta::clone(self.node.membership().meta());
         meta.tags = change.apply(meta.tags);
@@ -73,7 +73,7 @@ impl Driver {
         Ok(tags)
     }
 
-    /// From now on the candidacy in an election follows the tag that `options` name, or none.
+    /// The candidacy in an election follows the tag in `options` from now on, if there is one.
     pub(super) fn follow_tag(&mut self, name: &Arc<str>, options: &ElectionOptions) {
         self.unfollow_tag(name);
         if let Some(tag) = &options.attribute_tag {
@@ -86,7 +86,7 @@ impl Driver {
         }
     }
 
-    /// The candidacy in an election follows no tag from now on.
+    /// The candidacy in an election no longer follows a tag.
     pub(super) fn unfollow_tag(&mut self, name: &str) {
         let id = ElectionId::of(name);
         self.followers.retain(|f| f.election != id);

@@ -1,4 +1,4 @@
-//! Elections: who leads, by any number of names.
+//! Handles to elections.
 
 mod name;
 mod options;
@@ -25,10 +25,10 @@ use consort_proto::{ElectionId, NodeId};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// One election of a group, by its name. Clones are handles to the same one.
+/// A handle to one election of a group. Clones are handles to the same election.
 ///
-/// Members that [`campaign`](Election::campaign) stand in it and hold it when nobody leads; every
-/// member, this one included, can watch it.
+/// Members that [`campaign`](Election::campaign) are its candidates, and run rounds when nobody leads. Every member,
+/// including this one, can follow it.
 ///
 /// ```
 /// use consort::{ElectionOptions, Node};
@@ -60,12 +60,12 @@ impl Election {
         Election { node, name, seat }
     }
 
-    /// Its name.
+    /// The name of the election.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Stands in the election from now on, or otherwise than before.
+    /// Campaigns in the election from now on, or changes the options of the candidacy.
     pub async fn campaign(&self, options: ElectionOptions) -> Result<(), CampaignError> {
         let name = Arc::clone(&self.name);
         self.node
@@ -73,14 +73,14 @@ impl Election {
             .await?
     }
 
-    /// Stops standing in the election; a leader resigns. Watching goes on.
+    /// Stops campaigning in the election; a leader resigns. The handle keeps following the election.
     pub async fn withdraw(&self) -> Result<(), Stopped> {
         let name = Arc::clone(&self.name);
         self.node.ask(|reply| Order::Withdraw(name, reply)).await
     }
 
-    /// Stops leading, and stands again when somebody else leads. With `to`, that member is asked to
-    /// lead; it may decline, and then an election is held.
+    /// Stops leading, and campaigns again once another node leads. With `to`, that member is asked to lead; if it
+    /// declines, a round decides.
     pub async fn resign(&self, to: Option<NodeId>) -> Result<(), ResignError> {
         let name = Arc::clone(&self.name);
         self.node
@@ -88,22 +88,23 @@ impl Election {
             .await?
     }
 
-    /// Says that the work by `token` has ended, after this node gave up its leadership: others may act at once. Otherwise
-    /// they wait until the end of the lease. While this node leads by `token` it means nothing: more work may follow.
+    /// Reports that the work under `token` has ended after this node gave up its leadership, so that others may act at
+    /// once. Otherwise they wait until the end of the lease. While this node leads with `token`, the call has no
+    /// effect, because more work may follow.
     pub async fn work_ended(&self, token: Token) -> Result<(), Stopped> {
         let order = consort_proto::election::Order::Stopped(ElectionId::of(&self.name), token);
         self.node.ask(|reply| Order::Elect(order, reply)).await
     }
 
-    /// Gives up watchers of a strict election that are lost for good, with their disks: a majority of the configured
-    /// number of nodes may begin anew. Whatever the lost ones had promised to a leader that still runs is void, so make
-    /// sure that none does.
+    /// Gives up watchers of a strict election that are lost for good together with their disks. A majority of the
+    /// configured number of nodes may then start again. The promises of the lost watchers become void, so make sure
+    /// that no former leader is still running.
     pub async fn forget(&self) -> Result<(), Stopped> {
         let order = consort_proto::election::Order::Forget(ElectionId::of(&self.name));
         self.node.ask(|reply| Order::Elect(order, reply)).await
     }
 
-    /// Who leads, as far as this node knows.
+    /// The leader, as far as this node knows.
     pub fn leader(&self) -> Option<Leader> {
         self.seat.borrow().leader.clone()
     }
@@ -132,25 +133,25 @@ impl Election {
         }
     }
 
-    /// Follows who leads, from the present leader on.
+    /// Follows changes of the leader, starting with the current one.
     pub fn observe(&self) -> Leaders {
         let mut seat = self.seat.clone();
         seat.mark_changed();
         Leaders { seat, told: None }
     }
 
-    /// Waits until the node has stopped, for whatever reason.
+    /// Waits until the node has stopped, for any reason.
     pub async fn stopped(&self) {
         self.node.stopped().await;
     }
 
-    /// All about the election, as this node sees it.
+    /// The state of the election, as this node sees it.
     pub async fn status(&self) -> Result<Option<ElectionStatus>, Stopped> {
         self.node.election_status(&self.name).await
     }
 }
 
-/// Whether nothing changed but the component.
+/// Whether both are the same leadership, regardless of changes in the component.
 pub(crate) fn is_same(a: &Option<Leader>, b: &Option<Leader>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.is_same(b),
@@ -158,8 +159,8 @@ pub(crate) fn is_same(a: &Option<Leader>, b: &Option<Leader>) -> bool {
     }
 }
 
-/// Follows who leads; see [`Election::observe`]. One that is slow sees the latest, and misses what came
-/// and went in between.
+/// Follows changes of the leader; see [`Election::observe`]. A slow caller sees the latest state and misses
+/// intermediate ones.
 #[derive(Debug)]
 pub struct Leaders {
     seat: watch::Receiver<Seat>,
@@ -167,8 +168,8 @@ pub struct Leaders {
 }
 
 impl Leaders {
-    /// Waits for the next change; the first call returns the present state at once. `None` tells that
-    /// nobody leads. Dropping the future loses nothing.
+    /// Waits for the next change; the first call returns the current state at once. `None` means that nobody leads.
+    /// This is cancel safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Option<Leader>, Stopped> {
         loop {
             self.seat.changed().await.map_err(|_| Stopped)?;

@@ -5,20 +5,20 @@ use consort_proto::text::is_clean;
 use core::fmt;
 use std::sync::Arc;
 
-/// Longest name, in bytes.
+/// The longest name, in bytes.
 const NAME_MAX: usize = 64;
 
-/// Which election: its name, where this node knows it. Members speak of elections by a hash of their
-/// names, so a node can hold the outcome of one that it was never told the name of.
+/// The id of an election and its name, if this node knows it. Members identify elections by a hash of their names, so a
+/// node can hold the outcome of an election whose name it does not know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ElectionName {
-    /// What it is called on the wire.
+    /// The id of the election on the wire.
     pub id: ElectionId,
-    /// Its name, if this node was told.
+    /// The name, if this node knows it.
     pub name: Option<Arc<str>>,
 }
 
-/// The name, or eight hexadecimal digits.
+/// Displays the name, or eight hexadecimal digits.
 impl fmt::Display for ElectionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
@@ -28,7 +28,7 @@ impl fmt::Display for ElectionName {
     }
 }
 
-/// Why a text cannot name an election.
+/// The error for a text that cannot name an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an election's name has 1 to {NAME_MAX} bytes and no control characters, nor ones that hide or reorder text"

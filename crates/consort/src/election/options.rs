@@ -1,10 +1,10 @@
-//! How a node stands in an election, and how it holds one.
+//! The options of a candidacy, and of the rounds that the node runs.
 
 use super::tag::AttributeTag;
 use consort_proto::election::{Candidacy, Criterion, Mode, Policy, Preempt, Ranking};
 use core::time::Duration;
 
-/// How a node stands in an election. The defaults suit a group of equals.
+/// The options of a candidacy in an election. The defaults suit a group of equal nodes.
 ///
 /// ```
 /// use consort::{ElectionOptions, Preempt};
@@ -19,7 +19,7 @@ use core::time::Duration;
 pub struct ElectionOptions {
     pub(crate) policy: Policy,
     pub(crate) candidacy: Candidacy,
-    /// Sets the attribute, now and whenever the node's tags change.
+    /// Determines the attribute, now and whenever the node's tags change.
     pub(crate) attribute_tag: Option<AttributeTag>,
 }
 
@@ -29,40 +29,39 @@ impl ElectionOptions {
         ElectionOptions::default()
     }
 
-    /// Operators' preference: the smallest wins, 255 never leads. Default 0.
+    /// The preference of operators: the smallest class wins, and 255 never leads. Default: 0.
     pub fn class(mut self, class: u8) -> Self {
         self.candidacy.class = class;
         self
     }
 
-    /// Decides among equals in class: the smallest wins. Few different values (16 or so) keep leaders
-    /// from changing with every small drift. Default 0; equals are ordered by a hash of their ids.
+    /// Decides between candidates of one class: the smallest attribute wins. Use few different values (about 16), so
+    /// that small changes do not replace a leader. Default: 0; equal candidates are ordered by a hash of their ids.
     pub fn attribute(mut self, attribute: u32) -> Self {
         self.candidacy.attribute = attribute;
         self.attribute_tag = None;
         self
     }
 
-    /// Takes the attribute from a tag of this node, and follows it: when the tag changes, so does the candidacy.
-    /// A tag that is followed can only be set to numbers, and cannot be removed. Replaces
-    /// [`attribute`](Self::attribute).
+    /// Takes the attribute from a tag of this node: when the tag changes, the candidacy changes too. Such a tag can
+    /// only be set to numbers and cannot be removed. Replaces [`attribute`](Self::attribute).
     pub fn attribute_tag(mut self, tag: AttributeTag) -> Self {
         self.attribute_tag = Some(tag);
         self
     }
 
-    /// Among whom a leader is chosen: the group, or every connected component of it. Members have to use the
-    /// same. Default [`Mode::Group`]; by component, of the other options only [`class`](Self::class) and
-    /// [`attribute`](Self::attribute) count, and the latter only between equally central nodes.
+    /// Whether a leader is chosen for the group, or for every connected component of it. All members have to use the
+    /// same mode. Default: [`Mode::Group`]. By component, only [`class`](Self::class) and
+    /// [`attribute`](Self::attribute) of the other options apply, and the latter only between equally central nodes.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.policy.mode = mode;
         self
     }
 
-    /// What decides among equals in class, the weightiest first: the attribute, how central each is in its
-    /// component (in 16 levels; a node tells another when it has been so for 5 s, at most every 10 s), and
-    /// how rarely each fails, by the median of what the members say that an election asks. Default by
-    /// attribute. Members should use the same: who holds an election decides by its own.
+    /// The criteria that decide between candidates of one class, most important first: the attribute; the centrality in
+    /// the component (in 16 levels; a node announces a new level after it has lasted for 5 s, at most every 10 s); and
+    /// the reliability, by the median of what the queried members report. Default: by attribute. All members should use
+    /// the same ranking, because the initiator of a round decides by its own.
     ///
     /// ```
     /// use consort::{Criterion, ElectionOptions, Ranking};
@@ -77,40 +76,40 @@ impl ElectionOptions {
         self
     }
 
-    /// Whether a node has to know its neighbours for it.
+    /// Whether these options need a node that knows its neighbours.
     pub(crate) fn needs_topology(&self) -> bool {
         self.policy.mode == Mode::Component || self.policy.ranking.has(Criterion::Centrality)
     }
 
-    /// Name the best candidate so far at once and correct it later: sooner, at the price of more
-    /// changes. Default off.
+    /// Whether to notify the best candidate so far at once and to correct it later. A leader is found sooner, at the
+    /// price of more changes. Default: false.
     pub fn stream(mut self, on: bool) -> Self {
         self.policy.stream = on;
         self
     }
 
-    /// Avoid candidates that members found unhealthy of late. Default off.
+    /// Whether to avoid candidates that members recently found unhealthy. Default: false.
     pub fn health(mut self, on: bool) -> Self {
         self.policy.health = on;
         self
     }
 
-    /// Replace a leader that stays unhealthy for five suspicion timeouts; turns
-    /// [`health`](Self::health) on. Default off.
+    /// Whether to replace a leader that stays unhealthy for five suspicion timeouts; enables [`health`](Self::health).
+    /// Default: false.
     pub fn replace_unhealthy(mut self, on: bool) -> Self {
         self.policy.replace_unhealthy = on;
         self.policy.health |= on;
         self
     }
 
-    /// How long this node's work takes to stop. A leader's lease lasts at least four times as long, so a longer grace
-    /// makes it take longer until a dead leader is replaced. Default: a quarter of the lease.
+    /// How long this node's work needs to stop. A leader's lease lasts at least four times as long, so with a longer
+    /// grace it takes longer to replace a dead leader. Default: a quarter of the lease.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.policy.grace = grace;
         self
     }
 
-    /// When a better candidate replaces a leader that does its work. Default never.
+    /// When a better candidate replaces a working leader. Default: never.
     pub fn preempt(mut self, preempt: Preempt) -> Self {
         self.policy.preempt = preempt;
         self

@@ -1,4 +1,4 @@
-//! What the task that owns the node shows to all handles of an election, and leadership itself.
+//! The state of an election that the task shares with all handles, and the leadership of this node.
 
 use super::status::{self, Leader};
 use crate::driver::Clock;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Least time between two looks for the sake of the time alone.
+/// The least time between two refreshes that are only due to the passage of time.
 const REFRESH_MIN: Duration = Duration::from_millis(10);
 
-/// An election as its handles see it.
+/// The state of an election, as its handles see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seat {
     pub(crate) leader: Option<Leader>,
     pub(crate) acting: Option<Acting>,
 }
 
-/// This node leads.
+/// The leadership of this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acting {
     pub(crate) token: Token,
@@ -32,13 +32,13 @@ impl Acting {
     }
 }
 
-/// The place where the task shows one election.
+/// The place where the task publishes the state of one election.
 #[derive(Debug)]
 pub(crate) struct Board {
     id: ElectionId,
     name: Arc<str>,
     seat: watch::Sender<Seat>,
-    /// When to look again if nothing happens before.
+    /// The time of the next refresh if nothing happens before.
     refresh_at: Option<Instant>,
 }
 
@@ -52,7 +52,7 @@ impl Board {
         }
     }
 
-    /// When to look again if nothing happens before: only a leader has to.
+    /// The time of the next refresh if nothing happens before; only a leader needs one.
     pub(crate) fn refresh_at(&self) -> Option<Instant> {
         self.refresh_at
     }
@@ -69,13 +69,13 @@ impl Board {
         self.seat.subscribe()
     }
 
-    /// By which token this node may act, and for how long from now.
+    /// The token by which this node may act, and the remaining time.
     pub(crate) fn acting(&self) -> Option<(Token, Duration)> {
         let acting = self.seat.borrow().acting.filter(Acting::is_valid)?;
         Some((acting.token, acting.until - Instant::now()))
     }
 
-    /// Looks at the node again. Handles wake when something changed but the time.
+    /// Reads the state of the node again. Handles are notified if anything except the time changed.
     pub(crate) fn refresh(&mut self, node: &consort_proto::Node, clock: Clock) {
         let Some(standing) = node.standing(clock.now(), self.id) else {
             return;
@@ -99,13 +99,13 @@ impl Board {
     }
 }
 
-/// This node leads, and may act on it, while [`is_valid`](Leadership::is_valid).
+/// The leadership of this node, which may act while [`is_valid`](Leadership::is_valid).
 ///
-/// It rests on a lease that a few other members hold for this node and that is renewed several times a second. Work may
-/// start and go on until [`valid_until`](Leadership::valid_until), and has a grace after that in which to stop; nobody
-/// else acts before the grace is over, as long as clocks run within a tenth of real time and the group is not cut in a way
-/// that docs/ELECTION.md names. Leadership is not exclusive without these: what must not be done twice has to check
-/// the [`token`](Leadership::token).
+/// It is based on a lease that a few other members grant and that is renewed several times per second. Work may start
+/// and continue until [`valid_until`](Leadership::valid_until), and then has a grace period in which to stop. Nobody
+/// else acts before the grace period is over, as long as clocks run within a tenth of real time and the group is not
+/// partitioned in a way that docs/ELECTION.md describes. Outside of these limits leadership is not exclusive, so a
+/// resource that must not be used twice has to check the [`token`](Leadership::token).
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(crate) token: Token,
@@ -113,19 +113,20 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The fencing token: greater than that of every leader before. Compare tokens as such or as text.
+    /// The fencing token, greater than that of every earlier leader. Tokens can be compared directly or as text.
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// Until when this node may act; moves on as the lease is renewed. In the past when the leadership is over.
+    /// The time until which this node may act, which moves on as the lease is renewed. It is in the past when the
+    /// leadership is over.
     pub fn valid_until(&self) -> std::time::Instant {
         let held = self.seat.borrow().acting.filter(|a| a.token == self.token);
         let until = held.map_or_else(Instant::now, |a| a.until);
         until.into_std()
     }
 
-    /// Whether this node may act now. Check right before anything that only a leader may do.
+    /// Whether this node may act now. Check this right before any action that only a leader may do.
     pub fn is_valid(&self) -> bool {
         let gone = self.seat.has_changed().is_err();
         !gone
@@ -136,9 +137,9 @@ impl Leadership {
                 .is_some_and(|a| a.token == self.token && a.is_valid())
     }
 
-    /// Waits until this leadership is over: another leads, this node resigned, withdrew or stopped, or
-    /// the validity lapsed by this node's clock, whatever the task that owns the node does meanwhile.
-    /// It does not come back: wait for the next one with [`Election::lead`](super::Election::lead).
+    /// Waits until this leadership is over: another node leads, this node resigned, withdrew or stopped, or the lease
+    /// expired by this process's clock, even if the task that owns the node is not running. A lost leadership does not
+    /// come back; wait for the next one with [`Election::lead`](super::Election::lead).
     pub async fn lost(&self) {
         let mut seat = self.seat.clone();
         loop {
@@ -147,7 +148,7 @@ impl Leadership {
                 return;
             };
             tokio::select! {
-                // Moved on in silence, maybe: look again.
+                // The lease may have been renewed without a notification: check again.
                 () = sleep_until(acting.until) => {}
                 changed = seat.changed() => if changed.is_err() {
                     return;

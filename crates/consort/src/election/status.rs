@@ -1,4 +1,4 @@
-//! How an election stands, as an application sees it.
+//! The state of an election, as an application sees it.
 
 use super::name::ElectionName;
 use crate::driver::Clock;
@@ -8,57 +8,58 @@ use consort_proto::{Life, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// Who leads.
+/// The leader of an election.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leader {
     /// The node's id.
     pub id: NodeId,
-    /// In which life: a restarted leader no longer leads.
+    /// The life of the leader. A restarted leader no longer leads.
     pub life: Life,
     /// Its announced name; empty while its record is not known.
     pub name: String,
-    /// Where it listens, when it is listed.
+    /// The address on which it listens, if it is listed.
     pub addr: Option<SocketAddr>,
-    /// The fencing token: greater for every later leader. Hand it to whatever must not obey two.
+    /// The fencing token, greater for every later leader. Pass it to resources that must not obey two leaders.
     pub token: Token,
-    /// Whether a better one may follow in a moment.
+    /// Whether the choice is confirmed, or a better candidate may follow in a moment.
     pub stage: Stage,
-    /// Fewer lists were read than the quorum asks for, as in a small or a lossy group.
+    /// Whether the claim is marked degraded: fewer lists were read than the quorum requires, as in a small group or on
+    /// a lossy network, or a new line of watchers was begun.
     pub degraded: bool,
-    /// The leader before chose it.
+    /// Whether the former leader named it as its successor.
     pub handed_over: bool,
-    /// For whom it was chosen, in an election by component; `None` is the whole group. A token orders the
-    /// leaders of one component at most: between components, and while they merge, it tells nothing.
+    /// The component that it was chosen for, in an election by component; `None` for the whole group. A token orders at
+    /// most the leaders of one component. Between components, and while they merge, the order means nothing.
     pub scope: Option<Scope>,
-    /// Whether it is the node that was asked. It may not act yet; see
+    /// Whether it is the node that was asked. It may not be allowed to act yet; see
     /// [`Election::leadership`](super::Election::leadership).
     pub is_self: bool,
 }
 
-/// How often member lists miss a good candidate, and what follows for the next election.
+/// How often member lists lack a good candidate, and what follows for the next round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Churn {
-    /// Expected share of lists that lack a good candidate.
+    /// The expected share of lists that lack a good candidate.
     pub missing_rate: f64,
-    /// The same as a number of lists (c): of all members but the candidate itself.
+    /// The same as a number of lists (c), among all members except the candidate itself.
     pub missing: f64,
-    /// How many outcomes that rests on, the prior's ten included.
+    /// The number of observations behind the estimate, including the ten of the prior.
     pub trials: f64,
-    /// How many lists the next election reads, this node's own included.
+    /// The number of lists that the next round reads, including this node's own.
     pub quorum: usize,
-    /// How many more members it asks than that, because some stay silent.
+    /// The number of members that it asks in addition, because some do not answer.
     pub hedge: usize,
-    /// Chance that none of these lists names the best candidate, by that estimate.
+    /// The probability that none of these lists names the best candidate, by that estimate.
     pub miss_chance: f64,
-    /// Members asked that did not answer, smoothed, in thousandths.
+    /// The smoothed share of asked members that did not answer, in thousandths.
     pub silent_per_mille: u16,
-    /// Members listed, the answering node included: at most so many lists can be read.
+    /// The number of listed members, including the answering node. No more lists than this can be read.
     pub known: usize,
 }
 
 impl Churn {
-    /// Lists read beyond `c + 1`, the number that is always enough when at most c lack the best
-    /// candidate. Negative in large groups, where a sample is enough.
+    /// The number of lists read beyond `c + 1`, which is always enough if at most c lists lack the best candidate. It
+    /// is negative in large groups, where a sample suffices.
     pub fn margin(&self) -> i64 {
         self.quorum as i64 - (self.missing.ceil() as i64 + 1)
     }
@@ -67,7 +68,7 @@ impl Churn {
         let missing_rate = standing.churn.rate();
         let trials = standing.churn.weight();
         let misses = missing_rate * trials;
-        // The chance that the next list lacks it, given that k did already.
+        // The probability that the next list lacks it, given that k lists do.
         let next = |k: usize| (misses + k as f64) / (trials + k as f64).max(1.0);
         Churn {
             missing_rate,
@@ -82,70 +83,71 @@ impl Churn {
     }
 }
 
-/// A candidate as the asked node lists it.
+/// A candidate, as the asked node lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The node's id.
     pub id: NodeId,
     /// Its announced name.
     pub name: String,
-    /// Operators' preference: the smallest wins.
+    /// The preference of operators: the smallest class wins.
     pub class: u8,
-    /// Decides among equals in class: the smallest wins.
+    /// Decides between candidates of one class: the smallest attribute wins.
     pub attribute: u32,
-    /// How central its place is, as it says where that counts: 0 is the middle, 15 worst or unknown.
+    /// The centrality level that it announces where that counts: 0 is the centre, 15 the worst or unknown.
     pub centrality: u8,
-    /// How rarely it fails, as the asked node finds: 0 is best, 15 worst.
+    /// The rank of its reliability, as the asked node sees it: 0 is the best, 15 the worst.
     pub reliability: u8,
-    /// How it compares with the leader, as the asked node finds; `None` of the leader itself, and while none
-    /// is listed.
+    /// How it compares with the leader, as the asked node sees it; `None` for the leader itself, and if no leader is
+    /// listed.
     pub compared: Option<Comparison>,
-    /// It has been here for long enough that most members list it; others come after those.
+    /// Whether it is settled: it has been in the group for long enough that most members list it. Others rank after
+    /// settled ones.
     pub settled: bool,
-    /// It may be gone.
+    /// Whether it is suspected.
     pub suspect: bool,
 }
 
-/// How a candidate compares with the leader. A better one does not lead where leaders stay until they go, or
-/// where those who held the election found otherwise: with [`Criterion::Reliability`](crate::Criterion) it
-/// is the median of several members' views that counts.
+/// How a candidate compares with the leader. A better candidate does not lead if leaders are not preempted, or if the
+/// initiator of the round came to another result: with [`Criterion::Reliability`](crate::Criterion) the median of
+/// several members' views counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The candidate is the better one.
+    /// Whether the candidate is better than the leader.
     pub better: bool,
-    /// What decides between them.
+    /// The property that decides between them.
     pub by: Decider,
 }
 
-/// How an election stands at a node.
+/// The state of an election at a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElectionStatus {
     /// Name of the election.
     pub election: ElectionName,
-    /// Who leads; `None` while nobody does, as far as this node knows.
+    /// The leader; `None` if nobody leads, as far as this node knows.
     pub leader: Option<Leader>,
-    /// By which token this node leads and may act, for [`valid_for`](Self::valid_for) from now.
+    /// The token by which this node leads and may act, for [`valid_for`](Self::valid_for) from now.
     pub acting: Option<Token>,
     /// How long this node may act as the leader if its lease is not renewed.
     pub valid_for: Duration,
-    /// Whether this node stands in the election.
+    /// Whether this node campaigns in the election.
     pub campaigns: bool,
-    /// Whether this node holds an election just now.
+    /// Whether this node is running a round.
     pub electing: bool,
-    /// How long after that work has to have stopped: then others may act.
+    /// The time after `valid_for` in which work has to stop. After that others may act.
     pub grace: Duration,
-    /// How well lists agree, and what follows.
+    /// How consistent member lists are, and what follows from that.
     pub churn: Churn,
-    /// Candidates, the best first.
+    /// The candidates, best first.
     pub candidates: Vec<Candidate>,
-    /// What candidates of one class are compared by.
+    /// The criteria by which candidates of one class are compared.
     pub ranking: Ranking,
-    /// For whom a leader is chosen, in an election by component; `None` is the whole group.
+    /// The component that a leader is chosen for, in an election by component; `None` for the whole group.
     pub scope: Option<Scope>,
 }
 
 impl Leader {
-    /// Whether both are the same leadership, whatever the component is like.
+    /// Whether both are the same leadership, regardless of changes in the component.
     pub(crate) fn is_same(&self, other: &Leader) -> bool {
         let scope = None;
         let other = Leader {
@@ -160,8 +162,8 @@ impl Leader {
 }
 
 impl ElectionStatus {
-    /// What `node` knows, which is nothing of an election that it never heard of. `acting` is by which
-    /// token the node may act, and for how long.
+    /// The state at `node`, or `None` if the node does not know the election. `acting` is the token by which the node
+    /// may act, and the remaining time.
     pub(crate) fn new(
         node: &consort_proto::Node,
         clock: Clock,
@@ -219,7 +221,7 @@ fn scope(standing: &Standing, clock: Clock) -> Option<Scope> {
     Some(topology::scope(scope, standing.known, clock))
 }
 
-/// Who leads, as `node` sees it.
+/// The leader, as `node` sees it.
 pub(crate) fn leader(
     node: &consort_proto::Node,
     standing: &Standing,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Levels into which a tag's value is sorted: finer differences do not move leaders.
+/// The number of levels into which a tag's value is sorted. Finer differences do not replace leaders.
 const LEVELS: u32 = 16;
 
-/// A tag with a number that the attribute of a candidacy follows: see
+/// A numeric tag that the attribute of a candidacy follows: see
 /// [`ElectionOptions::attribute_tag`](super::ElectionOptions::attribute_tag).
 ///
 /// The range between two bounds is divided into 16 levels; values beyond a bound count as that bound.
@@ -34,20 +34,20 @@ pub enum TagValueError {
     /// Set the tag.
     #[error("this node has no tag `{tag}`, which its candidacy follows; set it to a number")]
     Missing {
-        /// Key of the tag.
+        /// The key of the tag.
         tag: String,
     },
     /// Set the tag to a number.
     #[error("tag {tag} = `{value}` is no number, and a candidacy follows it; set it to a number")]
     NotANumber {
-        /// Key of the tag.
+        /// The key of the tag.
         tag: String,
-        /// What it is set to.
+        /// The value of the tag.
         value: String,
     },
 }
 
-/// The bounds of an [`AttributeTag`] are not finite, or not in order.
+/// The error for bounds of an [`AttributeTag`] that are not finite or not in order.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("the least value of the tag, {min}, must be below the greatest, {max}")]
 pub struct TagRangeError {

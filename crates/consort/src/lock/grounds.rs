@@ -1,22 +1,23 @@
-//! What a grant stands on, in words.
+//! The quorum that a grant is based on, in words.
 
 use consort_proto::mutex::{self, Bound, Source};
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// What a grant stands on: how many nodes there may be, what says so, and how many stand behind it.
+/// The quorum that a grant is based on: how many nodes there may be, the source of that number, and how many support
+/// the grant.
 ///
-/// More than half of [`at_most`](Grounds::at_most) stand behind every grant, so two grants that exclude each
-/// other have a witness in common, as long as there are no more nodes than that. What the number means in a
-/// partition depends on the bound: see [`Bound`].
+/// More than half of [`at_most`](Grounds::at_most) nodes support every grant, so two grants that exclude each other
+/// share a witness, as long as there are no more nodes than that. What the number means in a partition depends on the
+/// bound: see [`Bound`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// How many nodes there may be.
+    /// The greatest possible number of nodes.
     pub at_most: u32,
-    /// What said so.
+    /// The source of that number.
     pub source: Source,
-    /// How many stand behind the grant.
+    /// The number of nodes that support the grant.
     pub counted: u32,
     /// The bound that the request was made with.
     pub bound: Bound,
@@ -39,7 +40,7 @@ impl Grounds {
         }
     }
 
-    /// What the bound means when the group is cut in parts.
+    /// What the bound means when the group is partitioned.
     pub fn in_a_partition(&self) -> String {
         match &self.bound {
             Bound::Members => format!(
@@ -90,7 +91,7 @@ impl fmt::Display for Grounds {
     }
 }
 
-/// Seconds with one digit behind the point, unless it is zero.
+/// The duration in seconds, with one decimal place unless that is zero.
 pub(crate) fn seconds(span: Duration) -> String {
     let tenths = span.as_millis() / 100;
     match (tenths / 10, tenths % 10) {

@@ -1,4 +1,4 @@
-//! A lock that is held: until when, on what grounds, and how its holder learns that it is over.
+//! A held lock: its validity, its quorum, and how its holder learns that it is lost.
 
 use super::grounds::seconds;
 use super::{Grounds, LockName};
@@ -15,22 +15,22 @@ use tokio::time::{Instant, sleep_until};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The lease could not be renewed: too few members answered, or this process was stopped for a while.
+    /// The lease could not be renewed: too few members answered, or this process did not run for a while.
     #[error("the lease ran out: too few members answered, or this process stood still")]
     Expired,
-    /// It was held for as long as was asked for.
+    /// It was held for as long as `hold_max` allows.
     #[error("it was held for as long as hold_max allows")]
     HeldTooLong,
     /// An operator broke the lock.
     #[error("an operator broke the lock")]
     Broken,
-    /// Another process had this node's life, and it had to take a new one.
+    /// Another process used this node's life, so this node had to take a new one.
     #[error("this node had to take another life")]
     Reborn,
     /// The node leaves its group.
     #[error("the node leaves its group")]
     Leaving,
-    /// The node was shut down: nobody renews the lease.
+    /// The node was shut down, so nobody renews the lease.
     #[error("the node has stopped")]
     Stopped,
 }
@@ -47,28 +47,28 @@ impl From<mutex::Loss> for Loss {
     }
 }
 
-/// A grant as the task that owns the node shows it.
+/// A grant, as the task that owns the node publishes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
     pub(crate) token: Token,
     pub(crate) until: Instant,
     pub(crate) grounds: mutex::Grounds,
-    /// Why the lock was lost, and by when its work must have stopped.
+    /// Why the lock was lost, and the time at which its work must have stopped.
     pub(crate) lost: Option<(Loss, Instant)>,
 }
 
-/// How a request ends.
+/// The end of a request.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) lock: LockId,
     pub(crate) ticket: Ticket,
-    /// Nobody says that the work has stopped.
+    /// Whether nobody confirms that the work has stopped.
     pub(crate) abandon: bool,
     pub(crate) done: Option<oneshot::Sender<()>>,
 }
 
-/// Ends a request when it is dropped. Each request sends one end at most, so the channel holds no more
-/// than there are requests.
+/// Ends a request when it is dropped. Each request sends at most one end, so the channel holds no more ends than there
+/// are requests.
 #[derive(Debug)]
 pub(crate) struct Ending {
     ends: mpsc::UnboundedSender<End>,
@@ -87,7 +87,7 @@ impl Ending {
         }
     }
 
-    /// There is nothing to end any more.
+    /// Drops the obligation to end the request, because it is already over.
     pub(crate) fn disarm(&mut self) {
         self.armed = false;
     }
@@ -111,16 +111,16 @@ impl Drop for Ending {
     }
 }
 
-/// A lock that is held, while [`is_valid`](LockGuard::is_valid). Dropping it releases the lock.
+/// A lock that is held while [`is_valid`](LockGuard::is_valid) returns true. Dropping the guard releases the lock.
 ///
-/// The node renews the lease by itself. When it cannot, [`lost`](LockGuard::lost) returns, by this process's
-/// own clock, at [`valid_until`](LockGuard::valid_until); it returns earlier when the node leaves, when the lock was
-/// held for as long as was asked for, or when an operator breaks it. Stop what the lock protects, then drop the
-/// guard: that tells the others that the work has stopped. Until then nobody else gets the lock, or until
-/// [`stop_by`](LockGuard::stop_by), if clocks run alike.
+/// The node renews the lease by itself. If it cannot, [`lost`](LockGuard::lost) returns at
+/// [`valid_until`](LockGuard::valid_until) by this process's own clock. It returns earlier if the node leaves, if the
+/// lock was held for as long as `hold_max` allows, or if an operator breaks it. Stop the work that the lock protects,
+/// then drop the guard: that tells the other nodes that the work has stopped. Nobody else gets the lock until
+/// that happens or [`stop_by`](LockGuard::stop_by) has passed, if clocks run within the assumed drift.
 ///
-/// A process can be stopped between its last look at the clock and what it does then. Where that matters,
-/// the resource has to check [`token`](LockGuard::token): see the crate `consort-fence`.
+/// A process can be paused between its last check of the clock and its next action. Where that matters, the resource
+/// has to check the [`token`](LockGuard::token): see the crate `consort-fence`.
 #[derive(Debug)]
 pub struct LockGuard {
     ending: Ending,
@@ -129,9 +129,9 @@ pub struct LockGuard {
     grounds: Grounds,
     token: Token,
     hold: watch::Receiver<Hold>,
-    /// Once over, always over: a renewal that comes after the clock said so does not count.
+    /// Set once the lock is lost. A renewal that arrives after the lease expired by the clock does not count.
     over: OnceLock<Loss>,
-    /// Keeps the node.
+    /// Keeps the node running.
     _node: Node,
 }
 
@@ -157,18 +157,18 @@ impl LockGuard {
         }
     }
 
-    /// Which lock.
+    /// The lock.
     pub fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// The fencing token: greater than that of every exclusive holder before. Those who share a lock have
-    /// the token of the last exclusive holder before them, or a greater one.
+    /// The fencing token, greater than that of every earlier exclusive holder. Shared holders have the token of the
+    /// last exclusive holder before them, or a greater one.
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// Until when the lock is held for certain; moves on when the lease is renewed.
+    /// The time until which the lock is certainly held; it moves on when the lease is renewed.
     pub fn valid_until(&self) -> std::time::Instant {
         self.hold.borrow().until.into_std()
     }
@@ -178,21 +178,21 @@ impl LockGuard {
         self.notice
     }
 
-    /// By when the work must have stopped once the lock is lost: nobody else has the lock before, unless this guard
-    /// is dropped earlier. It is never earlier than [`valid_until`](Self::valid_until), as it was told at any
-    /// time, and the notice.
+    /// The time at which the work must have stopped once the lock is lost. Nobody else gets the lock before, unless
+    /// this guard is dropped earlier. It is never earlier than the latest [`valid_until`](Self::valid_until) plus the
+    /// notice.
     pub fn stop_by(&self) -> std::time::Instant {
         let hold = *self.hold.borrow();
         let by = hold.lost.map_or(hold.until + self.notice, |(_, by)| by);
         by.into_std()
     }
 
-    /// On what grounds the lock was granted.
+    /// The quorum that the grant is based on.
     pub fn grounds(&self) -> &Grounds {
         &self.grounds
     }
 
-    /// Whether the lock is held now. Check right before anything that only a holder may do.
+    /// Whether the lock is held now. Check this right before any action that only a holder may do.
     pub fn is_valid(&self) -> bool {
         self.loss().is_none()
     }
@@ -212,9 +212,9 @@ impl LockGuard {
         Some(*self.over.get_or_init(|| loss))
     }
 
-    /// Waits until the lock is no longer held: it could not be renewed, an operator broke it, the node stops;
-    /// or until its time is over by this process's own clock, whatever the node does meanwhile. It does not
-    /// come back. The guard still has to be released or dropped, once the work has stopped.
+    /// Waits until the lock is no longer held: it could not be renewed, an operator broke it, the node stops, or the
+    /// lease expired by this process's own clock, even if the node's task is not running. A lost lock does not come
+    /// back. The guard still has to be released or dropped once the work has stopped.
     pub async fn lost(&self) -> Loss {
         let mut hold = self.hold.clone();
         loop {
@@ -224,13 +224,13 @@ impl LockGuard {
             }
             tokio::select! {
                 () = sleep_until(until) => {}
-                // An error tells that the node has stopped: seen above.
+                // An error means that the node has stopped, which `loss` reports.
                 _ = hold.changed() => {}
             }
         }
     }
 
-    /// Waits for the next renewal, or for the end.
+    /// Waits for the next renewal, or for the loss of the lock.
     pub async fn renewed(&self) -> Result<std::time::Instant, Loss> {
         let before = self.hold.borrow().until;
         let mut hold = self.hold.clone();
@@ -240,22 +240,22 @@ impl LockGuard {
         }
     }
 
-    /// Gives the lock back; returns when the others have been told.
+    /// Releases the lock. Returns when the other nodes have been told.
     pub async fn release(mut self) {
         let (done, told) = oneshot::channel();
         self.ending.send(false, Some(done));
-        // An error tells that the node has stopped.
+        // An error means that the node has stopped.
         let _ = told.await;
     }
 
-    /// Gives the lock up without telling the others, because what it protects may go on, as when the
-    /// program that does the work cannot be reached any more. They get it when the lease is over.
+    /// Gives the lock up without telling the other nodes, because the protected work may continue, for example if the
+    /// program that does it can no longer be reached. Others get the lock when the lease has expired.
     pub fn abandon(mut self) {
         self.ending.send(true, None);
     }
 }
 
-/// What is guaranteed: `token …, valid 8.9 s, 3 of at most 5 nodes stand behind it (…)`
+/// Displays what is guaranteed: `token …, valid 8.9 s, 3 of at most 5 nodes support it (…)`
 impl fmt::Display for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let left = self.hold.borrow().until - Instant::now();

@@ -1,4 +1,4 @@
-//! Locks: whose turn it is, by any number of names.
+//! Handles to locks.
 
 mod grounds;
 mod guard;
@@ -26,14 +26,14 @@ use guard::Ending;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// Most permits of a semaphore: each is a lock of its own.
+/// The greatest number of permits of a semaphore; each is a lock of its own.
 pub const PERMITS_MAX: u16 = 64;
 
-/// A lock of a group, by its name, and how to ask for it. Nothing happens until it is asked for; clones ask
-/// for the same lock.
+/// A handle to a lock of a group, with the options of requests. Nothing happens until the lock is requested; clones are
+/// handles to the same lock.
 ///
-/// Members of one group that use the same name ask for the same lock. All must use the same
-/// [`bound`](Lock::bound), [`permits`](Lock::permits) and [`service`](Lock::service) for it.
+/// Members of one group that use the same name request the same lock. All of them must use the same
+/// [`bound`](Lock::bound), [`permits`](Lock::permits) and [`service`](Lock::service).
 ///
 /// ```
 /// use consort::{Bound, Node};
@@ -84,8 +84,8 @@ pub(crate) struct Asked {
 
 pub(crate) type Reply = oneshot::Sender<Result<watch::Receiver<Hold>, Refusal>>;
 
-/// A request that waits. Dropping it cancels it: the receiver goes first, so that a request that the task
-/// has not seen yet is not made.
+/// A request that waits. Dropping it cancels it: the receiver is dropped first, so a request that the task has not seen
+/// yet is not made.
 struct Pending {
     answer: oneshot::Receiver<Result<watch::Receiver<Hold>, Refusal>>,
     ending: Ending,
@@ -103,20 +103,20 @@ impl Lock {
         }
     }
 
-    /// Its name.
+    /// The name of the lock.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long a grant lasts without renewal, and so how long a dead holder blocks others. Between ten
-    /// times `guard` and `ttl_max` of [`mutex::Config`](crate::mutex::Config). Default: that of the node, 10 s.
+    /// How long a grant lasts without renewal, and therefore how long a dead holder blocks others. It must be between
+    /// ten times `guard` and `ttl_max` of [`mutex::Config`](crate::mutex::Config). Default: the node's setting, 10 s.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Lock {
         self.policy.ttl = Some(ttl);
         self
     }
 
-    /// Whether to hold the lock beside others that share it. Default no.
+    /// Whether to hold the lock together with others that share it. Default: false.
     #[must_use]
     pub fn shared(mut self, shared: bool) -> Lock {
         self.mode = match shared {
@@ -126,77 +126,79 @@ impl Lock {
         self
     }
 
-    /// Makes it a semaphore: up to `permits` hold it at a time, at most [`PERMITS_MAX`]. Tokens of
-    /// different slots have no order; [`LockName::slot`] tells which slot a guard has.
+    /// Makes the lock a semaphore that up to `permits` holders hold at a time, at most [`PERMITS_MAX`]. Tokens of
+    /// different slots are not ordered; [`LockName::slot`] is the slot of a guard.
     #[must_use]
     pub fn permits(mut self, permits: u16) -> Lock {
         self.permits = Some(permits);
         self
     }
 
-    /// How many nodes there may be: more than half of them support a grant. In a partition,
+    /// The number of nodes that a majority is counted from: more than half of them have to support a grant. In a
+    /// partition,
     ///
-    /// - with [`Bound::Members`], the default, only a side with more than half of all members locks, however long it
-    ///   lasts: failed members count until they are forgotten (a day) or removed;
-    /// - with [`Bound::Available`] each side may lock once the other has been gone for a lease: exclusion holds
-    ///   per side, and tokens of the sides may collide;
-    /// - with [`Bound::Floor`] a side of at most half of so many nodes never locks;
-    /// - with [`Bound::Voters`] a side without more than half of these nodes never locks, whoever else
-    ///   there is.
+    /// - with [`Bound::Members`], the default, only a side with more than half of all members grants locks, however
+    ///   long the partition lasts: failed members count until they are forgotten (after a day) or removed;
+    /// - with [`Bound::Available`] each side may grant locks once the other has been gone for a lease: exclusion holds
+    ///   per side, and tokens of both sides may collide;
+    /// - with [`Bound::Floor`] a side with at most half of that number of nodes never grants locks;
+    /// - with [`Bound::Voters`] a side without more than half of these nodes never grants locks, whatever other nodes
+    ///   there are.
     #[must_use]
     pub fn bound(mut self, bound: Bound) -> Lock {
         self.policy.bound = Some(bound);
         self
     }
 
-    /// How far the node is, and whether enough members are in sight for this lock:
-    /// [`Readiness::obstacle`] says what a request waits for besides others that have the lock.
+    /// The progress of the node after its start, and whether enough members are present for this lock.
+    /// [`Readiness::obstacle`] says what a request waits for apart from other requests.
     pub async fn readiness(&self) -> Result<Readiness, Stopped> {
         let of = (LockId::of(&self.name), self.policy.bound.clone());
         let ask = |reply| Order::Lock(LockOrder::Readiness(Some(of), reply));
         self.node.ask(ask).await
     }
 
-    /// Whom to ask first. Default: everybody in groups of up to 64.
+    /// The members that are asked first. Default: all members in groups of up to 64.
     #[must_use]
     pub fn fan_out(mut self, fan_out: FanOut) -> Lock {
         self.policy.fan_out = fan_out;
         self
     }
 
-    /// In which order waiting nodes are served. Default: as they asked.
+    /// The order in which waiting nodes are served. Default: the order of their requests.
     #[must_use]
     pub fn service(mut self, service: Service) -> Lock {
         self.policy.service = service;
         self
     }
 
-    /// The longest that one holder keeps the lock, renewed or not. Default: no limit.
+    /// The longest time that one holder keeps the lock, even if it is renewed. Default: no limit.
     #[must_use]
     pub fn hold_max(mut self, span: Duration) -> Lock {
         self.policy.hold_max = Some(span);
         self
     }
 
-    /// How many waiters of this node may follow one another while other nodes wait. Default 8.
+    /// The greatest number of waiters of this node that may follow one another while other nodes wait. Default: 8.
     #[must_use]
     pub fn cohort(mut self, waiters: u8) -> Lock {
         self.policy.cohort = waiters;
         self
     }
 
-    /// Waits for the lock, for as long as it takes. Dropping the future cancels the request.
+    /// Waits for the lock without a time limit. Dropping the future cancels the request.
     pub async fn acquire(&self) -> Result<LockGuard, AcquireError> {
         self.any(Patience::Forever).await
     }
 
-    /// Asks for the lock and waits for answers, but not for anybody who holds it or waits in front: then
-    /// the error is [`AcquireError::Busy`].
+    /// Requests the lock and waits for answers, but not for other requests. If another one holds the lock or comes
+    /// first, the error is [`AcquireError::Busy`].
     pub async fn try_acquire(&self) -> Result<LockGuard, AcquireError> {
         let Some(permits) = self.permits else {
             return self.any(Patience::None).await;
         };
-        // One slot after the other: all at once, two that try could be in each other's way in all of them.
+        // The slots are tried one after the other: if all were requested at once, two callers could block each other in
+        // all of them.
         self.check()?;
         let ticket = self.node.inner.tickets.load(Ordering::Relaxed);
         let first = (self.node.id().0 ^ ticket) % u64::from(permits);
@@ -218,18 +220,18 @@ impl Lock {
         self.take(pending, answer)
     }
 
-    /// Waits for the lock for at most so long.
+    /// Waits for the lock for at most `patience`.
     pub async fn acquire_timeout(&self, patience: Duration) -> Result<LockGuard, AcquireError> {
         let asked = self.any(Patience::For(patience));
-        // Also when the node stands still.
+        // The timeout also applies if the node is paused.
         match tokio::time::timeout(patience, asked).await {
             Ok(answer) => answer,
             Err(_) => Err(AcquireError::Timeout),
         }
     }
 
-    /// Takes the lock from whoever holds it, for operators: the holder loses it and has to stop, and whoever waits gets
-    /// it when the holder has stopped, or when its lease is over. Tokens take a large step.
+    /// Takes the lock from its holder, on behalf of an operator. The holder loses the lock and has to stop; the next
+    /// waiter gets it when the holder has stopped, or when its lease has expired. Tokens advance by a large step.
     pub async fn break_it(&self) -> Result<(), AcquireError> {
         self.check()?;
         let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
@@ -252,7 +254,7 @@ impl Lock {
         }
     }
 
-    /// Asks for the lock, or for all slots at once, and takes the first that is granted.
+    /// Requests the lock, or all slots at once, and takes the first one that is granted.
     async fn any(&self, patience: Patience) -> Result<LockGuard, AcquireError> {
         self.check()?;
         let mut pending = Vec::new();
@@ -269,7 +271,7 @@ impl Lock {
                 Poll::Pending
             })
             .await;
-            // Those that are left are dropped, and so cancelled.
+            // The remaining requests are dropped, and thus cancelled.
             let taken = self.take(pending.swap_remove(at), answer);
             if taken.is_ok() || pending.is_empty() {
                 return taken;
@@ -330,8 +332,8 @@ impl Lock {
     }
 }
 
-/// Gets several locks, one after the other in an order that is the same everywhere, so that nobody waits in
-/// a circle. The guards are in the order of `names`.
+/// Acquires several locks one after the other, in an order that is the same on all nodes, so that callers never wait
+/// for each other in a cycle. The guards are in the order of `names`.
 pub(crate) async fn acquire_many<S: AsRef<str>>(
     node: &Node,
     names: impl IntoIterator<Item = S>,

@@ -5,26 +5,26 @@ use consort_proto::text::is_clean;
 use core::fmt;
 use std::sync::Arc;
 
-/// Longest name, in bytes.
+/// The longest name, in bytes.
 const NAME_MAX: usize = 64;
 
-/// Stands between the name of a semaphore and the number of a slot: no name has it.
+/// Separates the name of a semaphore from the number of a slot. Names cannot contain it.
 const SLOT: char = '\u{1f}';
 
-/// Which lock: its name, where this node knows it. Members speak of locks by a hash of their names, so a
-/// node can witness requests for one that it was never told the name of.
+/// The id of a lock and its name, if this node knows it. Members identify locks by a hash of their names, so a node can
+/// witness requests for a lock whose name it does not know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName {
-    /// What it is called on the wire.
+    /// The id of the lock on the wire.
     pub id: LockId,
-    /// Its name, if this node was told.
+    /// The name, if this node knows it.
     pub name: Option<Arc<str>>,
-    /// Which slot of a semaphore it is.
+    /// The number of the slot, if it is one of a semaphore.
     pub slot: Option<u16>,
 }
 
 impl LockName {
-    /// What a lock of that full name is called by people; a slot's full name has its number.
+    /// The name of the lock with this full name. The full name of a slot contains its number.
     pub(crate) fn of_full(id: LockId, full: Option<&str>) -> LockName {
         let Some(full) = full else {
             return LockName {
@@ -45,7 +45,7 @@ impl LockName {
     }
 }
 
-/// The name, with the slot's number behind a `#`, or 32 hexadecimal digits.
+/// Displays the name, with the slot's number after a `#`, or 32 hexadecimal digits.
 impl fmt::Display for LockName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.name, self.slot) {
@@ -56,7 +56,7 @@ impl fmt::Display for LockName {
     }
 }
 
-/// Why a text cannot name a lock.
+/// The error for a text that cannot name a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a lock's name has 1 to {NAME_MAX} bytes and no control characters, nor ones that hide or reorder text"

@@ -1,4 +1,4 @@
-//! Who holds a lock and who waits for it, put together from what members say.
+//! The holders and waiters of locks, gathered from the answers of members.
 
 use super::LockName;
 use consort_fence::Token;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Most contenders that one question gathers.
+/// The greatest number of contenders that one question gathers.
 const SEEN_MAX: usize = 16_384;
 
 /// A node that holds a lock or waits for it.
@@ -17,70 +17,70 @@ const SEEN_MAX: usize = 16_384;
 pub struct Contender {
     /// The node's id.
     pub id: NodeId,
-    /// In which life.
+    /// The life of the node.
     pub life: Life,
-    /// Its announced name; empty if it is not listed.
+    /// Its announced name; empty if the node is not listed.
     pub name: String,
-    /// How it asked.
+    /// The mode of its request.
     pub mode: Mode,
     /// Whether it holds the lock.
     pub held: bool,
-    /// By which token it holds the lock, or would.
+    /// The token with which it holds the lock or would hold it.
     pub token: Token,
-    /// How long its lease lasts from now, unless it is renewed; zero for one that waits, by its own word.
+    /// The rest of its lease unless it is renewed; zero for a waiter that reported itself.
     pub left: Duration,
-    /// How many more requests of that node wait behind it.
+    /// The number of further requests of that node that wait behind it.
     pub behind: u16,
-    /// Whether it said so itself; otherwise its witnesses did, who remember it for up to a lease after it
-    /// is gone.
+    /// Whether the contender reported itself. Otherwise witnesses reported it, which remember it for up to a lease
+    /// after it is gone.
     pub own_word: bool,
 }
 
-/// Who holds a lock and who waits for it.
+/// The holders and waiters of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockStatus {
-    /// Which lock.
+    /// The lock.
     pub lock: LockName,
-    /// Holders first, then those who wait, in the order of their tokens.
+    /// The holders first, then the waiters, in the order of their tokens.
     pub contenders: Vec<Contender>,
 }
 
 impl LockStatus {
-    /// Who holds it: one, or several that share.
+    /// The holders: one, or several that share the lock.
     pub fn holders(&self) -> impl Iterator<Item = &Contender> {
         self.contenders.iter().filter(|c| c.held)
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub fn waiting(&self) -> usize {
         let waiting = |c: &Contender| usize::from(!c.held) + usize::from(c.behind);
         self.contenders.iter().map(waiting).sum()
     }
 }
 
-/// How far a node is that has just started.
+/// The progress of a node that has started recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// It has read the group's clock and may ask for locks; before, requests wait.
+    /// Whether it has read the group's clock and may request locks. Until then requests wait.
     pub synced: bool,
-    /// It counts as a witness, for itself and for others.
+    /// Whether it counts as a witness, for itself and for others.
     pub mature: bool,
-    /// When it will, if the group answers.
+    /// The time until it counts as a witness, if the group answers.
     pub matures_in: Duration,
-    /// How many nodes there may be, by the bound.
+    /// The greatest possible number of nodes, according to the bound.
     pub members: u32,
-    /// How many of them a lock takes: more than half.
+    /// The number of nodes that have to support a grant: more than half.
     pub needed: u32,
-    /// How many of them are here, this node included.
+    /// The number of them that are present, including this node.
     pub here: u32,
-    /// It was told to join a group and knows nobody of it yet.
+    /// Whether it was told to join a group and knows none of its members yet.
     pub seeks: bool,
-    /// Failed members count.
+    /// Whether failed members count.
     pub counts_failed: bool,
 }
 
 impl Readiness {
-    /// What stands in the way of every request, and what can be done about it; `None` if nothing does.
+    /// The reason why no request can be granted, and what can be done about it; `None` if there is none.
     pub fn obstacle(&self) -> Option<String> {
         let Readiness {
             members,
@@ -119,13 +119,13 @@ impl Readiness {
     }
 }
 
-/// A question to everybody, and what was answered so far.
+/// A question to all members, with the answers so far.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) nonce: u32,
-    /// How long answers are waited for.
+    /// The time until which answers are awaited.
     pub(crate) until: Instant,
-    /// One lock and its slots.
+    /// The name of one lock, whose slots are included; `None` for all locks.
     name: Option<String>,
     seen: BTreeMap<(LockId, ReqId), Seen>,
     reply: oneshot::Sender<Vec<LockStatus>>,
@@ -147,7 +147,7 @@ impl Look {
         }
     }
 
-    /// Takes an answer: a contender's own word counts more than that of a witness.
+    /// Records an answer. A contender's own report takes precedence over that of a witness.
     pub(crate) fn take(&mut self, seen: Seen) {
         let room = self.seen.len() < SEEN_MAX;
         match self.seen.get_mut(&(seen.lock, seen.req)) {
@@ -165,7 +165,7 @@ impl Look {
         }
     }
 
-    /// Answers who asked. `called` tells the names of members.
+    /// Answers the caller. `called` looks up the names of members.
     pub(crate) fn answer(self, called: impl Fn(NodeId) -> String) {
         let mut names: BTreeMap<LockId, String> = BTreeMap::new();
         for seen in self.seen.values() {
@@ -201,7 +201,7 @@ impl Look {
         };
         let mut all: Vec<LockStatus> = all.filter(wanted).collect();
         all.sort_by_key(|s| (s.lock.name.is_none(), s.lock.name.clone(), s.lock.slot));
-        // Who asked may have gone.
+        // The requester may have left.
         let _ = self.reply.send(all);
     }
 }

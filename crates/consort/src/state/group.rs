@@ -1,5 +1,5 @@
-//! The member list of the last life: who was there, and who had failed. After a restart of a whole side of a partition
-//! nobody else may remember, and locks count members that failed.
+//! The stored member list of the last life, including failed members. After a restart of a whole side of a partition no
+//! other node may remember them, and locks count failed members.
 
 use super::with_check;
 use consort_proto::membership::{Meta, Precedence, Record, Status};
@@ -9,23 +9,23 @@ use core::time::Duration;
 
 const MAGIC: &str = "consort-group 1";
 
-/// Most bytes of all lines together: less than is read.
+/// The greatest number of bytes of all lines together, which is less than the read limit.
 const BYTES_MAX: usize = 960 << 10;
 
-/// A member as it is stored.
+/// A stored member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) id: NodeId,
     pub(crate) life: Life,
     pub(crate) incarnation: Incarnation,
     pub(crate) addr: SocketAddr,
-    /// When it failed, in seconds of the wall clock; `None` if it was there.
+    /// The time at which it failed, in seconds of the wall clock; `None` if it was running.
     pub(crate) failed: Option<u64>,
     pub(crate) name: String,
 }
 
 impl Known {
-    /// The record to begin with, at second `now` of the wall clock.
+    /// The record to start with, at second `now` of the wall clock.
     pub(crate) fn record(&self, now: u64) -> Record {
         let claim = Precedence::alive(self.life, self.incarnation);
         let status = match self.failed {
@@ -53,7 +53,7 @@ impl Known {
     }
 }
 
-/// The list of the group with this tag, as many as there is room for.
+/// The list of the group with this tag, truncated to the size limit.
 pub(super) fn format(tag: u32, members: &[Known]) -> String {
     let mut body = format!("{MAGIC}\ngroup {tag:08x}\n");
     for m in members {
@@ -76,7 +76,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<(u32, Vec<Known>)> {
     let tag = u32::from_str_radix(tag, 16).ok()?;
     let lines = rest.lines().take_while(|line| !line.starts_with("check "));
     let members = lines.map(line).collect::<Option<Vec<Known>>>()?;
-    // The one way to write it: what differs in any byte is damaged.
+    // There is only one valid encoding, so any difference means damage.
     (format(tag, &members) == text).then_some((tag, members))
 }
 

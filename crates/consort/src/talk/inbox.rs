@@ -1,4 +1,4 @@
-//! Queries that this node is asked.
+//! Queries that this node is asked to answer.
 
 use crate::driver::Clock;
 use crate::error::SendError;
@@ -7,10 +7,10 @@ use consort_proto::message::MessageId;
 use consort_proto::{Instant, NodeId};
 use tokio::sync::mpsc;
 
-/// Queries that wait for their reader; more are declined.
+/// The number of queries that wait for their reader. Further ones are declined.
 pub(super) const WAITING_MAX: usize = 64;
 
-/// A query on its way to its reader. One that is dropped is declined.
+/// A query on its way to its reader. Dropping it declines the query.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) id: MessageId,
@@ -19,11 +19,11 @@ pub(crate) struct Asked {
     pub(crate) payload: Vec<u8>,
     pub(crate) until: Instant,
     pub(crate) clock: Clock,
-    /// Declines it.
+    /// Declines the query when it is dropped.
     pub(crate) decline: Decline,
 }
 
-/// Says that there will be no answer when it is dropped.
+/// Declines a query when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Decline(pub(crate) Option<(MessageId, mpsc::UnboundedSender<MessageId>)>);
 
@@ -36,7 +36,7 @@ impl Drop for Decline {
     }
 }
 
-/// The queries that a node is asked: see [`Node::queries`].
+/// The queries that a node is asked to answer: see [`Node::queries`].
 #[derive(Debug)]
 pub struct Queries {
     node: Node,
@@ -48,8 +48,8 @@ impl Queries {
         Queries { node, receiver }
     }
 
-    /// Waits for the next query; `None` once the node has stopped or another reader took this one's place. Dropping
-    /// the future loses none.
+    /// Waits for the next query; `None` once the node has stopped or another reader replaced this one. This is cancel
+    /// safe: dropping the future loses no query.
     pub async fn next(&mut self) -> Option<IncomingQuery> {
         let asked = self.receiver.recv().await?;
         Some(IncomingQuery {
@@ -67,37 +67,38 @@ pub struct IncomingQuery {
 }
 
 impl IncomingQuery {
-    /// Its name.
+    /// The name of the query.
     pub fn name(&self) -> &str {
         &self.asked.name
     }
 
-    /// Its content.
+    /// The content of the query.
     pub fn payload(&self) -> &[u8] {
         &self.asked.payload
     }
 
-    /// Who asks.
+    /// The node that asks.
     pub fn from(&self) -> NodeId {
         self.asked.id.origin
     }
 
-    /// The asker's announced name; empty when this node does not know it.
+    /// The asker's announced name; empty if this node does not know it.
     pub fn from_name(&self) -> &str {
         &self.asked.from_name
     }
 
-    /// Its number among the messages of the asker.
+    /// The number of the query among the messages of the asker.
     pub fn seq(&self) -> u32 {
         self.asked.id.seq
     }
 
-    /// Answers after that are in vain.
+    /// Answers after this time are ignored.
     pub fn until(&self) -> std::time::Instant {
         self.asked.clock.when_at_last(self.asked.until).into_std()
     }
 
-    /// Answers it. On an error, as when the answer is too long, the asker is told that there will be none.
+    /// Answers the query. On an error, for example if the answer is too long, the asker is told that there will be
+    /// none.
     pub async fn answer(mut self, answer: impl Into<Vec<u8>>) -> Result<(), SendError> {
         let answered = self.node.answer(self.asked.id, answer.into()).await;
         if answered.is_ok() {

@@ -1,4 +1,4 @@
-//! Messages of applications: events that all members are told, and queries that they answer.
+//! Application messages: events that are sent to all members, and queries that members answer.
 
 mod inbox;
 mod options;
@@ -20,16 +20,16 @@ use core::fmt;
 use core::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 
-/// An event of an application.
+/// An application event or query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it.
+    /// The node that sent it.
     pub from: NodeId,
-    /// The sender's announced name; empty when this node does not know it.
+    /// The sender's announced name; empty if this node does not know it.
     pub from_name: String,
-    /// In which life of the sender.
+    /// The life of the sender.
     pub life: Life,
-    /// Its number among the events and queries of that life, from 1: the order in which they were sent.
+    /// The number among the events and queries of that life, from 1. It is the order in which they were sent.
     pub seq: u32,
     /// Its name.
     pub name: String,
@@ -47,12 +47,12 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The events of applications that this node is told: see [`Node::messages`].
+/// The application events that this node receives: see [`Node::messages`].
 #[derive(Debug)]
 pub struct Messages(Events);
 
 impl Messages {
-    /// Waits for the next message. Dropping the future loses none.
+    /// Waits for the next message. This is cancel safe: dropping the future loses no message.
     pub async fn next(&mut self) -> Result<Message, EventError> {
         loop {
             if let Event::Message { message } = self.0.next().await? {
@@ -63,13 +63,13 @@ impl Messages {
 }
 
 impl Node {
-    /// Tells all members, this node included, an event of the application. Returns its number among the messages of
-    /// this node.
+    /// Sends an application event to all members, including this node. Returns its number among the messages of this
+    /// node.
     ///
-    /// Best effort: members that are cut off for as long as the message travels
-    /// ([`lifetime`](crate::message::Config::lifetime), 30 s), or join later, do not get it; all others get it once, each
-    /// at most once. Messages of one sender may arrive in another order than they were sent in; [`Message::seq`] is
-    /// that order. Name, payload and rate are limited: see [`message::Config`](crate::message::Config).
+    /// Delivery is best effort: members that are cut off for as long as the message travels
+    /// ([`lifetime`](crate::message::Config::lifetime), 30 s), or that join later, do not receive it. No member
+    /// receives it twice. Messages of one sender may arrive in another order than they were sent; [`Message::seq`]
+    /// gives the order. Name, payload and rate are limited: see [`message::Config`](crate::message::Config).
     pub async fn broadcast(
         &self,
         name: &str,
@@ -83,13 +83,15 @@ impl Node {
             .await?
     }
 
-    /// The events of applications that this node is told from now on. [`Node::subscribe`] has them too, among all others.
+    /// The application events that this node receives from now on. [`Node::subscribe`] reports them too, among all
+    /// other events.
     pub fn messages(&self) -> Messages {
         Messages(self.subscribe())
     }
 
-    /// Asks the members that `options` name, this node included, and gathers their answers. Every member answers once
-    /// at most; the stream ends when all have, or when the time is over. Dropping it ends the query.
+    /// Sends a query to the members that `options` select, including this node, and gathers their answers. Every member
+    /// answers at most once. The stream ends when all of them have answered, or when the time is over. Dropping it ends
+    /// the query.
     pub async fn query(
         &self,
         name: &str,
@@ -102,11 +104,15 @@ impl Node {
         self.start_query(name, payload.into(), options).await
     }
 
-    /// Which of the other members that `options` name can be reached: each is asked, by gossip and then directly, and
-    /// answers by itself, whatever its application does.
+    /// Determines which of the other members that `options` select can be reached. Each is asked by gossip and then
+    /// directly, and answers without its application.
     pub async fn reachability(&self, options: QueryOptions) -> Result<Reachability, SendError> {
-        let answers = self.start_query("", Vec::new(), options).await?;
-        Ok(Reachability::gather(answers).await)
+        Ok(Reachability::gather(self.ping(options).await?).await)
+    }
+
+    /// Asks members, which answer without their applications.
+    pub(crate) async fn ping(&self, options: QueryOptions) -> Result<Answers, SendError> {
+        self.start_query("", Vec::new(), options).await
     }
 
     async fn start_query(
@@ -123,15 +129,15 @@ impl Node {
             timeout: options.timeout,
             filter: options.filter(),
         };
-        // Every member answers once: it has no more entries than there are members.
+        // Every member answers once, so the channel holds no more entries than there are members.
         let (updates, receiver) = mpsc::unbounded_channel();
         self.ask(|reply| crate::driver::Order::Message(order, Some(updates), reply))
             .await??;
         Ok(Answers::new(ticket, receiver))
     }
 
-    /// The queries that this node is asked, from now on. Until this is called, and when nobody reads them, they are
-    /// declined. There is one reader: a later call takes the place of the one before.
+    /// The queries that this node is asked from now on. Until this is called, and while nobody reads them, queries are
+    /// declined. There is one reader: a later call replaces the former one.
     pub async fn queries(&self) -> Result<Queries, crate::Stopped> {
         let (sender, receiver) = mpsc::channel(inbox::WAITING_MAX);
         self.ask(|reply| crate::driver::Order::TakeQueries(sender, reply))

@@ -1,4 +1,4 @@
-//! Queries of this node, and what is answered.
+//! Queries of this node, and their answers.
 
 use consort_proto::NodeId;
 use consort_proto::message::Verdict;
@@ -6,7 +6,7 @@ use core::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// What becomes of a query.
+/// An update of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryUpdate {
@@ -18,19 +18,19 @@ pub enum QueryUpdate {
         from_name: String,
         /// Its answer.
         payload: Vec<u8>,
-        /// How long after the query.
+        /// The time since the query was sent.
         after: Duration,
     },
-    /// A member will not answer: nobody there knows the query.
+    /// A member will not answer, because no application there knows the query.
     Declined {
         /// The member that declined.
         from: NodeId,
         /// Its announced name; empty when this node does not know it.
         from_name: String,
     },
-    /// The query is over; the last of all.
+    /// The query is over. This is the last update.
     Finished {
-        /// Members that were there when it was asked and did not answer, with their names.
+        /// The members that were present when the query was sent and did not answer, with their names.
         silent: Vec<(NodeId, String)>,
     },
 }
@@ -59,8 +59,8 @@ impl Answers {
         }
     }
 
-    /// Waits for what comes next; `None` after [`QueryUpdate::Finished`], or when the node has stopped. Dropping the
-    /// future loses nothing.
+    /// Waits for the next update; `None` after [`QueryUpdate::Finished`], or if the node has stopped. This is cancel
+    /// safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<QueryUpdate> {
         Some(match self.receiver.recv().await? {
             Update::Answered(from, from_name, Verdict::Answer(payload)) => QueryUpdate::Answer {
@@ -76,18 +76,18 @@ impl Answers {
         })
     }
 
-    /// By which the node knows it.
+    /// The number that identifies the query at the node.
     pub fn ticket(&self) -> u64 {
         self.ticket
     }
 }
 
-/// Who can be reached: see [`Node::reachability`](crate::Node::reachability).
+/// Which members can be reached: see [`Node::reachability`](crate::Node::reachability).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reachability {
-    /// Members that answered, with their names and how long it took, the quickest first.
+    /// The members that answered, with their names and response times, quickest first.
     pub reached: Vec<(NodeId, String, Duration)>,
-    /// Members that did not, with their names, in order of id.
+    /// The members that did not answer, with their names, ordered by id.
     pub silent: Vec<(NodeId, String)>,
 }
 

@@ -9,11 +9,11 @@ use tokio::net::UdpSocket;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     pub(super) name: String,
-    /// What the system calls it; 0 is its own choice.
+    /// The index of the interface; 0 lets the system choose.
     pub(super) index: u32,
 }
 
-/// The interfaces that are wanted and there, and what is wrong with the others.
+/// The requested interfaces that exist, and the errors of the others.
 pub(super) fn find(
     wanted: &Interfaces,
     socket: &UdpSocket,
@@ -52,7 +52,7 @@ fn index(_: &UdpSocket, _: &str) -> io::Result<u32> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// These files are of the network namespace of this process, which `/sys/class/net` need not be.
+/// These files belong to the network namespace of this process, unlike `/sys/class/net`, which may belong to another.
 #[cfg(target_os = "linux")]
 fn all(v6: bool) -> io::Result<Vec<Interface>> {
     Ok(if v6 {
@@ -68,7 +68,7 @@ fn all(_: bool) -> io::Result<Vec<Interface>> {
     Ok(vec![Interface { name, index: 0 }])
 }
 
-/// An IPv6 address of this machine on a wanted interface that is good beyond its link.
+/// An IPv6 address of this machine on a requested interface that is valid beyond its link.
 pub(super) fn routed_v6(wanted: &Interfaces) -> Option<Ipv6Addr> {
     let table = std::fs::read_to_string("/proc/self/net/if_inet6").ok()?;
     let is_wanted = |name: &str| match wanted {
@@ -80,8 +80,8 @@ pub(super) fn routed_v6(wanted: &Interfaces) -> Option<Ipv6Addr> {
     of_world.map(|row| row.addr).next()
 }
 
-/// Interfaces with IPv4 that are up and whose hardware has an address for multicast: they listen to 224.0.0.1.
-/// A line is index, name, two counts and a hardware address.
+/// The IPv4 interfaces that are up and whose hardware has a multicast address; they listen to 224.0.0.1. A line
+/// consists of an index, a name, two counts and a hardware address.
 #[cfg(any(target_os = "linux", test))]
 fn with_all_hosts(table: &str) -> Vec<Interface> {
     let row = |line: &str| {
@@ -106,8 +106,8 @@ struct Row {
     interface: Interface,
 }
 
-/// Addresses that are known to be this machine's own. A line is address, index, length of the prefix, scope
-/// and flags in hexadecimal digits, and the name.
+/// The addresses that are confirmed to be this machine's own. A line consists of the address, the index, the prefix
+/// length, the scope and the flags, all in hexadecimal digits, and the name.
 fn rows(table: &str) -> impl Iterator<Item = Row> + '_ {
     table.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -126,7 +126,7 @@ fn rows(table: &str) -> impl Iterator<Item = Row> + '_ {
     })
 }
 
-/// Interfaces with an address of their link.
+/// The interfaces with a link-local address.
 #[cfg(any(target_os = "linux", test))]
 fn with_link_local(table: &str) -> Vec<Interface> {
     let of_link = rows(table).filter(|row| row.scope == OF_LINK);

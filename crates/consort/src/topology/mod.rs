@@ -1,4 +1,4 @@
-//! Who hears whom: where neighbours are looked for, and what a node knows of the network around it.
+//! The topology: where neighbours are discovered, and what a node knows about the network around it.
 
 mod interfaces;
 mod radio;
@@ -9,15 +9,15 @@ pub use status::{Component, ComponentMember, Neighbour, Scope, TopologyStatus};
 pub(crate) use radio::Radio;
 pub(crate) use status::scope;
 
-/// The port (UDP) on which neighbours hear each other's broadcasts unless told otherwise.
+/// The default UDP port of broadcasts between neighbours.
 pub const DEFAULT_BEACON_PORT: u16 = 7719;
 
-/// Where a node looks for neighbours: on network interfaces, by multicast that no router passes on, and
-/// at addresses that are given.
+/// The places where a node discovers neighbours: network interfaces, by multicast that routers do not forward, and
+/// configured addresses.
 ///
-/// Nodes of one group on one link find each other without being told of each other, become members, and
-/// know who hears whom over any number of hops: see [`Node::topology`](crate::Node::topology). Leaders of
-/// connected components are chosen by it: see [`ElectionMode`](crate::ElectionMode).
+/// Nodes of one group on one link find each other without configured addresses, become members, and learn which nodes
+/// hear each other over any number of hops: see [`Node::topology`](crate::Node::topology). Leaders of connected
+/// components are chosen by this: see [`ElectionMode`](crate::ElectionMode).
 ///
 /// ```
 /// use consort::Topology;
@@ -35,7 +35,7 @@ pub struct Topology {
     pub(crate) port: u16,
 }
 
-/// On which interfaces.
+/// The interfaces to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Interfaces {
     Named(Vec<String>),
@@ -53,13 +53,13 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// Nowhere yet.
+    /// A topology without any place yet.
     pub fn new() -> Topology {
         Topology::default()
     }
 
-    /// Also on this interface, whatever its kind. One that is not there, or goes, is looked for every few
-    /// seconds. Interfaces can be named on Linux only.
+    /// Adds this interface, whatever its kind. If the interface is missing or disappears, the node checks for it every
+    /// few seconds. Interfaces can be named on Linux only.
     pub fn interface(mut self, name: impl Into<String>) -> Topology {
         if let Interfaces::Named(names) = &mut self.interfaces {
             names.push(name.into());
@@ -67,34 +67,33 @@ impl Topology {
         self
     }
 
-    /// On every interface that is up and like an Ethernet, as Wi-Fi is; not on loopback and tunnels. Elsewhere
-    /// than on Linux, on the one that the system chooses.
+    /// Uses every interface that is up and similar to Ethernet, including Wi-Fi, but not loopback and tunnels. On
+    /// systems other than Linux, uses the interface that the system chooses.
     pub fn all_interfaces(mut self) -> Topology {
         self.interfaces = Interfaces::All;
         self
     }
 
-    /// Also at these addresses, by unicast: `host:port`, `host` or an address. A link needs both ends to name
-    /// each other. For networks that do not carry multicast, and where who may be a neighbour is to be said by
-    /// hand.
+    /// Adds these addresses, which are reached by unicast: `host:port`, `host` or an address. A link needs both ends to
+    /// name each other. This is meant for networks without multicast, and for neighbours that are to be chosen by hand.
     pub fn peers<S: ToString>(mut self, peers: impl IntoIterator<Item = S>) -> Topology {
         self.peers.extend(peers.into_iter().map(|p| p.to_string()));
         self
     }
 
-    /// The port of broadcasts, the same at all nodes of a group. Default [`DEFAULT_BEACON_PORT`].
+    /// The port of broadcasts, which has to be the same at all nodes of a group. Default: [`DEFAULT_BEACON_PORT`].
     pub fn port(mut self, port: u16) -> Topology {
         self.port = port;
         self
     }
 
-    /// Whether there is nowhere to look.
+    /// Whether no place is configured.
     pub(crate) fn is_nowhere(&self) -> bool {
         let no_interface = matches!(&self.interfaces, Interfaces::Named(names) if names.is_empty());
         no_interface && self.peers.is_empty()
     }
 
-    /// Whether interfaces are named on a system where they cannot be.
+    /// Whether interfaces are named on a system that does not support it.
     pub(crate) fn names_in_vain(&self) -> bool {
         let named = matches!(&self.interfaces, Interfaces::Named(names) if !names.is_empty());
         named && !cfg!(target_os = "linux")

@@ -1,11 +1,11 @@
-//! Broadcasts: what is said to whoever hears it on a link, and to peers that are named.
+//! Broadcasts to all nodes on a link, and to named peers.
 //!
-//! A broadcast leaves through the socket that the node listens on, so answers to where it came from arrive.
-//! Another socket hears the group, which has the same port at all nodes and is shared by all nodes of a host.
+//! A broadcast is sent from the socket that the node listens on, so answers to its source arrive. Another socket
+//! receives the multicast group, whose port is the same at all nodes and is shared by all nodes of a host.
 //!
-//! Nothing that came through a router is a neighbour's: on IPv6 the address is of the link, and on both
-//! families broadcasts leave with a hop limit of 255, which no router leaves as it is. Linux is told to drop
-//! what arrives with another (RFC 5082); elsewhere the scope of the addresses has to do.
+//! A datagram that came through a router is not from a neighbour. On IPv6 the multicast address is link-local, and on
+//! both families broadcasts are sent with a hop limit of 255, which every router lowers. On Linux the system drops
+//! datagrams with another hop limit (RFC 5082); elsewhere the scope of the addresses has to suffice.
 
 use super::interfaces::{self, Interface};
 use super::{Interfaces, Topology};
@@ -17,26 +17,26 @@ use std::io;
 use tokio::net::UdpSocket;
 use tokio::time::Instant;
 
-/// How often to look for interfaces that came or went.
+/// The interval between two checks for new or missing interfaces.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Hop limit of broadcasts: the greatest, so that it tells whether a router was on the way.
+/// The hop limit of broadcasts: the greatest one, so that it shows whether a router was on the way.
 const HOPS: u32 = 255;
 
-/// How a node reaches its neighbours.
+/// The means by which a node reaches its neighbours.
 #[derive(Debug)]
 pub(crate) struct Radio {
     group: IpAddr,
     port: u16,
     wanted: Interfaces,
-    /// Hears the group.
+    /// Receives the multicast group.
     socket: Option<UdpSocket>,
     joined: Vec<Interface>,
     peers: Vec<SocketAddr>,
     look_at: Instant,
-    /// What went wrong at the last look.
+    /// The problems found at the last check.
     troubles: Vec<String>,
-    /// How often an interface could not be used, looks that failed alike included.
+    /// The number of failures to use an interface, including repeated ones.
     pub(crate) errors: u64,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct Radio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) addr: SocketAddr,
-    /// The interface to send on; `None` where the address says it.
+    /// The interface to send on; `None` if the address determines it.
     index: Option<u32>,
 }
 
 impl Radio {
-    /// Where the nodes of the group called `name` meet, for a node that listens on `main`. What does not work
+    /// Opens the meeting point of the nodes of the group `name`, for a node that listens on `main`. What does not work
     /// yet is tried again later.
     pub(crate) fn open(
         topology: &Topology,
@@ -59,7 +59,7 @@ impl Radio {
     ) -> io::Result<Radio> {
         let v6 = main.local_addr()?.is_ipv6();
         let options = SockRef::from(main);
-        // Several nodes of one host hear each other.
+        // Several nodes of one host have to hear each other.
         if v6 {
             options.set_multicast_hops_v6(HOPS)?;
             options.set_multicast_loop_v6(true)?;
@@ -82,12 +82,12 @@ impl Radio {
         Ok(radio)
     }
 
-    /// When to look for interfaces again.
+    /// The time of the next check of interfaces.
     pub(crate) fn look_at(&self) -> Instant {
         self.look_at
     }
 
-    /// The interfaces in use, by name.
+    /// The names of the interfaces in use.
     pub(crate) fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.joined.iter().map(|i| i.name.as_str())
     }
@@ -96,7 +96,7 @@ impl Radio {
         &self.peers
     }
 
-    /// Looks which interfaces are there: joins the group on new ones, and forgets those that are gone.
+    /// Checks which interfaces exist: joins the multicast group on new ones, and forgets those that are gone.
     pub(crate) fn tend(&mut self, main: &UdpSocket) {
         self.look_at = Instant::now() + LOOK_EVERY;
         if matches!(&self.wanted, Interfaces::Named(names) if names.is_empty()) {
@@ -120,7 +120,7 @@ impl Radio {
         );
         let joined = core::mem::take(&mut self.joined);
         for gone in joined.iter().filter(|i| !found.contains(i)) {
-            // The system may have done so by itself.
+            // The system may already have left the group.
             let _ = self.join(gone.index, false);
         }
         for interface in found {
@@ -141,7 +141,7 @@ impl Radio {
         }
     }
 
-    /// Opens the socket that hears the group.
+    /// Opens the socket that receives the multicast group.
     fn listen(&self) -> io::Result<UdpSocket> {
         let v6 = self.group.is_ipv6();
         let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
@@ -154,7 +154,7 @@ impl Radio {
         socket.set_reuse_port(true)?;
         restrict(&socket, v6);
         socket.set_nonblocking(true)?;
-        // An address of a link cannot be bound to without naming one link.
+        // A link-local address cannot be bound to without naming a link.
         let addr: IpAddr = match self.group {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
             IpAddr::V4(_) if cfg!(windows) => Ipv4Addr::UNSPECIFIED.into(),
@@ -164,7 +164,7 @@ impl Radio {
         UdpSocket::from_std(socket.into())
     }
 
-    /// Joins or leaves the group on an interface.
+    /// Joins or leaves the multicast group on an interface.
     fn join(&self, index: u32, enter: bool) -> io::Result<()> {
         let Some(socket) = &self.socket else {
             return Err(io::ErrorKind::NotConnected.into());
@@ -179,7 +179,7 @@ impl Radio {
         }
     }
 
-    /// Everywhere that a broadcast goes.
+    /// All destinations of a broadcast.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let peers = self.peers.iter().map(|&addr| Target { addr, index: None });
         let links = self.joined.iter().map(|i| self.target(i.index));
@@ -199,13 +199,13 @@ impl Radio {
         }
     }
 
-    /// An address of this machine on one of its interfaces that nodes on others can use too.
+    /// An address of this machine on one of its interfaces that nodes on other interfaces can use too.
     pub(crate) fn own_ip(&self) -> Option<IpAddr> {
         if self.group.is_ipv6() {
             return interfaces::routed_v6(&self.wanted).map(IpAddr::V6);
         }
         let target = self.target(self.joined.first()?.index);
-        // Sends nothing.
+        // Nothing is sent.
         let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         target.aim(&socket).ok()?;
         socket.connect(target.addr).ok()?;
@@ -213,16 +213,16 @@ impl Radio {
         (!ip.is_unspecified()).then_some(ip)
     }
 
-    /// Waits until something was said to the group; forever when nothing can be heard.
+    /// Waits until a broadcast arrives; never returns if none can be received.
     pub(crate) async fn readable(&self) {
         match &self.socket {
-            // What is wrong shows when it is read.
+            // Errors show up when the socket is read.
             Some(socket) => drop(socket.readable().await),
             None => core::future::pending().await,
         }
     }
 
-    /// Reads what was said to the group.
+    /// Reads a broadcast.
     pub(crate) fn try_recv_from(&self, bytes: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         match &self.socket {
             Some(socket) => socket.try_recv_from(bytes),
@@ -232,7 +232,7 @@ impl Radio {
 }
 
 impl Target {
-    /// Has the next broadcast through `socket` leave on the right interface.
+    /// Makes the next broadcast through `socket` leave on the right interface.
     #[cfg(target_os = "linux")]
     pub(crate) fn aim(&self, socket: &impl std::os::fd::AsFd) -> io::Result<()> {
         let (Some(index), IpAddr::V4(group)) = (self.index, self.addr.ip()) else {
@@ -243,15 +243,14 @@ impl Target {
         Ok(())
     }
 
-    /// The system chooses.
+    /// The system chooses the interface.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn aim<S>(&self, _: &S) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Where nodes of the group called `name` meet: an address of the link on IPv6 (a transient one), and one
-/// that is the organisation's own on IPv4.
+/// The multicast address of the group `name`: link-local (and transient) on IPv6, and of organisation scope on IPv4.
 fn group(name: &str, v6: bool) -> IpAddr {
     let [a, b, c, d, e, f, g, h] = hash_bytes(name.as_bytes()).to_be_bytes();
     let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
@@ -264,16 +263,16 @@ fn group(name: &str, v6: bool) -> IpAddr {
     }
 }
 
-/// Has the system drop what came through a router, and what was said on interfaces that are not joined. A
-/// system that cannot is taken as it is.
+/// Makes the system drop datagrams that came through a router or arrived on interfaces that were not joined. If the
+/// system cannot do this, a warning is logged.
 #[cfg(target_os = "linux")]
 fn restrict(socket: &Socket, v6: bool) {
     use socket2::SockFilter;
-    // Of a program for the system's packet filter: load a byte, compare, return.
+    // Instructions of the system's packet filter: load a byte, compare, return.
     const LOAD_BYTE: u16 = 0x30;
     const IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
-    /// Counts from the start of the network header.
+    /// The base for offsets from the start of the network header.
     const NETWORK_HEADER: u32 = 0xfff0_0000;
     let hop_limit = NETWORK_HEADER + if v6 { 7 } else { 8 };
     let program = [

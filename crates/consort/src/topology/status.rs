@@ -1,4 +1,4 @@
-//! The network around a node, as it sees it.
+//! The network around a node, as the node sees it.
 
 use crate::driver::Clock;
 use crate::topology::Radio;
@@ -8,21 +8,21 @@ use consort_proto::{Instant, NodeId, election};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// For whom a leader was chosen in an election by component.
+/// The component that a leader was chosen for, in an election by component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scope {
-    /// The smallest id in the component: tells components apart.
+    /// The smallest id in the component, which identifies it.
     pub component: NodeId,
-    /// How many nodes are in it, the asked one included.
+    /// The number of nodes in it, including the asked one.
     pub size: usize,
-    /// The share of the group's members that are in it, of those that the asked node counts: 1 when all are,
-    /// little in a small part of a partition.
+    /// The share of the group's members that are in it, as the asked node counts them: 1 if all are, and little on a
+    /// small side of a partition.
     pub share: f64,
-    /// Hash of what its nodes say of their links: nodes with the same choose the same leader.
+    /// A hash of its nodes' link records. Nodes with the same hash choose the same leader.
     pub digest: u64,
-    /// Since when it has this leader.
+    /// The time since which it has this leader.
     pub since: std::time::Instant,
-    /// Whether that has been so for long enough to be told.
+    /// Whether the leader has been the same for long enough to be reported.
     pub settled: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn scope(scope: &election::Scope, known: usize, clock: Clock) -> Scop
     Scope {
         component: scope.component,
         size: scope.size,
-        // Nodes that hear each other may be slow to hear of each other as members.
+        // Nodes that hear each other may learn of each other as members only later.
         share: scope.size as f64 / known.max(scope.size) as f64,
         digest: scope.digest,
         since: clock.when(scope.since).into_std(),
@@ -39,26 +39,26 @@ pub(crate) fn scope(scope: &election::Scope, known: usize, clock: Clock) -> Scop
     }
 }
 
-/// A node that hears this one, or that this one hears, or that did so of late.
+/// A node that hears this one, or that this one hears, now or recently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// The node's id.
     pub id: NodeId,
     /// Its announced name; empty while its record is not known.
     pub name: String,
-    /// Where it was heard from last.
+    /// The source address of its last message.
     pub addr: SocketAddr,
-    /// How well the link works.
+    /// The state of the link.
     pub state: LinkState,
-    /// For how long it has been in that state.
+    /// How long the link has been in that state.
     pub state_for: Duration,
-    /// Share of its latest hellos that arrived, in percent.
+    /// The share of its latest hellos that arrived, in percent.
     pub quality_percent: u32,
-    /// How long ago it was heard last.
+    /// The time since it was last heard.
     pub heard_ago: Duration,
-    /// How much longer the link is held down, because it came and went too often.
+    /// How much longer the link is held down because it came and went too often.
     pub held_for: Option<Duration>,
-    /// Hellos in a row by which it had other records than this node. A few are normal while things change.
+    /// The number of consecutive hellos whose records differed from this node's. A few are normal during changes.
     pub mismatches: u8,
 }
 
@@ -69,27 +69,27 @@ pub struct ComponentMember {
     pub id: NodeId,
     /// Its announced name; empty while its record is not known.
     pub name: String,
-    /// Sum of its distances to all others, in hops; `None` for a moment after it came.
+    /// The sum of its distances to all others, in hops; `None` for a moment after it appeared.
     pub farness: Option<u32>,
-    /// One by the mean distance to the others: 1 is next to all of them, 0 alone.
+    /// The inverse of the mean distance to the others: 1 means adjacent to all of them, 0 alone.
     pub closeness: f64,
-    /// Whom it hears and is heard by, in order of id.
+    /// The nodes with which it has a link in both directions, ordered by id.
     pub neighbours: Vec<NodeId>,
 }
 
-/// The nodes that can be reached from this one, over any number of links.
+/// The nodes that can be reached from this one over any number of links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     /// The smallest id in it.
     pub id: NodeId,
-    /// Hash of what its nodes say of their links.
+    /// A hash of its nodes' link records.
     pub digest: u64,
-    /// Its nodes, the asked one included, in order of id.
+    /// Its nodes, including the asked one, ordered by id.
     pub members: Vec<ComponentMember>,
 }
 
 impl Component {
-    /// Every link once, the smaller id first.
+    /// Every link once, with the smaller id first.
     pub fn links(&self) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
         self.members.iter().flat_map(|m| {
             let later = m.neighbours.iter().filter(move |&&n| n > m.id);
@@ -98,29 +98,29 @@ impl Component {
     }
 }
 
-/// Who hears whom, as a node sees it; see [`Node::topology`](crate::Node::topology).
+/// The topology of the network, as a node sees it; see [`Node::topology`](crate::Node::topology).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologyStatus {
     /// The asked node.
     pub id: NodeId,
-    /// Interfaces in use.
+    /// The interfaces in use.
     pub interfaces: Vec<String>,
-    /// Peers that hellos are sent to one by one.
+    /// The peers that receive hellos by unicast.
     pub peers: Vec<SocketAddr>,
-    /// Neighbours, and those that were of late, in order of id.
+    /// Current and recent neighbours, ordered by id.
     pub neighbours: Vec<Neighbour>,
-    /// All nodes within reach.
+    /// All reachable nodes.
     pub component: Component,
-    /// Members of the group that are out of reach, with their names, in order of id.
+    /// The members of the group that cannot be reached, with their names, ordered by id.
     pub apart: Vec<(NodeId, String)>,
-    /// Records that are kept of nodes out of reach, members or not.
+    /// The number of records of unreachable nodes, members or not.
     pub records_apart: usize,
-    /// Links in what this node says of itself that it does not have, or the other way round. Other than 0 for a
-    /// moment, it is a mistake in this program.
+    /// The number of links in which this node's own record differs from its actual links. If it is not 0 for longer
+    /// than a moment, this program has a bug.
     pub phantoms: usize,
-    /// How central the asked node is: 0 is next to all others, 15 far from most.
+    /// The centrality level of the asked node: 0 means adjacent to all others, 15 far from most.
     pub centrality: u8,
-    /// Counts since start.
+    /// Counters since the start.
     pub stats: omega::Stats,
 }
 

@@ -1,17 +1,17 @@
-//! A forgetting Beta distribution in integers, and what follows from it.
+//! A Beta distribution in integers whose old trials lose weight, and the quorum that follows from it.
 
 use serde::{Deserialize, Serialize};
 
 /// One trial in the units of [`Beta`].
 const ONE: u16 = 64;
 
-/// How often member lists miss a candidate: misses and hits in 64ths of a trial, with the prior's
-/// one miss in ten.
+/// How often member lists lack a candidate: misses and hits in 64ths of a trial, including the prior of one miss in
+/// ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Beta {
-    /// A: lists that lack the candidate.
+    /// The lists that lack the candidate (A).
     misses: u16,
-    /// B: lists that have it.
+    /// The lists that contain the candidate (B).
     hits: u16,
 }
 
@@ -22,53 +22,53 @@ impl Default for Beta {
 }
 
 impl Beta {
-    /// Nothing seen yet.
+    /// The state before any observation.
     pub const PRIOR: Beta = Beta {
         misses: ONE,
         hits: 9 * ONE,
     };
 
-    /// The prior and so many outcomes.
+    /// The prior with this number of misses and hits.
     pub fn seen(misses: u16, hits: u16) -> Beta {
         let mut beta = Beta::PRIOR;
         beta.add(misses, hits);
         beta
     }
 
-    /// Takes outcomes.
+    /// Adds outcomes.
     pub fn add(&mut self, misses: u16, hits: u16) {
         self.misses = self.misses.saturating_add(misses.saturating_mul(ONE));
         self.hits = self.hits.saturating_add(hits.saturating_mul(ONE));
     }
 
-    /// Forgets a tenth in favour of the prior: once per election or sample.
+    /// Moves all counts by a tenth towards the prior. Called once per round or sample.
     pub fn fade(&mut self) {
         let fade = |x: u16, prior: u16| ((u32::from(x) * 9 + u32::from(prior) + 5) / 10) as u16;
         self.misses = fade(self.misses, Beta::PRIOR.misses);
         self.hits = fade(self.hits, Beta::PRIOR.hits);
     }
 
-    /// The same, faded.
+    /// A copy that is moved towards the prior once.
     #[must_use]
     pub fn faded(mut self) -> Beta {
         self.fade();
         self
     }
 
-    /// Expected share of lists that lack the candidate.
+    /// The expected share of lists that lack the candidate.
     pub fn rate(&self) -> f64 {
         f64::from(self.misses) / (f64::from(self.misses) + f64::from(self.hits)).max(1.0)
     }
 
-    /// How many trials are remembered, the prior's ten included.
+    /// The number of trials remembered, including the ten of the prior.
     pub fn weight(&self) -> f64 {
         (f64::from(self.misses) + f64::from(self.hits)) / f64::from(ONE)
     }
 
-    /// The smallest number of random lists that all lack the candidate with a chance of at most
-    /// `epsilon`, as far as the trials tell; at most `most`.
+    /// The smallest number of random lists that all lack the candidate with a probability of at most `epsilon`, judging
+    /// by the trials; limited to `most`.
     ///
-    /// The chance that the next list lacks it, given that k did already, is (A+k)/(A+B+k).
+    /// The probability that the next list lacks it, given that k lists do, is (A+k)/(A+B+k).
     pub fn quorum(&self, epsilon: f64, most: usize) -> usize {
         let (a, b) = (f64::from(self.misses), f64::from(self.hits));
         let mut all_miss = 1.0;
@@ -81,7 +81,7 @@ impl Beta {
         r.max(1)
     }
 
-    /// Whichever asks for more lists.
+    /// The one of both that requires more lists.
     pub fn worse(self, other: Beta, epsilon: f64) -> Beta {
         let most = 4096;
         if other.quorum(epsilon, most) > self.quorum(epsilon, most) {
@@ -92,11 +92,11 @@ impl Beta {
     }
 }
 
-/// How many more than `needed` to ask, so that enough answer with a chance of 0.9 when each is silent
-/// with `silent_per_mille`; at most `most`.
+/// The number of members to ask in addition to `needed`, so that enough of them answer with a probability of 0.9 if
+/// each is silent with `silent_per_mille`; limited to `most`.
 pub fn hedge(needed: usize, silent_per_mille: u16, most: usize) -> usize {
     let silent = f64::from(silent_per_mille.min(900)) / 1000.0;
-    // Silent ones before the last needed answer: negative binomial, summed up.
+    // The number of silent members before the last needed answer has a negative binomial distribution.
     let mut term = libm::pow(1.0 - silent, needed as f64);
     let mut enough = term;
     let mut extra = 0;

@@ -1,9 +1,8 @@
-//! How inconsistent member lists are, and how many of them an election has to read.
+//! An estimate of how inconsistent member lists are, and the number of lists that a round has to read.
 //!
-//! Every answer of an election is a trial about each candidate worth tracking: does that member list
-//! it or not? A [`Beta`] per candidate remembers the outcomes and forgets old ones. From it follows
-//! the smallest number of lists of which at least one names the candidate, up to a chance that the
-//! operator accepts.
+//! Every answer in a round is a trial for each tracked candidate: the member lists it or does not. A [`Beta`] per
+//! candidate counts the outcomes, and old ones lose weight. It determines the smallest number of lists of which at
+//! least one names the candidate, except with a probability that the operator accepts.
 
 mod beta;
 

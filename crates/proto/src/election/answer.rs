@@ -1,4 +1,4 @@
-//! Answering: what a member says to initiators, and what a chosen candidate says.
+//! Answers of a member to initiators, and of a chosen candidate to its notification.
 
 use super::claim::{Claim, Remarks};
 use super::msg::{Msg, Query, Refusal, Response};
@@ -11,7 +11,7 @@ use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 
 impl Race {
-    /// Somebody holds an election and asks.
+    /// Handles the query of an initiator.
     pub(super) fn on_query(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -24,7 +24,7 @@ impl Race {
         if let Some(claim) = query.claim {
             self.adopt(cx, env, claim);
         }
-        // What the same election told early is no later outcome.
+        // A claim that the same round announced early is not a later outcome.
         let told_early = |held: &Claim| {
             let token = held.key.token;
             token.term == query.term && (token.initiator, token.life) == (from.id, from.life)
@@ -32,7 +32,7 @@ impl Race {
         if let Some(held) = self.claim.filter(|held| !told_early(held))
             && (held.term() >= query.term || query.claim.is_none_or(|c| held.key > c.key))
         {
-            // Its round is over, or its reason is: it should know.
+            // Its round, or the reason for it, is over; tell the initiator the claim held here.
             stats.stale += 1;
             self.tell_claim(cx, from.reply_to(), held);
             return;
@@ -50,7 +50,7 @@ impl Race {
         cx.send(from.reply_to(), Msg::Response(response));
     }
 
-    /// What this node's list says.
+    /// Builds the answer from this node's own list. `asker` is `None` if this node is the initiator.
     pub(super) fn response_to(
         &self,
         env: Env<'_>,
@@ -85,7 +85,7 @@ impl Race {
         }
     }
 
-    /// Whether the leader of `claim` is well: this node is it, or heard from it a moment ago.
+    /// Whether the leader of `claim` is running: this node is that leader, or heard from it recently.
     fn sees_leading(&self, env: Env<'_>, claim: &Claim) -> bool {
         let (id, life) = (claim.leader, claim.leader_life);
         if id == env.me {
@@ -94,7 +94,7 @@ impl Race {
         env.is_fresh(id, life) && env.fate(self.id, id, life) != Fate::Gone
     }
 
-    /// Somebody misses this node, which may still lead.
+    /// Handles a probe of a node that believes the leader is gone. The answer says whether this node still leads.
     pub(super) fn on_probe(
         &self,
         cx: &mut ElectionCx<'_>,
@@ -111,7 +111,8 @@ impl Race {
         cx.send(from.reply_to(), answer);
     }
 
-    /// This node was chosen.
+    /// Handles the notification that this node was chosen. This node accepts, declines, or answers with a greater
+    /// claim.
     pub(super) fn on_notify(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -152,7 +153,7 @@ impl Race {
         }
     }
 
-    /// Better candidates that this node knows to be well: told once to each initiator and round.
+    /// Better candidates that this node heard from recently. They are reported once per initiator and round.
     fn better_than_me(
         &mut self,
         env: Env<'_>,

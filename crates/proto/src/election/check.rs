@@ -1,4 +1,4 @@
-//! What model checking needs: states that can be told apart, whatever was counted on the way.
+//! What the model checker needs: states that are comparable and do not depend on counters.
 
 use super::{Config, Election};
 use crate::time::Instant;
@@ -17,7 +17,7 @@ impl PartialEq for Election {
 }
 
 impl Election {
-    /// No elections yet, outside of a node.
+    /// Creates the election layer outside of a node, without elections.
     pub fn alone(config: Config, now: Instant) -> Election {
         Election::new(config, 0, 1150, now)
     }

@@ -1,4 +1,5 @@
-//! Elections by component, in the words of the others: applications read both alike.
+//! Converts the results of elections by component to the types of group elections, so that applications read both in
+//! the same way.
 
 use super::{Claim, Event, Key, Ranking, Remarks, Stage, Standing, Token};
 use crate::churn::Beta;
@@ -8,25 +9,25 @@ use crate::omega;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// How long a leader of a component may rely on being it before it looks again.
+/// The time after which the leader of a component has to check again whether it leads.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// For whom a leader was chosen, when it is not the whole group.
+/// The component that a leader was chosen for, if it is not the whole group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The smallest id in it: tells components apart.
+    /// The smallest id in the component, which identifies it.
     pub component: NodeId,
-    /// How many nodes are in it, this one included.
+    /// The number of nodes in it, including this one.
     pub size: usize,
-    /// Hash of what its nodes say of their links.
+    /// A hash of the link records of its nodes.
     pub digest: u64,
-    /// Since when it has this leader.
+    /// The time since which the component has this leader.
     pub since: Instant,
-    /// Whether that has been so for long enough to be told.
+    /// Whether the leader has been the same for long enough to be reported.
     pub settled: bool,
 }
 
-/// Orders the claims of a component; between components it orders nothing.
+/// Makes a token that orders the claims of one component. Tokens of different components are not comparable.
 fn token(leader: NodeId, life: Life, term: u32) -> Token {
     Token {
         term: Term(u64::from(term)),
@@ -53,7 +54,7 @@ fn claim(chosen: &omega::Chosen) -> Claim {
 }
 
 impl Standing {
-    /// How an election by component stands.
+    /// The state of an election by component.
     pub(crate) fn by_component(
         me: NodeId,
         now: Instant,
@@ -83,14 +84,14 @@ impl Standing {
                 since: standing.since,
                 settled: standing.settled,
             }),
-            // Nearly: the distances themselves count, not their levels.
+            // This is an approximation: components compare exact distances instead of centrality levels.
             ranking: Ranking::MIDDLE,
         }
     }
 }
 
 impl Event {
-    /// What a change in this node's component means to its elections.
+    /// The election event that corresponds to a change in this node's component, if any.
     pub(crate) fn by_component(me: NodeId, life: Life, event: omega::Event) -> Option<Event> {
         Some(match event {
             omega::Event::Leader {

@@ -3,64 +3,66 @@
 use super::ranking::Ranking;
 use core::time::Duration;
 
-/// How many lists an election reads.
+/// The number of lists that a round reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quorum {
-    /// As many as make it likely enough that one of them names the best candidate, by what was seen
-    /// of late: the chance that none does is at most `epsilon`.
+    /// As many lists as make the probability that none of them names the best candidate at most `epsilon`, judging by
+    /// recent answers.
     Posterior {
-        /// Accepted chance of missing the best candidate.
+        /// The accepted probability of missing the best candidate.
         epsilon: f64,
     },
-    /// `c + 1`: right when at most `c` members lack the best candidate while the election runs.
+    /// `c + 1` lists. This is sufficient if at most `c` lists lack the best candidate while the round runs.
     Deterministic {
-        /// c in the thesis.
+        /// The number of lists that may lack the best candidate (c in the thesis).
         c: u16,
     },
 }
 
-/// Settings that all elections of a node share. Spans named `_periods` are counted in probe periods.
+/// Settings that all elections of a node share. Fields named `_periods` are counted in probe periods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How many lists are read. Default: chance 1e-6.
+    /// The number of lists that a round reads. Default: epsilon 1e-6.
     pub quorum: Quorum,
-    /// How long a node without any claim waits for one before it holds an election. Default 5.
+    /// How long a node without any claim waits for one before it starts a round. Default: 5.
     pub boot_periods: u32,
-    /// A node holds no first election before it sees this many members, itself included. Default 1.
+    /// A node starts no first round before it sees this many members, including itself. Default: 1.
     pub bootstrap_expect: u16,
-    /// How many best candidates an answer names (x). Default 5.
+    /// The number of best candidates that an answer names (x). Default: 5.
     pub best_max: u8,
-    /// How many unhealthy members an answer names (y). Default 5.
+    /// The number of unhealthy members that an answer names (y). Default: 5.
     pub worst_max: u8,
-    /// Suspicions of late, in quarters, from which a member counts as unhealthy (theta). Default 4.
+    /// The number of recent suspicions, in quarters, from which a member counts as unhealthy (theta). Default: 4.
     pub unhealth_min: u8,
-    /// How often an election asks again for missing answers. Default 5.
+    /// The number of times that a round asks for missing answers. Default: 5.
     pub rounds_max: u8,
-    /// How often a chosen leader is told before the next is tried. Default 4.
+    /// The number of times that a chosen leader is notified before the next candidate is tried. Default: 4.
     pub notify_max: u8,
-    /// How long without an answer about its candidates a leader asks some members. Default 60 s.
+    /// The time without observations about its candidates after which a leader asks some members. Default: 60 s.
     pub sample_after: Duration,
-    /// How many members one such question goes to. Default 32.
+    /// The number of members that are asked then. Default: 32.
     pub sample_size: u8,
-    /// A leader that sees a smaller share of its group, in percent, steps down; 0 is never. The group
-    /// are the live members and those that failed of late. Default 0.
+    /// A leader steps down if it sees a smaller share of its group than this percentage; 0 disables the check. The
+    /// group consists of the live members and those that failed recently. Default: 0.
     pub reach_min_percent: u8,
-    /// Most elections of which a node keeps track; more are counted and ignored. Default 64.
+    /// The greatest number of elections that a node keeps track of. Further elections are counted and ignored.
+    /// Default: 64.
     pub elections_max: u16,
-    /// How long a leader's lease lasts unless it is renewed (D). A dead leader is replaced soon after that; a shorter one
-    /// is lost more often where messages are. Longer where round trips or [`Policy::grace`] say so. Default 0.8 s.
+    /// The duration of a leader's lease unless it is renewed (D). A dead leader is replaced soon after that time; a
+    /// shorter lease expires more often on lossy networks. The lease is longer if round trips or [`Policy::grace`]
+    /// require it. Default: 0.8 s.
     pub lease: Duration,
-    /// In `strict` elections, how many nodes the group has at most: the first leader needs a majority of them, and no
-    /// other majority stands in for lost watchers. 0 is the default mode, in which what is left of a group goes on
-    /// without them. Default 0.
+    /// In `strict` elections, the greatest number of nodes in the group: the first leader needs a majority of them, and
+    /// no other majority replaces lost watchers. 0 selects the default mode, in which the rest of a group continues
+    /// without lost watchers. Default: 0.
     pub floor: u16,
-    /// A rule of the lease that is left out.
+    /// The rules of the lease; the model checker and the simulator disable one.
     #[cfg(feature = "_check")]
     pub rules: crate::lease::Rules,
 }
 
 impl Config {
-    /// Which rules of the lease hold.
+    /// The rules of the lease that are in force.
     pub(super) fn rules(&self) -> crate::lease::Rules {
         #[cfg(feature = "_check")]
         let rules = self.rules;
@@ -93,64 +95,64 @@ impl Default for Config {
     }
 }
 
-/// When a better candidate replaces a leader that does its work.
+/// When a better candidate replaces a working leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preempt {
-    /// Never: leaders stay until they go.
+    /// A better candidate never replaces a working leader.
     #[default]
     Never,
-    /// When its class is better, or it is better by so much in the first criterion in which they differ,
-    /// for so long. See [`Ranking`].
+    /// A candidate replaces the leader if its class is better, or if it is better by at least `delta` in the first
+    /// criterion in which they differ, for the time `hold`. See [`Ranking`].
     Margin {
-        /// Least difference.
+        /// The least difference.
         delta: u32,
-        /// For how long.
+        /// How long the candidate has to be better.
         hold: Duration,
     },
-    /// When its score is better for so long, by whatever.
+    /// A candidate replaces the leader if its score is better, by any difference, for the time `hold`.
     Strict {
-        /// For how long.
+        /// How long the candidate has to be better.
         hold: Duration,
     },
 }
 
-/// Among whom a leader is chosen.
+/// The set of nodes that a leader is chosen for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// One leader for the whole group, as far as lists reach.
+    /// One leader for the whole group, as far as member lists reach.
     #[default]
     Group,
-    /// One leader for every connected component of the network, in the middle of it; see
-    /// [`crate::omega`]. Of the rest of the policy nothing applies.
+    /// One leader for every connected component of the network, at its centre; see [`crate::omega`]. The other fields
+    /// of the policy do not apply.
     Component,
 }
 
-/// How one election is held, when this node holds it.
+/// The policy of one election, which applies to the rounds that this node runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Among whom a leader is chosen.
+    /// The set of nodes that a leader is chosen for.
     pub mode: Mode,
-    /// Tell the best candidate so far at once, and correct later (Optimistic, Hybrid).
+    /// Whether to notify the best candidate so far at once and to correct it later (Optimistic, Hybrid).
     pub stream: bool,
-    /// Avoid candidates that members find unhealthy (Preferred, Hybrid).
+    /// Whether to avoid candidates that members consider unhealthy (Preferred, Hybrid).
     pub health: bool,
-    /// Replace a leader that this node finds unhealthy for five suspicion timeouts. Needs `health`.
+    /// Whether to replace a leader that this node considers unhealthy for five suspicion timeouts. Requires `health`.
     pub replace_unhealthy: bool,
     /// When a better candidate replaces a leader.
     pub preempt: Preempt,
-    /// What candidates of one class are compared by. Default: by attribute.
+    /// The criteria by which candidates of one class are compared. Default: the attribute.
     pub ranking: Ranking,
-    /// How long this node's work takes to stop. The lease lasts at least four times as long. Default: a quarter of the
+    /// How long this node's work needs to stop. The lease lasts at least four times as long. Default: a quarter of the
     /// lease.
     pub grace: Duration,
 }
 
-/// How this node stands in an election.
+/// This node's candidacy in an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Candidacy {
-    /// Operators' preference: the smallest wins, 255 never leads.
+    /// The preference of operators: the smallest class wins, and a node of class 255 never leads.
     pub class: u8,
-    /// The smallest wins among equals in class. Coarse values (16 levels or fewer) keep leaders from
-    /// changing with every small drift.
+    /// The smallest attribute wins within a class. Use coarse values (at most 16 levels), so that small changes do not
+    /// replace a leader.
     pub attribute: u32,
 }

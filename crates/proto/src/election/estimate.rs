@@ -1,4 +1,4 @@
-//! What elections learn about member lists while they run, and how many lists they read for it.
+//! What elections learn about the consistency of member lists, and how many lists they read because of it.
 
 use super::config::Quorum;
 use super::msg::Response;
@@ -10,21 +10,21 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// Candidates that are watched (K).
+/// The number of candidates that are tracked (K).
 const TRACKED: usize = 5;
-/// Share of members that did not answer, to start with, in thousandths.
+/// The initial estimate of the share of members that do not answer, in thousandths.
 const SILENT: u16 = 100;
-/// Most members asked beyond the quorum.
+/// The greatest number of members asked in addition to the quorum.
 const HEDGE_MAX: usize = 16;
 
-/// One candidate that is watched.
+/// A candidate for which answers are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tracked {
     /// The node's id.
     pub id: NodeId,
-    /// In which life.
+    /// The life of the node.
     pub life: Life,
-    /// How often lists miss it.
+    /// How often lists lack it.
     pub beta: Beta,
 }
 
@@ -32,10 +32,10 @@ pub struct Tracked {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Estimate {
     pub(super) tracked: Vec<Tracked>,
-    /// Members asked that did not answer in time, smoothed, in thousandths.
+    /// The smoothed share of asked members that did not answer in time, in thousandths.
     pub(super) silent_per_mille: u16,
     pub(super) last_trial: Instant,
-    /// Misses and hits of each watched candidate since the election or sample began.
+    /// Misses and hits of each tracked candidate since the current round or sample began.
     fresh: Vec<(u16, u16)>,
 }
 
@@ -49,8 +49,8 @@ impl Estimate {
         }
     }
 
-    /// A new election or sample: old trials fade, and the best settled candidates are watched. Whoever
-    /// is not confirmed alive, or ruled out by `skip`, is no trial for anybody (ER-25).
+    /// Prepares for a new round or sample: old trials lose weight, and the best settled candidates are tracked. A
+    /// candidate that is suspected, or named in `skip`, is not tracked (ER-25).
     pub(super) fn renew(&mut self, env: Env<'_>, election: ElectionId, skip: &[(NodeId, Life)]) {
         let env = env.as_announced();
         let watch = |e: &super::Entry| e.settled && !e.suspect && !skip.contains(&(e.id, e.life));
@@ -69,7 +69,7 @@ impl Estimate {
         }));
     }
 
-    /// Every answer tells of every watched candidate whether that member lists it.
+    /// Counts, for every tracked candidate, whether the list of the answer contains it.
     pub(super) fn note_answer(&mut self, env: Env<'_>, election: ElectionId, answer: &Response) {
         let env = env.as_announced();
         let own = |id| {
@@ -93,7 +93,7 @@ impl Estimate {
         self.last_trial = env.now;
     }
 
-    /// An answer to a sample: a bit for each candidate that is missing.
+    /// Counts an answer to a sample. Bit `n` of `missing` says that candidate `n` is not listed.
     pub(super) fn note_sample(&mut self, now: Instant, asked: &[(NodeId, Life)], missing: u32) {
         for (n, &(id, life)) in asked.iter().enumerate() {
             let tracked = self
@@ -116,7 +116,7 @@ impl Estimate {
         }
     }
 
-    /// What a claim said of the lists, and what the candidate that is missing most adds to it.
+    /// The estimate that a claim brought along, updated with the trials of the candidate that most lists lack.
     pub(super) fn updated(&self, inherited: Beta) -> Beta {
         let worst = self.fresh.iter().max_by_key(|f| (f.0, Reverse(f.1)));
         let (misses, hits) = worst.copied().unwrap_or_default();
@@ -125,8 +125,8 @@ impl Estimate {
         beta
     }
 
-    /// The candidate about which lists disagree most, with what the claim brought along. Candidates of which
-    /// this node knows nothing yet say nothing.
+    /// The most pessimistic of the tracked candidates' estimates and the one that the claim brought along. A candidate
+    /// without observations is left out.
     pub(super) fn summary(&self, quorum: Quorum, inherited: Option<Beta>) -> Beta {
         let epsilon = epsilon(quorum);
         let known = self.tracked.iter().map(|t| t.beta);
@@ -137,7 +137,7 @@ impl Estimate {
             .unwrap_or_default()
     }
 
-    /// How many lists to read of `known`, this node's own included.
+    /// The number of lists to read, including this node's own, if `known` members are listed.
     pub(super) fn quorum(&self, quorum: Quorum, inherited: Option<Beta>, known: usize) -> usize {
         match quorum {
             Quorum::Deterministic { c } => usize::from(c) + 1,
@@ -147,7 +147,7 @@ impl Estimate {
         }
     }
 
-    /// How many more to ask than `needed`.
+    /// The number of members to ask in addition to `needed`.
     pub(super) fn hedge(&self, needed: usize) -> usize {
         hedge(needed, self.silent_per_mille, HEDGE_MAX)
     }

@@ -1,41 +1,41 @@
-//! What elections tell the application and the layer below.
+//! What elections report to the application and to the layer below.
 
 use super::claim::{Claim, Token};
 use crate::id::{ElectionId, NodeId};
 
-/// A fact about an election, as this node sees it.
+/// A change in an election, as this node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// This node holds a new claim.
     Changed {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Who leads.
+        /// The new claim.
         claim: Claim,
     },
-    /// The leader by the claim held is gone or gave up, and no other is known yet.
+    /// The leader named by the current claim is gone or gave up, and no other leader is known yet.
     Vacant {
-        /// In which election.
+        /// The election.
         election: ElectionId,
     },
-    /// This node leads and may act on it: the one before is gone, or knows.
+    /// This node holds the lease and may act as the leader.
     BecameLeader {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Goes with all that is done as the leader.
+        /// The fencing token that accompanies every action of the leader.
         token: Token,
     },
-    /// This node no longer leads, after it had become the leader.
+    /// This node no longer leads after it had become the leader.
     SteppedDown {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// By which it led.
+        /// The token by which it led.
         token: Token,
     },
 }
 
 impl Event {
-    /// Of which election.
+    /// The election that the event is about.
     pub fn election(&self) -> ElectionId {
         match *self {
             Event::Changed { election, .. }
@@ -46,13 +46,13 @@ impl Event {
     }
 }
 
-/// What an election reports: to the application, or to membership below.
+/// A report of an election, to the application or to the membership layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// For the application.
+    /// An event for the application.
     Event(Event),
-    /// Membership should probe this member.
+    /// Asks membership to probe this member.
     Probe(NodeId),
-    /// Membership should announce this node's candidacies.
+    /// Asks membership to announce this node's candidacies.
     Campaigns,
 }

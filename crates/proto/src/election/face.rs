@@ -1,84 +1,84 @@
-//! What the rest of a node sees of elections: inputs, deadlines and counts.
+//! The interface of elections to the rest of a node: inputs, timers and counters.
 
 use super::Order;
 use crate::id::{ElectionId, Term};
 use crate::membership;
 use serde::Serialize;
 
-/// Inputs of elections.
+/// An input of the election layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// An order of the application.
+    /// An order from the application.
     Order(Order),
     /// The member list changed.
     Member(membership::Event),
-    /// Membership announced how this node stands.
+    /// Membership announced this node's candidacies.
     Stands,
-    /// How central this node is: see [`crate::omega::Omega::centrality`].
+    /// The centrality of this node; see [`crate::omega::Omega::centrality`].
     Centrality(u8),
     /// This node is about to leave its group.
     Leave,
-    /// A term of an election is stored.
+    /// A term of an election was stored.
     Stored(ElectionId, Term),
     /// Whether terms can be stored.
     Storage(bool),
 }
 
-/// A deadline of one election.
+/// A timer of one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
     pub(super) election: ElectionId,
     pub(super) kind: TimerKind,
 }
 
-/// What is due.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum TimerKind {
-    /// An election.
+    /// Start a round.
     Start,
-    /// The question under way.
+    /// Answers to the current query or probe are due.
     Step,
-    /// The answer of the chosen one.
+    /// The answer of the notified candidate is due.
     Notify,
-    /// The lease of this node, or its closing of old ones.
+    /// This node's lease, or its closing of old lines, has something to do.
     Lease,
-    /// The promise of this node to another.
+    /// This node's promise to a leader expires.
     Promise,
-    /// Those who do not know yet.
+    /// Tell the claim to members that do not know it yet.
     Push,
-    /// An objection.
+    /// Object to the leader.
     Object,
-    /// A look at the leader.
+    /// Check the leader.
     Look,
-    /// A question about candidates.
+    /// Ask members about the candidates.
     Sample,
-    /// This node has been here for long enough.
+    /// This node has been in the group for long enough to be settled.
     Settle,
-    /// What this node is measured by.
+    /// A change of this node's centrality level is due to be announced.
     Level,
 }
 
-/// Counts since start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Elections started here.
+    /// Rounds started by this node.
     pub elections: u64,
-    /// Claims that say that fewer lists were read than the quorum asks for.
+    /// Claims of this node that are marked degraded.
     pub degraded: u64,
-    /// Elections stopped because others see the leader.
+    /// Rounds stopped because other members are in contact with the leader.
     pub vetoes: u64,
-    /// Initiators told that their round is over.
+    /// Initiators that were told that their round is over.
     pub stale: u64,
-    /// Answers to another attempt, or to none.
+    /// Answers that belong to another attempt, or that nobody asked for.
     pub answers_stale: u64,
-    /// Chosen ones that were silent or declined.
+    /// Chosen candidates that did not answer or declined.
     pub passed_over: u64,
     /// Objections of this node.
     pub objections: u64,
-    /// Messages with lists that are too long, and claims of more elections than are kept.
+    /// Messages with lists that are too long, and elections beyond the limit.
     pub dropped: u64,
-    /// Messages that name a term nobody can have reached.
+    /// Messages refused because they name an implausibly great term.
     pub number_refused: u64,
-    /// Elections that were not held because terms are used up.
+    /// Rounds not started because no terms are left.
     pub exhausted: u64,
 }

@@ -1,4 +1,4 @@
-//! New lines of watchers: a node that is named closes the lines before, and makes the first set of its own line known.
+//! New lines of watchers: an elected node closes older lines and makes the first set of its own line known.
 
 use super::ElectionCx;
 use super::claim::{Claim, Key, Remarks, Stage, Token};
@@ -17,11 +17,12 @@ use core::time::Duration;
 /// The greatest number of members told in one step.
 const TELL_MAX: usize = 32;
 
-/// In a strict election: who has stored the first set of a line.
+/// The members that stored the first set of a line, in a strict election.
 ///
-/// Two nodes that never heard of a line may both begin one. Each needs answers of a majority, and the majorities meet in
-/// some node; but that node need not watch, so it would answer both. Hence nobody asks for a lease by the first set of a
-/// line before a majority has stored that set: whoever closes later meets one that knows of it.
+/// Two nodes that never heard of a line may both begin one. Each needs answers from a majority, and the two majorities
+/// share a node. That node need not be a watcher, so it could answer both. Therefore nobody asks for a lease from the
+/// first set of a line before a majority has stored that set: a node that closes lines later reaches a member that
+/// knows the set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Founding {
     line: Token,
@@ -30,7 +31,7 @@ pub(super) struct Founding {
 }
 
 impl Race {
-    /// Asks every member to close the lines before this node's token.
+    /// Starts to ask every member to close the lines below this node's token.
     pub(super) fn close(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -65,7 +66,7 @@ impl Race {
         }
     }
 
-    /// A member closed.
+    /// Handles the answer of a member that closed older lines.
     pub(super) fn on_closed(
         &mut self,
         env: Env<'_>,
@@ -82,13 +83,14 @@ impl Race {
         }
     }
 
-    /// Goes on closing, and begins to where no quorum of the watchers is left. Returns when to look again.
+    /// Continues to close older lines, and starts to do so if no quorum of the watchers is left. Returns the time of
+    /// the next step.
     pub(super) fn drive_closing(
         &mut self,
         cx: &mut ElectionCx<'_>,
         env: Env<'_>,
     ) -> Option<Instant> {
-        // In a strict election watchers that are gone are waited for, and one that closed its line is asked to close again.
+        // A strict election waits for watchers that are gone, and asks a watcher that closed its line to close again.
         let free = env.config.floor == 0 || self.tenure.forgiven;
         let lost = |lease: &Lease| {
             let asks = !lease.is_over() && !lease.is_stopping();
@@ -101,7 +103,7 @@ impl Race {
             && let Some(claim) = self.claim
         {
             let span = self.tenure.span(env);
-            // What was asked of the watchers before counts for nothing.
+            // The former watchers' answers no longer count.
             self.abandon_lease(cx, env);
             self.close(cx, env, claim.key.token, Some(span));
         }
@@ -110,7 +112,7 @@ impl Race {
         if known
             .is_some_and(|k| Some(k.set.rank) > self.tenure.closing.as_ref().and_then(Closing::set))
         {
-            // The set that a quorum was to close is not the last one: its watchers are asked first.
+            // A later set is known than the one to be closed: ask its watchers first.
             self.tenure.closing = None;
         }
         let closing = self.tenure.closing.as_mut()?;
@@ -158,7 +160,7 @@ impl Race {
         }
     }
 
-    /// Begins a new line: nobody else can act by an older one from now on.
+    /// Begins a new line. From now on no other node can act by an older line.
     fn found(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.tenure.closing = None;
         let forgiven = core::mem::take(&mut self.tenure.forgiven);
@@ -195,7 +197,7 @@ impl Race {
         }
     }
 
-    /// Whether a lease may be asked for by this set: it followed another one, or a majority has stored it.
+    /// Whether a lease may be requested from this set: it follows another set, or a majority has stored it.
     pub(super) fn is_established(&self, env: Env<'_>, set: &Set) -> bool {
         let Some(majority) = env.majority() else {
             return true;
@@ -205,7 +207,7 @@ impl Race {
         set.rank.number > 0 || stored.is_some_and(|f| f.stored.len() >= majority)
     }
 
-    /// Begins to make the first set of a line known.
+    /// Starts to make the first set of a line known.
     pub(super) fn establish(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, known: Known) {
         let line = known.set.rank.line;
         let founding = self.tenure.founding.as_ref();
@@ -224,7 +226,7 @@ impl Race {
         });
     }
 
-    /// This node stores the set as the others do. Returns whether it has.
+    /// Stores the set at this node like at any other member. Returns whether it is stored.
     fn store_told(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, known: &Known) -> bool {
         if env.storage.failed || !self.tenure.watch.is_ready(env.now) {
             return false;
@@ -241,7 +243,7 @@ impl Race {
         self.tenure.watch.record().closed <= Some(known.set.rank.line)
     }
 
-    /// A member answers with what it has stored.
+    /// Handles the answer of a member that says what it has stored.
     pub(super) fn on_line_stored(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -254,7 +256,7 @@ impl Race {
         };
         let line = founding.line;
         if told.closed > Some(line) {
-            // Somebody else closed this line before it was established.
+            // Another node closed this line before it was established.
             self.tenure.founding = None;
             let term = told.closed.map_or(line.term, |c| c.term);
             self.raise_floor(cx, env, term);
@@ -267,7 +269,8 @@ impl Race {
         }
     }
 
-    /// Goes on telling, and asks for the lease when a majority has stored the set. Returns when to look again.
+    /// Continues to make the set known, and returns the time of the next step. [`Race::drive`] asks for the lease once
+    /// a majority has stored the set.
     pub(super) fn drive_founding(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -302,7 +305,8 @@ impl Race {
 }
 
 impl Env<'_> {
-    /// In a strict election, how many nodes are a majority of the group: of as many as were configured, or as are listed.
+    /// The number of nodes that form a majority of the group in a strict election. It is counted from the configured
+    /// floor or from the number of listed members, whichever is greater. `None` in the default mode.
     pub(super) fn majority(&self) -> Option<usize> {
         let floor = usize::from(self.config.floor);
         let listed = self.view.membership.table().len() + 1;

@@ -1,4 +1,4 @@
-//! Leading: when a new leader may act, whom it tells, and how it gives up.
+//! Leading: when a new leader may act, which members it tells, and how it gives up.
 
 use super::claim::{Claim, Key, Token};
 use super::config::Candidacy;
@@ -16,18 +16,18 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Members told at a time.
+/// The greatest number of members told at a time.
 const PUSH_MAX: usize = 32;
 
-/// Whether this node leads, and what it knows as the leader.
+/// The state of this node as a leader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Lead {
-    /// By which the application was told that it leads.
+    /// The token by which the application was told that this node leads.
     pub(super) acting: Option<Token>,
     /// Members known to hold this claim.
     seen: BTreeSet<NodeId>,
     push_wait: Duration,
-    /// A question about candidates under way.
+    /// The pending question about candidates.
     sample: Option<Sample>,
 }
 
@@ -39,7 +39,7 @@ struct Sample {
 }
 
 impl Race {
-    /// A new claim is held: this node may have become the leader, or no longer be it.
+    /// Reacts to a new claim, by which this node may have become the leader or may no longer be it.
     pub(super) fn note_leadership(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -69,7 +69,7 @@ impl Race {
         }
     }
 
-    /// This node holds the lease by `token`.
+    /// Reports that this node holds the lease with `token` and leads.
     pub(super) fn act(&mut self, cx: &mut ElectionCx<'_>, token: Token) {
         if self.lead.acting.replace(token) != Some(token) {
             let election = self.id;
@@ -85,7 +85,7 @@ impl Race {
         cx.cancel_timer(self.timer(TimerKind::Sample));
     }
 
-    /// A leader in another life no longer leads; one that lost sight of its group gives up.
+    /// Stops leading if this process is no longer named, and resigns if the leader lost contact with most of its group.
     pub(super) fn review_lead(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if !self.is_named(env) {
             if self.lead.acting.is_some() {
@@ -96,7 +96,7 @@ impl Race {
         }
     }
 
-    /// Tells members that do not know yet, some at a time.
+    /// Tells the claim to members that do not know it yet, some at a time.
     fn push(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim else { return };
         let seen = &self.lead.seen;
@@ -119,14 +119,14 @@ impl Race {
         cx.set_timer(self.timer(TimerKind::Push), env.now + self.lead.push_wait);
     }
 
-    /// Time to tell those who still do not know.
+    /// Sends the claim again to members that still do not know it.
     pub(super) fn on_push(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if self.is_named(env) {
             self.push(cx, env);
         }
     }
 
-    /// A member holds a claim with this key: an answer to whatever it was asked.
+    /// Records that a member holds a claim with this key.
     pub(super) fn note_heard(&mut self, env: Env<'_>, from: NodeId, key: Key) {
         let Some(held) = self.claim.filter(|h| key >= h.key) else {
             return;
@@ -137,7 +137,7 @@ impl Race {
         self.lead.seen.insert(from);
     }
 
-    /// A leader tells this node, and wants to know that it heard.
+    /// Handles a claim that its leader sends, and confirms that it was received.
     pub(super) fn on_leader(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -151,8 +151,8 @@ impl Race {
         }
     }
 
-    /// Gives up leadership: the work stops, the lease is released, then a claim says that nobody leads and the best
-    /// other candidate is asked to hold an election. This node stands again when somebody else leads.
+    /// Gives up leadership: the work stops, the lease is released, then a claim announces that nobody leads, and the
+    /// best other candidate is asked to start a round. This node campaigns again once another node leads.
     pub(super) fn resign(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim.filter(|_| self.is_named(env)) else {
             return;
@@ -165,7 +165,7 @@ impl Race {
         self.stop_leading(cx, env);
     }
 
-    /// Tells some members that nobody leads; `successor` should hold an election at once.
+    /// Tells some members that nobody leads, and asks `successor` to start a round at once.
     pub(super) fn tell_vacancy_to(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -191,7 +191,7 @@ impl Race {
         }
     }
 
-    /// The leader resigned. Membership will say so to all; this is faster.
+    /// Handles the resignation of the leader. Membership spreads the news to all members; this message is faster.
     pub(super) fn on_resign(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -208,7 +208,7 @@ impl Race {
         }
     }
 
-    /// Stands in the election from now on.
+    /// Makes this node a candidate with the given properties.
     pub(super) fn campaign(&mut self, cx: &mut ElectionCx<'_>, candidacy: Candidacy) {
         self.returning = false;
         if self.candidacy.replace(candidacy) != Some(candidacy) {
@@ -216,7 +216,7 @@ impl Race {
         }
     }
 
-    /// Asks members about the candidates, when no election told for a while.
+    /// Asks members about the candidates if no round has produced observations for a while.
     pub(super) fn on_sample(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.lead.sample = None;
         if !self.is_named(env) {
@@ -259,7 +259,7 @@ impl Race {
         });
     }
 
-    /// A leader asks which of its candidates this node does not list.
+    /// Answers the question of a leader which of its candidates this node does not list.
     pub(super) fn on_sample_query(
         &self,
         cx: &mut ElectionCx<'_>,
@@ -284,7 +284,7 @@ impl Race {
         );
     }
 
-    /// An answer to the question about candidates.
+    /// Counts an answer to the question about candidates.
     pub(super) fn on_sampled(&mut self, now: Instant, from: NodeId, nonce: u32, missing: u32) {
         if let Some(sample) = self.lead.sample.as_mut().filter(|s| s.nonce == nonce)
             && sample.answered.insert(from)
@@ -294,7 +294,7 @@ impl Race {
     }
 }
 
-/// Whether a leader sees too little of its group to go on.
+/// Whether a leader sees too small a share of its group to continue.
 fn lost_sight(env: Env<'_>) -> bool {
     let least = usize::from(env.config.reach_min_percent);
     let table = env.view.membership.table();

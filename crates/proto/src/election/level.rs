@@ -1,4 +1,5 @@
-//! How central a candidate is, as it tells others. Links come and go; an election should not follow each.
+//! The centrality level that a candidate announces. Links change often; this module keeps elections from following
+//! every change.
 
 use super::event::Report;
 use super::race::Race;
@@ -8,23 +9,23 @@ use crate::omega::CENTRALITY_WORST;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// A level is told when it has been so for this long.
+/// A new level is announced after it has lasted for this long.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Least time between two levels that are told.
+/// The least time between two announcements.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What a candidate tells of its place, and what it would have to tell.
+/// The level that a candidate announced, and the one that it may have to announce next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Level {
     told: u8,
     told_at: Instant,
-    /// Another one, and since when it is so.
+    /// A level that differs from the announced one, and the time since which it applies.
     other: Option<(u8, Instant)>,
 }
 
 impl Level {
-    /// The first is told as it is.
+    /// The first level is announced without delay.
     pub(super) fn new(told: u8, told_at: Instant) -> Level {
         Level {
             told,
@@ -33,7 +34,7 @@ impl Level {
         }
     }
 
-    /// Takes the present level; returns when it has to be told.
+    /// Records the current level. Returns when it has to be announced, if it differs from the announced one.
     fn note(&mut self, now: Instant, level: u8) -> Option<Instant> {
         let same = |other: &(u8, Instant)| other.0 == level;
         let since = self.other.filter(same).map_or(now, |other| other.1);
@@ -41,7 +42,7 @@ impl Level {
         self.other.map(|_| (since + HOLD).max(self.told_at + EVERY))
     }
 
-    /// Tells the present level if it is due.
+    /// Switches to the current level if that is due. Returns whether it did.
     fn tell(&mut self, now: Instant) -> bool {
         let Some((level, since)) = self.other else {
             return false;
@@ -60,7 +61,7 @@ impl Race {
         self.candidacy.is_some() && self.policy.is_some_and(ranks)
     }
 
-    /// What this node announces of its place: nothing good where it does not count.
+    /// The level that this node announces: the worst one if the election does not compare centrality.
     pub(super) fn told_centrality(&self) -> u8 {
         if self.ranks_by_centrality() {
             self.level.told
@@ -69,7 +70,7 @@ impl Race {
         }
     }
 
-    /// This node may be more or less central than before.
+    /// Records this node's current centrality.
     pub(super) fn note_centrality(&mut self, cx: &mut ElectionCx<'_>, level: u8) {
         if !self.ranks_by_centrality() {
             self.level = Level::new(level, cx.now);
@@ -82,7 +83,7 @@ impl Race {
         }
     }
 
-    /// A level has lasted, or another was told long ago.
+    /// Announces the current level if that is due.
     pub(super) fn on_level(&mut self, cx: &mut ElectionCx<'_>) {
         if self.level.tell(cx.now) {
             cx.emit(Report::Campaigns);

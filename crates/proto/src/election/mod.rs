@@ -1,17 +1,18 @@
-//! Elections: who leads, by any number of names, on member lists that disagree.
+//! Elections: any number of named elections, each with one leader, on member lists that may disagree.
 //!
-//! A node that misses its leader asks a few members whom they find best, tells the winner, and the
-//! winner tells everybody. The outcome is a [`Claim`]; members keep the greatest one they hear of, so
-//! that any order of messages, any number of initiators and any partition end in one leader.
+//! A node that finds its election without a leader asks a few members for their best candidates and notifies the
+//! winner; the winner tells all members. The outcome is a [`Claim`]. Members keep the greatest claim they hear of, so
+//! one leader results from any order of messages, any number of initiators and any partition.
 //!
-//! Kept here: the claim held never goes back (S1); one (term, initiator, life, revision) names one
-//! leader (S2); only who is named leads (S3); the order of messages does not matter (S4); an answer
-//! counts once, for its attempt (S5); with fewer lists than the quorum a claim says so (S6); retries do
-//! not raise the term (S7); a leader that its challenger can reach is not deposed (T1). How many lists
-//! have to be read follows from what earlier answers said ([`crate::churn`]).
+//! This module keeps these invariants: the claim held never decreases (S1); one (term, initiator, life, revision) names
+//! one leader (S2); only the named process leads (S3); the order of messages does not matter (S4); an answer counts
+//! once, for its attempt (S5); a claim made with fewer lists than the quorum is marked degraded (S6); retries do not
+//! raise the term (S7); a leader that its challenger can reach is not deposed (T1). The number of lists to read follows
+//! from earlier answers ([`crate::churn`]).
 //!
-//! Left out: exclusive leadership at every instant, which takes a majority. The [`Token`] orders
-//! leaders: whatever must not be done twice checks it.
+//! A leader acts only with a lease ([`crate::lease`]). Outside of strict elections the lease does not exclude a second
+//! leader while the group is partitioned: a resource that must not be used twice has to check the [`Token`], which
+//! orders leaders.
 
 mod answer;
 #[cfg(feature = "_check")]
@@ -69,7 +70,7 @@ use view::{Env, Storage};
 
 type ElectionCx<'a> = Cx<'a, Election>;
 
-/// Claims sent at a time to one that holds others.
+/// The greatest number of claims sent at a time to a node that holds different ones.
 const CLAIMS_PER_STEP: usize = 8;
 
 /// All elections at one node.
@@ -79,26 +80,26 @@ pub struct Election {
     group: u32,
     frames_max: usize,
     started: Instant,
-    /// In order of id.
+    /// Ordered by id.
     races: Vec<Race>,
-    /// Hash of all claims held.
+    /// A hash of all claims held.
     digest: u32,
-    /// Where to go on telling claims.
+    /// The index of the claim to send next to a node that holds different ones.
     cursor: usize,
-    /// How central this node is.
+    /// The centrality level of this node.
     centrality: u8,
     storage: Storage,
-    /// What this node is as a watcher.
+    /// The memory that identifies this node as a watcher.
     memory: Life,
     /// The wall clock at the start, in seconds.
     wall: Option<u64>,
-    /// This node was told to leave: it no longer stands in anything.
+    /// Whether this node was told to leave. It then no longer campaigns.
     leaving: bool,
     stats: Stats,
 }
 
 impl Election {
-    /// No elections yet. `frames_max` is what a datagram can hold besides its header.
+    /// Creates the election layer without elections. `frames_max` is the space in a datagram after its header.
     pub(crate) fn new(config: Config, group: u32, frames_max: usize, now: Instant) -> Election {
         Election {
             memory: Life(0),
@@ -117,58 +118,58 @@ impl Election {
         }
     }
 
-    /// Has terms count as stored only when [`Input::Stored`] says so.
+    /// From now on terms count as stored only after [`Input::Stored`].
     pub(crate) fn await_storage(&mut self) {
         self.storage.awaited = true;
     }
 
-    /// The life in which this node's memory begins, and the wall clock at its start in seconds, if it has one.
+    /// Sets the life in which this node's memory begins, and the wall clock at its start in seconds, if it has one.
     pub(crate) fn remember(&mut self, memory: Life, wall: Option<u64>) {
         self.memory = memory;
         self.wall = wall;
     }
 
-    /// Whether this node was told to leave: it no longer stands in anything.
+    /// Whether this node was told to leave. It then no longer campaigns.
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Whether no work of this node can run on: every lease was released or has ended.
+    /// Whether no work of this node can still run: every lease was released or has expired.
     pub fn is_released(&self) -> bool {
         self.races.iter().all(|r| !r.tenure.is_busy())
     }
 
-    /// Counts since start.
+    /// Counters since the start.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The elections known here, in order of id.
+    /// The known elections, ordered by id.
     pub fn elections(&self) -> impl Iterator<Item = ElectionId> + '_ {
         self.races.iter().map(|r| r.id)
     }
 
-    /// The claim held.
+    /// The claim that this node holds.
     pub fn claim(&self, election: ElectionId) -> Option<&Claim> {
         self.race(election).and_then(|r| r.claim.as_ref())
     }
 
-    /// Whether this node stands in an election, or will when somebody else leads.
+    /// Whether this node campaigns in an election, or will do so once another node leads.
     pub(crate) fn stands(&self, election: ElectionId) -> bool {
         self.race(election).is_some_and(|r| r.candidacy.is_some())
     }
 
-    /// How central this node is, as elections know.
+    /// The centrality level of this node, as last reported to elections.
     pub(crate) fn centrality(&self) -> u8 {
         self.centrality
     }
 
-    /// By which token this node leads and may act.
+    /// The token by which this node leads and may act.
     pub fn acting(&self, election: ElectionId) -> Option<Token> {
         self.race(election).and_then(|r| r.lead.acting)
     }
 
-    /// The elections this node stands in, for membership to announce.
+    /// The elections in which this node campaigns, for membership to announce.
     pub(crate) fn campaigns(&self, now: Instant, membership: &Membership) -> Vec<Campaign> {
         let settled = now >= settles_at(self.started, membership);
         let campaign = |race: &Race| {
@@ -184,7 +185,7 @@ impl Election {
         self.races.iter().filter_map(campaign).collect()
     }
 
-    /// What rides on pings and acks.
+    /// The message that is attached to pings and acks.
     pub(crate) fn beacon(&self) -> Option<Msg> {
         (self.digest != 0).then_some(Msg::Digest(self.digest))
     }
@@ -210,7 +211,7 @@ impl Election {
         }
     }
 
-    /// Runs `f` on one election, which is added if there is room; keeps the digest.
+    /// Runs `f` on one election and updates the digest. The election is added if there is room.
     fn with_race(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -267,7 +268,7 @@ impl Election {
         *digest ^= race.digest();
     }
 
-    /// Another member holds other claims: tell it these.
+    /// Handles the digest of another member. If it differs, this node sends some of its claims.
     fn on_digest(&mut self, cx: &mut ElectionCx<'_>, view: View<'_>, from: &Sender, digest: u32) {
         if digest == self.digest {
             let keys: Vec<_> = self.races.iter().map(|r| (r.id, r.claim)).collect();
@@ -392,7 +393,7 @@ impl Protocol for Election {
     fn on_input(&mut self, cx: &mut Cx<'_, Self>, view: View<'_>, input: Input) {
         match input {
             Input::Order(order) => self.on_order(cx, view, order),
-            // A suspect still leads, and still is a candidate.
+            // A suspected member still leads and remains a candidate.
             Input::Member(membership::Event::Suspected { .. }) => {}
             Input::Member(_) | Input::Stands => self.each_race(cx, view, Race::review),
             Input::Centrality(level) => {
@@ -415,7 +416,7 @@ impl Protocol for Election {
             Input::Storage(works) => {
                 self.storage.failed = !works;
                 let react = match works {
-                    // Elections that could not be held are due again.
+                    // Rounds that could not be started are due again.
                     true => Race::review,
                     false => Race::on_storage_failed,
                 };
@@ -445,14 +446,14 @@ impl Protocol for Election {
                 TimerKind::Start => race.on_start(cx, env, stats),
                 TimerKind::Step => race.on_step(cx, env, stats),
                 TimerKind::Notify => race.on_notify_due(cx, env, stats),
-                // What is due is done after every step.
+                // `with_race` drives the lease after every step.
                 TimerKind::Lease => {}
                 TimerKind::Promise => race.on_promise(cx, env),
                 TimerKind::Push => race.on_push(cx, env),
                 TimerKind::Object => race.on_objection(cx, env, stats),
                 TimerKind::Look => race.on_look(cx, env, stats),
                 TimerKind::Sample => race.on_sample(cx, env),
-                // In a group that has grown meanwhile it takes longer.
+                // If the group has grown in the meantime, settling takes longer.
                 TimerKind::Settle if cx.now < settles_at => cx.set_timer(timer, settles_at),
                 TimerKind::Settle => cx.emit(Report::Campaigns),
                 TimerKind::Level => race.on_level(cx),
@@ -461,14 +462,14 @@ impl Protocol for Election {
     }
 }
 
-/// When a node that started then has been here for so long that most members list it.
+/// The time at which a node that started at `started` is settled: most members list it by then.
 fn settles_at(started: Instant, membership: &Membership) -> Instant {
     let periods = membership.config().probe_period * 10;
     started + periods.max(membership.suspicion_min() * 3)
 }
 
-/// Until when a node that started then holds no first election, because it looks for the group that it was told to
-/// join: that group may have a leader.
+/// The time until which a node starts no first round, because it is looking for the group that it was told to join.
+/// That group may have a leader.
 fn seeks_until(started: Instant, membership: &Membership) -> Instant {
     let joining = membership.join_state() == JoinState::Joining;
     if !joining || membership.table().live() > 0 {
@@ -477,12 +478,12 @@ fn seeks_until(started: Instant, membership: &Membership) -> Instant {
     started + settles_at(started, membership).since(started) * 3
 }
 
-/// The wall clock: read at the start, and run on with this node's clock.
+/// The current wall clock: its reading at the start, advanced by this node's clock.
 fn wall_at(wall: Option<u64>, started: Instant, now: Instant) -> Option<u64> {
     Some(wall?.saturating_add(now.since(started).as_secs()))
 }
 
-/// The random stream of elections.
+/// The random stream of the election layer.
 pub(crate) fn stream(seed: u64, id: NodeId) -> Rng {
     Rng::seed(membership::node_seed(seed, id), 2)
 }

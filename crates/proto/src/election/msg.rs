@@ -1,4 +1,4 @@
-//! Bodies of election frames. Every one names its election, so any number share a group.
+//! Bodies of election frames. All except [`Msg::Digest`] name their election, so any number of elections share a group.
 
 use super::claim::{Claim, Key, Token};
 use super::ranking::Ranking;
@@ -10,234 +10,234 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
-/// Most entries of any list in a message.
+/// The greatest number of entries in any list of a message.
 pub const LIST_MAX: usize = 32;
 
-/// What members say to each other about elections.
+/// A message between members about elections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
-    /// Rides on pings and acks: a hash of all claims the sender holds. Who holds others answers with
-    /// them.
+    /// A hash of all claims that the sender holds, attached to pings and acks. A receiver that holds different claims
+    /// answers with them.
     Digest(#[serde(with = "postcard::fixint::le")] u32),
-    /// The sender holds this claim.
+    /// A claim that the sender holds.
     Claim(ElectionId, Claim),
-    /// The same from a leader to one that may not have heard. Answered by [`Msg::Held`].
+    /// A claim that a leader sends to a member that may not know it. Answered by [`Msg::Held`].
     Leader(ElectionId, Claim),
     /// The sender holds a claim with this key.
     Held(ElectionId, Key),
-    /// Do you still lead? Answered by [`Msg::Incumbent`].
+    /// Asks whether the receiver still leads; carries a nonce. Answered by [`Msg::Incumbent`].
     Probe(ElectionId, u32),
-    /// The answer: whether it still leads.
+    /// The answer to a probe: whether the sender still leads.
     Incumbent {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the question: a late answer without it proves nothing.
+        /// The nonce of the probe. A late answer with another nonce is ignored.
         nonce: u32,
         /// Whether the sender leads by the claim it holds.
         leads: bool,
     },
-    /// Whom do you find best?
+    /// Asks for the receiver's best candidates.
     Query(Query),
-    /// The answer.
+    /// The answer to a query.
     Response(Response),
-    /// You lead, by this claim. Answered by [`Msg::Accept`] or [`Msg::Decline`].
+    /// Tells the receiver that it was chosen, by this claim. Answered by [`Msg::Accept`] or [`Msg::Decline`].
     Notify {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// The claim.
+        /// The claim that names the receiver.
         claim: Claim,
-        /// Whom the initiator has ruled out.
+        /// The candidates that the initiator has ruled out.
         skip: Vec<(NodeId, Life)>,
     },
-    /// I lead, by the claim with this key; and this is how I am now.
+    /// The sender accepts leadership by the claim with this key.
     Accept {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the claim.
+        /// The key of the claim.
         key: Key,
-        /// How the sender stands now: what others know may be older.
+        /// The sender's current properties, which may be newer than what others know.
         entry: Entry,
     },
-    /// I do not lead.
+    /// The sender declines leadership.
     Decline {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the claim.
+        /// The key of the claim.
         key: Key,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// The sender no longer leads.
+    /// The sender has resigned.
     Resign {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the claim by which it led.
+        /// The key of the claim by which it led.
         key: Key,
-        /// Who should hold an election at once.
+        /// The node that should start a round at once.
         successor: Option<NodeId>,
     },
-    /// Which of these do you not list?
+    /// Asks which of these candidates the receiver does not list.
     Sample {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Repeated in the answer.
+        /// A nonce that the answer repeats.
         nonce: u32,
-        /// Candidates.
+        /// The candidates.
         candidates: Vec<(NodeId, Life)>,
     },
-    /// The answer.
+    /// The answer to a sample.
     Sampled {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the question.
+        /// The nonce of the sample.
         nonce: u32,
-        /// A bit for each candidate that the sender does not list.
+        /// Bit `n` is set if the sender does not list candidate `n`.
         missing: u32,
     },
-    /// The greatest set of watchers that the sender knows; goes beside a claim.
+    /// The greatest set of watchers that the sender knows; sent together with a claim.
     Watchers(ElectionId, Box<lease::Known>),
-    /// The sender asks for a lease, or renews it. Answered by [`Msg::Granted`] or [`Msg::Refused`].
+    /// A request for a lease or its renewal. Answered by [`Msg::Granted`] or [`Msg::Refused`].
     Renew {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// By which token it acts.
+        /// The token by which the sender acts or wants to act.
         token: Token,
-        /// Who watches, and for how long.
+        /// The set of watchers and the requested duration.
         known: Box<lease::Known>,
-        /// Another number for every sending.
+        /// The sequence number, different for every transmission.
         seq: u64,
     },
-    /// The sender promises the lease.
+    /// The sender, a watcher, grants the lease.
     Granted {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// The sender's memory: see [`lease::Watcher`].
+        /// The sender's memory; see [`lease::Watcher`].
         memory: Life,
         /// The holder's life.
         life: Life,
-        /// Of the renewal.
+        /// The sequence number of the renewal.
         seq: u64,
     },
-    /// The sender does not promise the lease, or does not close.
+    /// The sender refuses to grant a lease or to close lines.
     Refused {
-        /// In which election.
+        /// The election.
         election: ElectionId,
         /// The sender's memory.
         memory: Life,
-        /// Why, and what it knows.
+        /// The reason, and what the sender knows.
         refusal: Box<lease::Refusal>,
     },
-    /// The sender acts no longer by this token and smaller ones.
+    /// The sender no longer acts by this token or any smaller one.
     Release {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// By which it led.
+        /// The token by which it led.
         token: Token,
     },
-    /// The sender can have no quorum of the watchers, and wants all lines below its token closed. Answered by
-    /// [`Msg::Closed`] or [`Msg::Refused`].
+    /// Asks the receiver to close all lines below the sender's token, because the sender can get no quorum of the
+    /// watchers. Answered by [`Msg::Closed`] or [`Msg::Refused`].
     Close {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// The sender's.
+        /// The sender's token.
         token: Token,
-        /// The greatest set it knows.
+        /// The rank of the greatest set that the sender knows.
         set: Option<lease::Rank>,
     },
-    /// The sender closed them.
+    /// The sender closed the lines below a token.
     Closed {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Of the question.
+        /// The token of the request.
         token: Token,
         /// The sender's memory.
         memory: Life,
         /// The longest lease that the sender may have promised.
         span: Duration,
     },
-    /// Is your promise over? Answered by [`Msg::Notice`].
+    /// Asks whether the receiver's promise is over. Answered by [`Msg::Notice`].
     Look(ElectionId),
-    /// How long the sender grants nobody but the leader. Also sent unasked when its promise is over.
+    /// How long the sender grants nobody but the current holder. Also sent without a request when its promise is over.
     Notice {
-        /// In which election.
+        /// The election.
         election: ElectionId,
         /// The sender's memory.
         memory: Life,
-        /// How long; zero is not at all.
+        /// The remaining time; zero if the sender is free.
         left: Duration,
     },
-    /// What a restarted member recorded, and what the one it asks did.
+    /// The sender's record of leases. A restarted member sends it to others and asks for theirs.
     Told {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// The greatest token granted or closed for.
+        /// The greatest token that was granted or closed for.
         token: Option<Token>,
-        /// The greatest set.
+        /// The greatest set of watchers.
         set: Option<Box<lease::Set>>,
-        /// Below which lines are closed.
+        /// Lines below this token are closed.
         closed: Option<Token>,
-        /// At least as long as any lease on that set.
+        /// At least the length of any lease on that set.
         span: Duration,
-        /// The sender wants to be told as well.
+        /// Whether the sender asks for the receiver's record.
         asks: bool,
     },
 }
 
-/// A question of an initiator.
+/// A query of an initiator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Query {
-    /// In which election.
+    /// The election.
     pub election: ElectionId,
-    /// The round it would decide.
+    /// The number of the round.
     pub term: Term,
-    /// Tells the attempts of one initiator apart (ER-5).
+    /// Distinguishes the attempts of one initiator (ER-5).
     pub attempt: u32,
-    /// How many best candidates to name (x).
+    /// The number of best candidates to name (x).
     pub best: u8,
-    /// How many unhealthy ones to name (y); 0 without regard to health.
+    /// The number of unhealthy members to name (y); 0 if the round ignores health.
     pub worst: u8,
-    /// What to compare candidates by.
+    /// The criteria to compare candidates by.
     pub ranking: Ranking,
-    /// A better candidate asks, not one that misses its leader.
+    /// Whether the round is an objection of a better candidate, rather than a reaction to a lost leader.
     pub objection: bool,
-    /// The claim the initiator holds.
+    /// The claim that the initiator holds.
     pub claim: Option<Claim>,
-    /// Whom not to name: the leader that is gone, and who did not answer (ER-1).
+    /// The candidates not to name: the leader that is gone, and candidates that did not answer (ER-1).
     pub skip: Vec<(NodeId, Life)>,
 }
 
-/// What a member finds.
+/// The answer of a member to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Response {
-    /// In which election.
+    /// The election.
     pub election: ElectionId,
-    /// Of the question.
+    /// The term of the query.
     pub term: Term,
-    /// Of the question.
+    /// The attempt of the query.
     pub attempt: u32,
-    /// The best candidates by what they announce, whatever their health and reliability, the best first.
+    /// The best candidates by their announced properties, regardless of health and reliability, best first.
     pub best: Vec<Entry>,
-    /// The best outside the sender's own worst, by its own view of their reliability where that counts,
-    /// the best first; those in `best` left out.
+    /// The best candidates that are not among the sender's own `worst`, compared by its own view of their reliability
+    /// where that counts, best first. Those in `best` are left out.
     pub favoured: Vec<Entry>,
-    /// Unhealthy members, with suspicions in quarters.
+    /// Unhealthy members, each with its recent suspicions in quarters.
     pub worst: Vec<(NodeId, u8)>,
-    /// There are more candidates than `best` could hold.
+    /// Whether there are more candidates than `best` holds.
     pub truncated: bool,
-    /// The sender had direct contact with the incumbent, in the life of its claim, a moment ago.
+    /// Whether the sender recently had direct contact with the incumbent in the life that its claim names.
     pub incumbent_seen: bool,
-    /// How many members the sender lists, itself included.
+    /// The number of members that the sender lists, including itself.
     pub size: u32,
 }
 
 impl Response {
-    /// Everybody it names, once.
+    /// All candidates that the answer names, each once.
     pub(super) fn named(&self) -> impl Iterator<Item = &Entry> + Clone {
         self.best.iter().chain(&self.favoured)
     }
 
-    /// Whom the sender does not name comes after this, if it lists more than it names (ER-15): the last of
-    /// the candidates that it finds best, as many as `best` holds.
+    /// The score after which every unnamed candidate ranks, if the sender lists more candidates than it names (ER-15).
+    /// It is the score of the last candidate if the named ones are sorted and cut to the length of `best`.
     pub(super) fn horizon(&self, score: impl Fn(&Entry) -> Score) -> Option<Score> {
         let mut named: Vec<Score> = self.named().map(score).collect();
         named.sort_unstable();
@@ -246,24 +246,24 @@ impl Response {
     }
 }
 
-/// Why a node does not accept leadership.
+/// The reason why a node does not accept leadership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Refusal {
-    /// It is in another life than the claim says.
+    /// It is in another life than the claim names.
     Life,
-    /// It does not stand in this election, or is leaving.
+    /// It does not campaign in this election, or it is leaving.
     NoCandidate,
-    /// It knows better ones, and had contact with them a moment ago.
+    /// It knows better candidates and recently had contact with them.
     Better(Vec<Entry>),
 }
 
 impl Msg {
-    /// Whether this may be sent only when the facts of its step are stored.
+    /// Whether this message may be sent only after the facts of its step are stored.
     pub(crate) fn rests_on_fact(&self) -> bool {
         matches!(self, Msg::Granted { .. } | Msg::Closed { .. })
     }
 
-    /// Whether every list is short enough to be taken.
+    /// Whether all lists and durations are within their limits.
     pub(crate) fn is_sane(&self) -> bool {
         let short = |len: usize| len <= LIST_MAX;
         match self {
@@ -288,7 +288,7 @@ impl Msg {
         }
     }
 
-    /// The greatest term that it names.
+    /// The greatest term in the message.
     pub(crate) fn term(&self) -> Option<Term> {
         let known = |k: &lease::Known| k.set.rank.line.term.max(k.set.rank.by.term);
         let rank = |r: &lease::Rank| r.line.term.max(r.by.term);
@@ -317,7 +317,7 @@ impl Msg {
         }
     }
 
-    /// Of which election, or of all.
+    /// The election that the message belongs to; `None` if it concerns all of them.
     pub(crate) fn election(&self) -> Option<ElectionId> {
         match self {
             Msg::Digest(_) => None,

@@ -6,26 +6,26 @@ use crate::id::{ElectionId, NodeId, Term};
 use crate::lease::Record;
 use alloc::boxed::Box;
 
-/// Orders to elections.
+/// An order to the election layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Take part in an election: watch it, and hold it that way when it is due.
+    /// Take part in an election: follow it, and run rounds with this policy when they are due.
     Open(ElectionId, Policy),
-    /// Stand in it.
+    /// Campaign in the election.
     Campaign(ElectionId, Candidacy),
-    /// Stop standing in it; a leader resigns.
+    /// Stop campaigning in the election; a leader resigns.
     Withdraw(ElectionId),
-    /// Stop leading; stand again when somebody else leads. With a successor named, it is told to lead.
+    /// Stop leading, and campaign again once another node leads. If a successor is named, it is asked to lead.
     Resign(ElectionId, Option<NodeId>),
-    /// Hold an election now, whoever leads.
+    /// Run a round now, even if there is a leader.
     Hold(ElectionId),
-    /// What was stored of earlier lives: no later leader gets a smaller term.
+    /// Restore the term that an earlier life stored. No later leader gets a smaller term.
     RestoreTerm(ElectionId, Term),
-    /// What was stored of earlier lives about leases.
+    /// Restore the lease record that an earlier life stored.
     RestoreLease(ElectionId, Box<Record>),
-    /// The work by this token has ended: a lease that was given up is released at once.
+    /// The work under this token has ended. If the lease was given up, it is released at once.
     Stopped(ElectionId, Token),
-    /// Give up watchers that are lost for good, where the election is strict: a majority of the floor begins anew.
+    /// Give up watchers that are lost for good in a strict election. A majority of the floor then begins a new line.
     Forget(ElectionId),
 }
 
@@ -35,7 +35,7 @@ impl Election {
         let started = self.started;
         let settles_at = super::settles_at(self.started, view.membership);
         match order {
-            // A client that goes on asking would keep this node from leaving.
+            // A client that keeps asking must not keep this node from leaving.
             Order::Campaign(..) | Order::Hold(_) if self.leaving => {}
             Order::Open(election, policy) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {

@@ -1,5 +1,5 @@
-//! One election at one node: the claim it holds, whether its leader is still there, and when this
-//! node takes it upon itself to hold an election.
+//! One election at one node: the claim it holds, whether the leader is still running, and when this node starts a round
+//! itself.
 
 use super::claim::{Claim, Key, Remarks, Token};
 use super::config::{Candidacy, Policy, Preempt};
@@ -22,63 +22,63 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-/// Candidates with a worse rank wait no longer than this many answers' time.
+/// The start of a round is delayed by at most this number of answer timeouts, however low the rank of the candidate.
 const STAGGER_MAX: u32 = 8;
 
-/// Terms up to this one are taken as they are: wall clocks in seconds reach it in the year 2106.
+/// Terms up to this one are accepted as they are. Wall clocks in seconds reach it in the year 2106.
 pub(super) const TERM_CEILING: u64 = 1 << 32;
 
-/// Above the ceiling a message may raise terms by so many.
+/// Above the ceiling one message may raise terms by at most this amount.
 const TERM_STEP: u64 = 1 << 20;
 
-/// The last term. Nobody holds an election after it.
+/// The last term. No round starts after it.
 const TERM_END: u64 = 1 << 63;
 
-/// A hold doubles at most so often.
+/// The greatest number of times that the wait before an objection doubles.
 const VAIN_MAX: u8 = 6;
 
-/// One election at one node.
+/// The state of one election at one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Race {
     pub(super) id: ElectionId,
-    /// How this node holds it; `None` when it only carries the claim.
+    /// The policy for rounds of this node; `None` if it only passes the claim on.
     pub(super) policy: Option<Policy>,
-    /// How this node stands in it.
+    /// This node's candidacy, if it campaigns.
     pub(super) candidacy: Option<Candidacy>,
-    /// How central it says it is, where that counts.
+    /// The centrality level that this node announces, where that counts.
     pub(super) level: Level,
-    /// It stands again as soon as somebody else leads.
+    /// Whether this node campaigns again as soon as another node leads.
     pub(super) returning: bool,
-    /// By which this process led and gave up.
+    /// The token by which this process led before it resigned.
     pub(super) resigned: Option<Token>,
     pub(super) opened_at: Instant,
     /// The greatest claim seen (S1).
     pub(super) claim: Option<Claim>,
-    /// When it was taken.
+    /// The time since which the current leader has been named.
     named_at: Instant,
-    /// The greatest term ever seen, also in earlier lives.
+    /// The greatest term ever seen, including those of earlier lives.
     pub(super) floor: Option<Term>,
-    /// The greatest term that was asked to be stored, and that is stored.
+    /// The greatest term that was passed to storage. `stored` is the greatest one that is stored.
     storing: Option<Term>,
     stored: Option<Term>,
     pub(super) run: Option<Run>,
-    /// The last proposal of this process: a later attempt in the same term goes on counting (S2).
+    /// The last proposal of this process. A later attempt in the same term continues its numbering (S2).
     issued: (Term, u16),
-    /// The term of the next election, and what was known when it was chosen: retries do not raise it.
+    /// The term of the next round, and what was known when it was chosen, so that retries do not raise it.
     planned: Option<(Option<Key>, Option<Term>, Term)>,
-    /// Somebody else holds an election until then.
+    /// The time until which another node is expected to run a round.
     pub(super) busy_until: Instant,
     start_armed: bool,
     objection_armed: bool,
-    /// Objections to the leader in office that came to nothing.
+    /// The number of objections to the current leader that failed.
     pub(super) vain: u8,
-    /// Since when the leader by the claim is not listed.
+    /// The time since which the leader named by the claim is not listed.
     unknown_since: Option<Instant>,
-    /// The application was told that nobody leads.
+    /// Whether the application was told that nobody leads.
     vacant: bool,
-    /// Looks in a row at which the leader was among the unhealthiest.
+    /// The number of consecutive checks at which the leader was among the unhealthiest members.
     unhealthy_looks: u8,
-    /// The round and initiator whom this node told of better candidates.
+    /// The round and initiator that this node told about better candidates.
     pub(super) declined: Option<(Term, NodeId)>,
     pub(super) lead: Lead,
     pub(super) tenure: Tenure,
@@ -117,7 +117,7 @@ impl Race {
         }
     }
 
-    /// What candidates are compared by.
+    /// The criteria by which candidates are compared.
     pub(super) fn ranking(&self) -> Ranking {
         self.policy.map(|p| p.ranking).unwrap_or_default()
     }
@@ -129,7 +129,7 @@ impl Race {
         }
     }
 
-    /// What this claim, and the set of watchers beside it, add to the digest of all.
+    /// The contribution of this claim and its set of watchers to the digest of all claims.
     pub(super) fn digest(&self) -> u32 {
         let Some(Claim { key, .. }) = self.claim else {
             return 0;
@@ -155,7 +155,7 @@ impl Race {
         (hash_pair(claim, set) as u32).max(1)
     }
 
-    /// Whether the claim held names this process, and it has not resigned.
+    /// Whether the claim held names this process and this process has not resigned.
     pub(super) fn is_named(&self, env: Env<'_>) -> bool {
         let named = |c: &Claim| c.names(env.me, env.life());
         self.claim
@@ -163,23 +163,23 @@ impl Race {
             .is_some_and(|c| named(c) && self.resigned != Some(c.key.token))
     }
 
-    /// What has become of the leader by the claim held.
+    /// What became of the leader named by the claim held.
     pub(super) fn leaders_fate(&self, env: Env<'_>) -> Option<Fate> {
         let claim = self.claim?;
         if claim.is_vacant() || claim.leader == env.me && !self.is_named(env) {
-            // Who resigned does not lead again by the same claim, even if it stands again.
+            // A node that resigned does not lead again by the same claim, even if it campaigns again.
             return Some(Fate::Gone);
         }
         Some(env.fate(self.id, claim.leader, claim.leader_life))
     }
 
-    /// Whether a leader by the claim held is there, as far as this node knows.
+    /// Whether the leader named by the claim is present, as far as this node knows.
     pub(super) fn has_leader(&self, env: Env<'_>) -> bool {
         matches!(self.leaders_fate(env), Some(Fate::Here | Fate::Unknown))
     }
 
-    /// The term of the next election: above every one that was seen, and not below the wall clock in seconds, so that
-    /// it is above lost ones too. Retries do not raise it (S7). `None` when terms are used up.
+    /// The term of the next round: above every term seen, and not below the wall clock in seconds, so that it is also
+    /// above terms that were lost. Retries do not raise it (S7). Returns `None` when no terms are left.
     pub(super) fn next_term(&mut self, env: Env<'_>) -> Option<Term> {
         let seen = self.claim.map(|c| c.term()).max(self.floor);
         let base = self.claim.map(|c| c.key);
@@ -198,12 +198,13 @@ impl Race {
         Some(term)
     }
 
-    /// The last term in which this process proposed: it proposes in no smaller one, which would repeat numbers.
+    /// The last term in which this process made a proposal. It never uses a smaller one, because that would repeat
+    /// numbers.
     pub(super) fn issued_term(&self) -> Term {
         self.issued.0
     }
 
-    /// The number of the next proposal in `term`; `None` when they are used up, or a later term was used.
+    /// The revision of the next proposal in `term`. Returns `None` if none are left or a later term was used.
     pub(super) fn next_revision(&mut self, term: Term) -> Option<u16> {
         if term < self.issued.0 {
             return None;
@@ -217,15 +218,15 @@ impl Race {
         Some(self.issued.1)
     }
 
-    /// Whether a term is one that nobody can have reached: each message may raise terms above the ceiling by little.
+    /// Whether a term is implausibly great: above the ceiling each message may raise terms only by a limited amount.
     pub(super) fn is_beyond(&self, term: Term) -> bool {
         let seen = self.claim.map(|c| c.term()).max(self.floor);
         let most = seen.map_or(0, |t| t.0).saturating_add(TERM_STEP);
         term.0 > TERM_END || term.0 > TERM_CEILING && term.0 > most
     }
 
-    /// A claim of this term comes in. A node that stored a greater one and holds no claim says that nobody leads by
-    /// it.
+    /// Reacts to a claim of this term. A node that stored a greater term and holds no claim adopts a claim with the
+    /// stored term that says that nobody leads.
     pub(super) fn defend_floor(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
         if let Some(floor) = self.floor.filter(|f| *f > term)
             && self.claim.is_none()
@@ -235,14 +236,14 @@ impl Race {
         }
     }
 
-    /// Takes a term that was stored in an earlier life.
+    /// Restores a term that an earlier life stored.
     pub(super) fn restore(&mut self, term: Term) {
         for known in [&mut self.floor, &mut self.storing, &mut self.stored] {
             *known = (*known).max(Some(term));
         }
     }
 
-    /// Whether `term` is stored, so that a claim of it may be issued; has it stored otherwise.
+    /// Whether `term` is stored, so that a claim with it may be issued. If not, storing it is requested.
     pub(super) fn store(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) -> bool {
         if self.storing < Some(term) {
             self.storing = Some(term);
@@ -254,7 +255,7 @@ impl Race {
         self.stored >= Some(term)
     }
 
-    /// A term is stored, so a claim that waited for that is issued.
+    /// Handles the confirmation that a term is stored, and issues the claim that waited for it.
     pub(super) fn on_stored(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
         self.stored = self.stored.max(Some(term));
         if let Some((claim, ruled_out)) = self.run.as_mut().and_then(|run| run.unsaid.take()) {
@@ -262,7 +263,7 @@ impl Race {
         }
     }
 
-    /// Terms cannot be stored: the election under way is given up, unless its outcome was told already.
+    /// Handles a storage failure: the running round is given up unless its outcome was already announced.
     pub(super) fn on_storage_failed(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(run) = &self.run else { return };
         let unsaid = run.unsaid.as_ref().map(|(claim, _)| claim.remarks);
@@ -270,18 +271,18 @@ impl Race {
             self.end_run(cx);
         }
         if unsaid.is_some_and(|remarks| remarks.has(Remarks::HANDED_OVER)) {
-            // No successor can be named: resign as if nobody had been.
+            // No successor can be named: resign without one.
             self.resign(cx, env);
         }
     }
 
-    /// Takes a claim if it is greater than the one held.
+    /// Adopts a claim if it is greater than the one held. Returns whether it was adopted.
     pub(super) fn adopt(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) -> bool {
         self.defend_floor(cx, env, claim.term());
         if self.claim.is_some_and(|held| held.key >= claim.key) {
             return false;
         }
-        // Another's claim is followed whether or not its term can be stored: whoever issued it has stored it.
+        // A claim of another node is followed even if its term cannot be stored here: its initiator has stored it.
         self.raise_floor(cx, env, claim.term());
         let token = claim.key.token;
         if token.initiator != env.me && self.stays_in_office(env, &claim) {
@@ -289,7 +290,7 @@ impl Race {
             return false;
         }
         if token.initiator != env.me || token.life != env.life() {
-            // A finished election beats a running one, whatever the priorities.
+            // A completed round beats a running one, whatever the priorities.
             self.end_run(cx);
         }
         let before = self.claim.replace(claim);
@@ -301,7 +302,7 @@ impl Race {
         self.vacant = false;
         self.unhealthy_looks = 0;
         self.vain = 0;
-        // What watchers said was about the leader before.
+        // The watchers' reports were about the former leader.
         for word in self.tenure.words.values_mut() {
             word.free = false;
         }
@@ -322,8 +323,8 @@ impl Race {
         true
     }
 
-    /// Whether a leader in office need not make way for `claim`: nobody alive leads by it, or it rests on a lesser line
-    /// of watchers. Then it claims again, above that.
+    /// Whether a leader with a valid lease need not give way to `claim`, because the claim is vacant or its leader is
+    /// gone. The leader then claims again with a greater term.
     fn stays_in_office(&self, env: Env<'_>, claim: &Claim) -> bool {
         let gone = claim.is_vacant()
             || matches!(
@@ -335,7 +336,7 @@ impl Race {
             && self.is_named(env)
     }
 
-    /// Drops the election this node holds, if any.
+    /// Drops the round that this node runs, if any.
     pub(super) fn end_run(&mut self, cx: &mut ElectionCx<'_>) {
         if self.run.take().is_some() {
             cx.cancel_timer(self.timer(TimerKind::Step));
@@ -343,7 +344,7 @@ impl Race {
         }
     }
 
-    /// Answers a claim: takes it, or tells the sender the greater one held here.
+    /// Handles a claim: adopts it, or tells the sender the greater one held here.
     pub(super) fn on_claim(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -357,7 +358,7 @@ impl Race {
             Some(held) if held.key == claim.key => {}
             _ => {
                 self.adopt(cx, env, claim);
-                // It is not taken by a leader in office: then the sender has to know.
+                // A leader with a valid lease did not adopt it: tell the sender.
                 if let Some(held) = self.claim.filter(|held| held.key > claim.key) {
                     self.tell_claim(cx, from.reply_to(), held);
                 }
@@ -366,7 +367,7 @@ impl Race {
         self.note_heard(env, from.id, claim.key);
     }
 
-    /// Tells a claim, and who watches.
+    /// Sends a claim and the set of watchers.
     pub(super) fn tell_claim(&self, cx: &mut ElectionCx<'_>, to: To, claim: Claim) {
         cx.send(to, Msg::Claim(self.id, claim));
         if let Some(known) = self.tenure.known {
@@ -374,15 +375,16 @@ impl Race {
         }
     }
 
-    /// Whether an election is due: nobody leads, as far as this node knows. A suspect still leads.
+    /// Whether a round is due because nobody leads, as far as this node knows. A suspected leader still leads.
     fn is_leaderless(&mut self, env: Env<'_>) -> bool {
         match self.leaders_fate(env) {
             None => env.now >= self.boot_ends(env),
             Some(Fate::Here) => {
                 self.unknown_since = None;
-                // It holds no lease, whatever membership says, and has had the time to ask for it.
+                // It is running according to membership but holds no lease, and has had enough time to ask for it:
+                // its predecessor's lease may have run for one span after it was named.
                 !self.is_named(env)
-                    && env.now.since(self.named_at) >= self.tenure.span(env)
+                    && env.now.since(self.named_at) >= self.tenure.span(env) * 2
                     && self.is_free(env)
             }
             Some(Fate::Failed | Fate::Gone) => true,
@@ -397,7 +399,7 @@ impl Race {
         self.opened_at + env.period() * env.config.boot_periods
     }
 
-    /// Looks at the leader again, after anything that may have changed it.
+    /// Checks the leader again, after anything that may have changed it.
     pub(super) fn review(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.review_lead(cx, env);
         if self.claim.is_none() {
@@ -426,8 +428,8 @@ impl Race {
         }
     }
 
-    /// Whether this node holds elections in this race: only those who stand do, and one that lost its lease stands back
-    /// for a while.
+    /// Whether this node starts rounds in this election. Only candidates do, and a node that lost its lease waits for a
+    /// while.
     pub(super) fn holds_elections(&self, env: Env<'_>) -> bool {
         env.now >= self.tenure.back_at && self.stands(env)
     }
@@ -438,8 +440,8 @@ impl Race {
             && !env.view.membership.meta().observer
     }
 
-    /// Sets the time of an election, unless it is set. The best candidate goes first: it will most
-    /// likely win, and then nobody has to be told to lead.
+    /// Schedules a round unless one is scheduled. The best candidate starts first: it will most likely win, and then
+    /// nobody has to be notified.
     pub(super) fn arm(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, least: Duration) {
         if self.start_armed || self.run.is_some() || !self.stands(env) {
             return;
@@ -461,7 +463,7 @@ impl Race {
         }
     }
 
-    /// How many listed candidates are better than this node.
+    /// The number of listed candidates that are better than this node.
     fn rank(&self, env: Env<'_>) -> u32 {
         let Some(own) = env.own_entry(self.id) else {
             return STAGGER_MAX;
@@ -474,7 +476,7 @@ impl Race {
         better.take(STAGGER_MAX as usize).count() as u32
     }
 
-    /// The time of an election has come.
+    /// Handles the timer that starts a round.
     pub(super) fn on_start(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         self.start_armed = false;
         if self.run.is_some() || !self.holds_elections(env) {
@@ -494,12 +496,12 @@ impl Race {
             return;
         }
         if self.claim.is_none() && env.seeks {
-            // The group that it was told to join may have a leader.
+            // The group that this node was told to join may have a leader.
             self.arm(cx, env, env.period());
             return;
         }
         if !self.may_claim(env) {
-            // The watchers are asked first: nobody claims while they promise the lease to another.
+            // The watchers are asked first: nobody claims while they promise the lease to another node.
             self.look_at_watchers(cx, env);
             let again = env.rto().max(self.tenure.span(env) / 8);
             self.start_armed = true;
@@ -510,8 +512,8 @@ impl Race {
         self.begin(cx, env, stats, false);
     }
 
-    /// Whether an election may be held: a majority of the watchers promise the lease to nobody, or there are none, or
-    /// so many are gone that others have to do.
+    /// Whether a round may start: a majority of the watchers promises the lease to nobody, no watchers are known, or
+    /// too many are gone and the election may continue without them.
     fn may_claim(&self, env: Env<'_>) -> bool {
         let lost = || {
             let allowed = env.config.floor == 0 || self.tenure.forgiven;
@@ -520,11 +522,11 @@ impl Race {
         self.tenure.known.is_none() || self.is_free(env) || lost()
     }
 
-    /// Somebody else holds an election: wait for its outcome, and no longer.
+    /// Waits up to `span` for the outcome of another node's round.
     pub(super) fn stand_back(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, span: Duration) {
         self.busy_until = self.busy_until.max(env.now + span);
         self.disarm(cx);
-        // The watchdog: should the other fail, this node holds one.
+        // This is the watchdog: if the other node fails, this node starts a round.
         self.arm(cx, env, Duration::ZERO);
     }
 
@@ -534,7 +536,7 @@ impl Race {
         rto * 4 + env.jitter(cx.rng, rto)
     }
 
-    /// The named successor of a leader that resigned does not wait.
+    /// Starts a round at once, as the named successor of a leader that resigned.
     pub(super) fn start_now(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if self.run.is_none() && self.holds_elections(env) {
             self.busy_until = Instant::ZERO;
@@ -543,7 +545,7 @@ impl Race {
         }
     }
 
-    /// A better candidate than the leader objects, if the policy lets it (3.6).
+    /// Schedules or cancels an objection: a better candidate than the leader objects if the policy allows it.
     pub(super) fn review_objection(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let hold = self.objection_hold(env);
         if hold.is_none() && core::mem::take(&mut self.objection_armed) {
@@ -557,8 +559,8 @@ impl Race {
         }
     }
 
-    /// How long this node has to stay the better candidate before it objects; `None` when it is not. Who
-    /// objected in vain knows something that others do not: it waits longer.
+    /// How long this node has to stay the better candidate before it objects, or `None` if it is not better. The time
+    /// doubles with each failed objection, because the other members evidently rank the candidates differently.
     fn objection_hold(&self, env: Env<'_>) -> Option<Duration> {
         let policy = self.policy?;
         let claim = self.claim.filter(|c| c.leader != env.me)?;
@@ -574,7 +576,7 @@ impl Race {
         hold.map(|hold| hold.saturating_mul(1 << self.vain.min(VAIN_MAX)))
     }
 
-    /// This node has been the better candidate for long enough.
+    /// Handles the timer of an objection: this node has been the better candidate for long enough.
     pub(super) fn on_objection(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -592,15 +594,15 @@ impl Race {
         self.begin(cx, env, stats, true);
     }
 
-    /// A look at the leader, once a suspicion timeout: not everything that changes it is an event, such as
-    /// the record that follows a header.
+    /// Checks the leader once every suspicion timeout, because not every relevant change causes an event, for example a
+    /// record that arrives after a header.
     pub(super) fn on_look(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         cx.set_timer(self.timer(TimerKind::Look), env.now + env.fresh());
         self.review(cx, env);
         if self.tenure.watch.is_uninformed() {
             self.exchange(cx, env);
         }
-        // A notice may have been lost: whoever would stand asks whether the leader still holds its lease.
+        // A notice may have been lost, so a potential candidate asks whether the leader still holds its lease.
         if self.claim.is_some() && !self.is_named(env) && self.holds_elections(env) {
             self.look_at_watchers(cx, env);
         }

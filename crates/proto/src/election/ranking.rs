@@ -1,22 +1,22 @@
-//! What candidates of one class are compared by, and which of it counts more.
+//! The criteria by which candidates of one class are compared, and their order.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing by which candidates are compared. Of each the smallest is best.
+/// A criterion by which candidates are compared. The smallest value is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Criterion {
-    /// What each was given: see [`Candidacy::attribute`](super::Candidacy::attribute).
+    /// The configured value: see [`Candidacy::attribute`](super::Candidacy::attribute).
     Attribute,
-    /// How near each is to the other nodes of its component, as it announces: see
+    /// How near the candidate is to the other nodes of its component, as it announces: see
     /// [`Omega::centrality`](crate::omega::Omega::centrality).
     Centrality,
-    /// How rarely each fails, as the members say that an election asks, never it itself: see
+    /// How rarely the candidate fails, as the queried members report; its own opinion does not count. See
     /// [`crate::reliability`].
     Reliability,
 }
 
 impl Criterion {
-    /// All of them.
+    /// All criteria.
     pub const ALL: [Criterion; 3] = [
         Criterion::Attribute,
         Criterion::Centrality,
@@ -24,10 +24,10 @@ impl Criterion {
     ];
 }
 
-/// The criteria of an election, the weightiest first, each at most once. Before them comes the class, and
-/// after them the hash and the id, so that the order is total whatever is chosen.
+/// The criteria of an election, most important first, each at most once. The class precedes them; the hash and the id
+/// follow them, so the order is always total.
 ///
-/// Who holds an election decides by its own; give all nodes the same.
+/// The initiator of a round decides by its own ranking, so configure it equally on all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Ranking([Option<Criterion>; 3]);
@@ -38,37 +38,38 @@ pub struct Ranking([Option<Criterion>; 3]);
 pub struct RankingError;
 
 impl Ranking {
-    /// By the middle, then by attribute: how components choose.
+    /// By centrality, then by attribute: the order in which components choose.
     pub(super) const MIDDLE: Ranking = Ranking([
         Some(Criterion::Centrality),
         Some(Criterion::Attribute),
         None,
     ]);
 
-    /// By these, the weightiest first; by none of them the hash decides within a class.
+    /// Creates a ranking by these criteria, most important first. Without criteria the hash decides within a class.
     pub fn new(criteria: &[Criterion]) -> Result<Ranking, RankingError> {
         let mut ranking = Ranking([None; 3]);
         for (n, criterion) in criteria.iter().enumerate() {
             if ranking.has(*criterion) {
                 return Err(RankingError);
             }
-            // There are three and none is there twice, so there is room.
+            // There are three distinct criteria, so there is room.
             ranking.0[n] = Some(*criterion);
         }
         Ok(ranking)
     }
 
-    /// The criteria, the weightiest first.
+    /// The criteria, most important first.
     pub fn iter(&self) -> impl Iterator<Item = Criterion> {
         self.0.into_iter().flatten()
     }
 
-    /// Whether that is one of them.
+    /// Whether `criterion` is one of the criteria.
     pub fn has(&self, criterion: Criterion) -> bool {
         self.0.contains(&Some(criterion))
     }
 
-    /// Without what members judge differently: what is left is the same wherever lists are.
+    /// The ranking without the criteria that members judge differently. By the remaining ones all members that list the
+    /// same candidates agree.
     pub(super) fn announced(self) -> Ranking {
         let mut ranking = Ranking([None; 3]);
         let kept = self.iter().filter(|c| *c != Criterion::Reliability);
@@ -79,14 +80,14 @@ impl Ranking {
     }
 }
 
-/// By attribute.
+/// The default is to compare by attribute only.
 impl Default for Ranking {
     fn default() -> Ranking {
         Ranking([Some(Criterion::Attribute), None, None])
     }
 }
 
-/// Two bits for each, the weightiest lowest.
+/// Each criterion takes two bits, the most important one in the lowest bits.
 impl From<Ranking> for u8 {
     fn from(ranking: Ranking) -> u8 {
         let code =
@@ -105,7 +106,7 @@ impl TryFrom<u8> for Ranking {
         let criteria: alloc::vec::Vec<Criterion> =
             criteria.into_iter().flatten().copied().collect();
         let ranking = Ranking::new(&criteria)?;
-        // One byte for each: no gaps, nothing left over.
+        // Only the canonical encoding is accepted: no gaps and no extra bits.
         (u8::from(ranking) == byte)
             .then_some(ranking)
             .ok_or(RankingError)

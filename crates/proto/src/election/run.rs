@@ -1,4 +1,4 @@
-//! Holding an election: make sure the leader is gone, and ask members whom they find best.
+//! Running a round: an initiator makes sure that the leader is gone and asks members for their best candidates.
 
 use super::claim::{Claim, Stage};
 use super::msg::{LIST_MAX, Msg, Query, Response};
@@ -12,53 +12,53 @@ use crate::id::{Life, NodeId, Term};
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
 
-/// Questions to the incumbent before an election.
+/// The number of probes to the incumbent before a round.
 const PROBES: u8 = 3;
 
-/// How many of the best candidates are asked besides, where reliability counts.
+/// The number of best candidates that are asked in addition, if the ranking includes reliability.
 const FAVOURITES: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
-    /// Does the incumbent still lead?
+    /// The initiator asks the incumbent whether it still leads.
     Probe { nonce: u32, sent: u8 },
-    /// Whom do members find best?
+    /// The initiator asks members for their best candidates.
     Query,
-    /// Enough is known; the winner is being told.
+    /// The initiator has enough answers and notifies the winner.
     Notify,
 }
 
-/// An election that this node holds.
+/// A round that this node runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Run {
     pub(super) term: Term,
     pub(super) attempt: u32,
     pub(super) phase: Phase,
-    /// A better candidate holds it, or a leader that hands over: the incumbent being well is no reason
-    /// to stop.
+    /// Whether this round continues even if the incumbent is running: a better candidate objects, or a leader hands
+    /// over.
     pub(super) objection: bool,
-    /// Nobody can hold the lease: that members have heard of the leader proves nothing.
+    /// Whether it is certain that nobody holds the lease. Then recent contact with the leader proves nothing.
     pub(super) sure: bool,
-    /// The claim held when it began: who is to be replaced.
+    /// The claim that was held when the round began. It names the leader to be replaced.
     pub(super) base: Option<Claim>,
     pub(super) skip: Vec<(NodeId, Life)>,
     pub(super) asked: Vec<NodeId>,
     pub(super) answers: Vec<(NodeId, Response)>,
-    /// Candidates that somebody declined in favour of.
+    /// Candidates that were named by a candidate that declined.
     pub(super) extra: Vec<Entry>,
     pub(super) quorum: usize,
     pub(super) round: u8,
     pub(super) proposal: Option<Proposal>,
-    /// A claim that waits for its term to be stored, with those ruled out.
+    /// A claim that waits until its term is stored, with the candidates that were ruled out.
     pub(super) unsaid: Option<(Claim, Vec<(NodeId, Life)>)>,
-    /// Better ones than the proposed that were left out for their health.
+    /// Candidates that are better than the proposed one but were left out because of their health.
     pub(super) ruled_out: Vec<(NodeId, Life)>,
-    /// The winner turned out worse than it was known to be, and the next was tried: once is enough.
+    /// Whether the winner turned out worse than known and the next one was tried. This is done once per round.
     pub(super) corrected: bool,
-    /// Lists that may hide a better candidate were asked for more: once is enough.
+    /// Whether longer lists were requested because some may hide a better candidate. This is done once per round.
     pub(super) widened: bool,
-    /// The best candidates, asked besides: their answers prove that they are there. Who was not drawn
-    /// counts for the quorum only when others were silent.
+    /// The best candidates, which are asked in addition: their answers prove that they are running. Those that were not
+    /// drawn at random do not count for the quorum in the first query round.
     pub(super) favourites: Vec<NodeId>,
 }
 
@@ -67,7 +67,7 @@ impl Run {
         self.answers.iter().any(|(from, _)| *from == id)
     }
 
-    /// How many lists count for the quorum.
+    /// The number of lists that count for the quorum.
     pub(super) fn counted(&self) -> usize {
         let drawn = |a: &&(NodeId, Response)| !self.favourites.contains(&a.0);
         self.answers.iter().filter(drawn).count()
@@ -82,7 +82,7 @@ pub(super) struct Proposal {
 }
 
 impl Race {
-    /// Starts an election.
+    /// Starts a round.
     pub(super) fn begin(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -91,7 +91,7 @@ impl Race {
         objection: bool,
     ) {
         if env.storage.failed {
-            // Its outcome could not be told. It is due again when terms can be stored.
+            // The outcome could not be announced. The round is due again when terms can be stored.
             return;
         }
         let Some(term) = self.next_term(env) else {
@@ -106,7 +106,7 @@ impl Race {
         let gone = !objection && fate.is_some_and(|f| f != Fate::Here);
         let own = incumbent.is_some_and(|(id, _)| id == env.me);
         let sure = vacant || own || self.is_free(env);
-        // One that resigned and stands again may win.
+        // A leader that resigned and campaigns again may win.
         let ruled_out = incumbent.filter(|(id, _)| gone && *id != env.me);
         self.run = Some(Run {
             term,
@@ -128,7 +128,7 @@ impl Race {
             widened: false,
             favourites: Vec::new(),
         });
-        // One that said goodbye, restarted or resigned need not be asked.
+        // A leader that said goodbye, restarted or resigned need not be asked.
         if gone && !sure && matches!(fate, Some(Fate::Failed | Fate::Unknown)) {
             let nonce = cx.rng.bits32();
             self.probe_incumbent(cx, env, nonce, 0);
@@ -150,7 +150,8 @@ impl Race {
         cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto() / 2);
     }
 
-    /// The incumbent answers. ★ Only with the number of this question, and in the life of its claim.
+    /// Handles the answer of the incumbent. It counts only with the nonce of this probe and in the life that the claim
+    /// names.
     pub(super) fn on_incumbent(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -162,13 +163,13 @@ impl Race {
         let Some(run) = &self.run else { return };
         let asked = matches!(run.phase, Phase::Probe { nonce: n, .. } if n == nonce);
         if asked && leads && run.base.is_some_and(|c| c.names(from.id, from.life)) {
-            // Membership heard it too, and will list it again.
+            // Membership heard from it too and will list it again.
             self.end_run(cx);
             self.stand_back(cx, env, env.fresh());
         }
     }
 
-    /// The deadline of the question under way.
+    /// Handles the timeout of the current probe or query.
     pub(super) fn on_step(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(run) = &mut self.run else { return };
         match run.phase {
@@ -191,7 +192,7 @@ impl Race {
         }
     }
 
-    /// Reads this node's own list, and asks others for theirs.
+    /// Reads this node's own list and asks other members for theirs.
     fn open_query(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(run) = &mut self.run else { return };
         run.phase = Phase::Query;
@@ -227,8 +228,8 @@ impl Race {
         }
     }
 
-    /// Asks as many as are missing and some more, first those not asked yet. False when there is
-    /// nobody to ask.
+    /// Asks as many members as answers are missing, and some more; those not asked yet come first. Returns false if
+    /// there is nobody to ask.
     fn ask(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> bool {
         let query = self.query(env, env.config.best_max);
         let run = self.run.as_mut().expect("only while an election is held");
@@ -265,7 +266,7 @@ impl Race {
         true
     }
 
-    /// An answer. Counted once for each member, and only for this attempt (S5).
+    /// Handles an answer to a query. It counts once per member, and only for this attempt (S5).
     pub(super) fn on_response(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -282,7 +283,7 @@ impl Race {
             return;
         }
         if response.best.is_empty() {
-            // It knows no candidate at all: a newcomer, whose list proves nothing.
+            // The member knows no candidate at all. It is a newcomer, and its list proves nothing.
             return;
         }
         if let Some(counted) = run.answers.iter_mut().find(|(id, _)| *id == from) {
@@ -295,7 +296,7 @@ impl Race {
         }
         let seen = run.answers.iter().filter(|(_, a)| a.incumbent_seen).count();
         if !run.objection && !run.sure && run.answers.len() >= 2 && 2 * seen >= run.answers.len() {
-            // The leader is well; it is this node that does not reach it.
+            // The leader is running; only this node does not reach it.
             stats.vetoes += 1;
             self.end_run(cx);
             self.stand_back(cx, env, env.fresh());
@@ -311,7 +312,7 @@ impl Race {
         }
     }
 
-    /// Tells the best so far, where the policy wants it.
+    /// Notifies the best candidate so far, if the policy streams proposals.
     pub(super) fn propose_early(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -330,8 +331,8 @@ impl Race {
         }
     }
 
-    /// Whether the winner so far was asked just now and may still answer: that costs less time than
-    /// telling one that is not there.
+    /// Whether the best candidate so far was asked in this query round and may still answer. Waiting for it takes less
+    /// time than notifying a candidate that is gone.
     fn awaits_winner(&self, env: Env<'_>) -> bool {
         let Some(run) = self.run.as_ref().filter(|r| r.round == 0) else {
             return false;
@@ -343,7 +344,7 @@ impl Race {
 
     pub(super) fn choose(&self, env: Env<'_>) -> Option<Choice> {
         let run = self.run.as_ref()?;
-        // Among equals those come first that were heard in this very election.
+        // Among otherwise equal candidates, those that answered in this round come first.
         let proof = env.ranking.has(Criterion::Reliability) && run.round > 0;
         let silent = |id: NodeId| proof && run.asked.contains(&id) && !run.has_answered(id);
         self.ballot(env)?.select(silent)
@@ -363,10 +364,10 @@ impl Race {
         })
     }
 
-    /// Enough was heard, or no more is to be had.
+    /// Ends the collection of answers, because there are enough or no more can be had, and proposes the best candidate.
     pub(super) fn decide(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(choice) = self.choose(env) else {
-            // Nobody stands whom this node has not ruled out: look again later.
+            // No candidate is left that this node has not ruled out: try again later.
             self.end_run(cx);
             self.stand_back(cx, env, env.period());
             return;
@@ -384,7 +385,7 @@ impl Race {
                 .base
                 .is_some_and(|c| c.names(choice.entry.id, choice.entry.life));
         if incumbent {
-            // The objection finds the leader in office the best after all.
+            // The objection confirms that the current leader is the best.
             self.end_run(cx);
             self.vain = self.vain.saturating_add(1);
             self.review_objection(cx, env);
@@ -394,7 +395,7 @@ impl Race {
         self.propose(cx, env, stats, choice, Stage::Confirmed);
     }
 
-    /// Asks those whose lists were too long to name all that are better than the choice (ER-15).
+    /// Asks for longer lists from the members whose lists may hide a better candidate than `choice` (ER-15).
     fn widen(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, choice: &Choice) {
         let wider = env.config.best_max.saturating_mul(2).min(LIST_MAX as u8);
         let query = self.query(env, wider);

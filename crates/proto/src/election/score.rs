@@ -1,4 +1,4 @@
-//! Who is the better leader: one total order over candidates, the smallest wins.
+//! The total order of candidates, in which the smallest score wins.
 
 use super::ranking::{Criterion, Ranking};
 use crate::hash::hash_pair;
@@ -6,12 +6,12 @@ use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::Campaign;
 use serde::{Deserialize, Serialize};
 
-/// A candidate as some member lists it.
+/// A candidate, as a member lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// The node's id.
     pub id: NodeId,
-    /// In which life.
+    /// The life of the node.
     pub life: Life,
     /// See [`Campaign::class`].
     pub class: u8,
@@ -19,18 +19,18 @@ pub struct Entry {
     pub attribute: u32,
     /// See [`Campaign::centrality`].
     pub centrality: u8,
-    /// How rarely it fails, as who lists it finds: a rank of [`crate::reliability`].
+    /// The rank of [`crate::reliability`] that the listing member gives it; smaller is more reliable.
     pub reliability: u8,
-    /// Suspicions of late, in quarters.
+    /// Recent suspicions, in quarters.
     pub unhealth: u8,
     /// See [`Campaign::settled`].
     pub settled: bool,
-    /// It is suspected just now.
+    /// Whether it is suspected at the moment.
     pub suspect: bool,
 }
 
 impl Entry {
-    /// A candidate by its campaign.
+    /// Creates an entry from a campaign.
     pub fn new(id: NodeId, life: Life, campaign: &Campaign) -> Entry {
         Entry {
             id,
@@ -46,36 +46,36 @@ impl Entry {
     }
 }
 
-/// What candidates are ordered by; the smallest wins.
+/// The order of candidates; the smallest score wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score {
-    /// Newcomers come last: most members do not list them yet (ER-3).
+    /// Newcomers come last, because most members do not list them yet (ER-3).
     newcomer: bool,
     class: u8,
-    /// What the ranking asks for, the weightiest first.
+    /// The values of the ranking's criteria, most important first.
     criteria: [u32; 3],
-    /// Asked in this election, and silent.
+    /// Whether the candidate was asked in this round and did not answer.
     silent: bool,
-    /// Differs from election to election, so that not one node leads them all.
+    /// Differs between elections, so that one node does not lead all of them.
     hash: u64,
     id: NodeId,
 }
 
-/// What decides between two candidates.
+/// The property that decides between two candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decider {
-    /// One of them has not been here for long.
+    /// One of them is not settled yet.
     Newcomer,
-    /// The class.
+    /// Their class.
     Class,
-    /// What the ranking asks for.
+    /// A criterion of the ranking.
     Criterion(Criterion),
-    /// Nothing that anybody chose.
+    /// No configured property; the hash decides.
     Hash,
 }
 
 impl Ranking {
-    /// What decides between two candidates, by what is known of both in one place.
+    /// The property that decides between two candidates as one member knows them.
     pub fn decider(&self, a: &Entry, b: &Entry) -> Decider {
         let score = |entry| Score::of(0, ElectionId(0), *self, entry);
         let (a, b) = (score(a), score(b));
@@ -93,11 +93,12 @@ impl Ranking {
     }
 }
 
-/// A candidate that fails twice as rarely is hardly a better one: less than this is no reason to object.
+/// The least difference in reliability ranks that justifies an objection. One rank apart counts as equal, because
+/// observers differ by as much.
 const CLEARLY: u32 = 2;
 
 impl Score {
-    /// The score of `entry` in `election` of the group tagged `group`.
+    /// The score of `entry` in `election` of the group with the tag `group`.
     pub fn of(group: u32, election: ElectionId, ranking: Ranking, entry: &Entry) -> Score {
         let contest = u64::from(group) << 32 | u64::from(election.0);
         let mut criteria = [0; 3];
@@ -118,13 +119,13 @@ impl Score {
         }
     }
 
-    /// The same of one that was asked and did not answer, if so: among equals it comes last.
+    /// The same score with the given `silent` flag: among equal candidates a silent one comes last.
     pub(super) fn silent(self, silent: bool) -> Score {
         Score { silent, ..self }
     }
 
-    /// Whether this beats `other` by at least `delta` in the first criterion in which they differ, or in
-    /// class.
+    /// Whether this score is better than `other` in class, or by at least `delta` in the first criterion in which they
+    /// differ.
     pub fn leads_by(&self, other: &Score, delta: u32) -> bool {
         let rank = |s: &Score| (s.newcomer, s.class);
         match rank(self).cmp(&rank(other)) {
@@ -138,8 +139,8 @@ impl Score {
         }
     }
 
-    /// Whether this is better by `ranking`, with reliability one step apart taken as equal: observers
-    /// differ by as much.
+    /// Whether this score is better by `ranking`, where reliability ranks that differ by less than [`CLEARLY`] count as
+    /// equal.
     pub(super) fn clearly_beats(&self, other: &Score, ranking: Ranking) -> bool {
         let (mut own, mut others) = (*self, *other);
         let criteria = own.criteria.iter_mut().zip(&mut others.criteria);

@@ -1,4 +1,4 @@
-//! Choosing among what the answers name: the best, and with regard to health the best that is not
+//! The choice among the candidates that the answers name: the best one or, if health counts, the best one that is not
 //! among the unhealthiest.
 
 use super::claim::Remarks;
@@ -11,32 +11,32 @@ use crate::reliability::BUCKETS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// The winner by the lists in hand.
+/// The best candidate by the lists received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) entry: Entry,
-    /// No list was too short to name a better one that nobody ruled out (ER-15).
+    /// Whether no list was too short to name a better candidate that nobody ruled out (ER-15).
     pub(super) certified: bool,
     pub(super) remarks: Remarks,
-    /// Better ones that were left out for their health.
+    /// Better candidates that were left out because of their health.
     pub(super) ruled_out: Vec<(NodeId, Life)>,
 }
 
-/// All that is in hand.
+/// The answers received so far, and the settings to evaluate them.
 pub(super) struct Ballot<'a> {
     pub(super) env: Env<'a>,
     pub(super) election: ElectionId,
-    /// With who gave it.
+    /// Each answer with the member that gave it.
     pub(super) answers: &'a [(NodeId, Response)],
     pub(super) extra: &'a [Entry],
     pub(super) skip: &'a [(NodeId, Life)],
-    /// How many of the unhealthiest, by all lists together, are left out.
+    /// The number of unhealthiest members, by all lists together, that are left out.
     pub(super) worst_max: usize,
 }
 
 impl Ballot<'_> {
-    /// The best candidate that is not skipped nor among the unhealthiest. Among equals those come last of
-    /// whom `silent` holds.
+    /// The best candidate that is neither skipped nor among the unhealthiest. Among equal candidates, those for which
+    /// `silent` holds come last.
     pub(super) fn select(&self, silent: impl Fn(NodeId) -> bool) -> Option<Choice> {
         let score = |e: &Entry| self.score(e).silent(silent(e.id));
         let mut ranked: Vec<(Score, Entry)> = self
@@ -49,7 +49,7 @@ impl Ballot<'_> {
         let mut excluded = unhealthiest(self.lists(), self.worst_max);
         let is_out = |out: &[NodeId], e: &Entry| out.contains(&e.id);
         let mut remarks = Remarks::default();
-        // Everybody is ruled out: take back the least unhealthy, one by one (ER-13).
+        // All candidates are ruled out: take back the least unhealthy, one by one (ER-13).
         while !ranked.is_empty() && ranked.iter().all(|(_, e)| is_out(&excluded, e)) {
             excluded.pop();
             remarks = Remarks::UNHEALTHY;
@@ -68,7 +68,7 @@ impl Ballot<'_> {
         })
     }
 
-    /// Whether a list was too short to name all that may be better than `entry` (ER-15).
+    /// Whether a list was too short to name all candidates that may be better than `entry` (ER-15).
     pub(super) fn hides_better(&self, list: &Response, entry: &Entry) -> bool {
         let horizon = list.horizon(|e| self.score(e));
         horizon.is_some_and(|last| last < self.score(entry))
@@ -82,9 +82,9 @@ impl Ballot<'_> {
         self.answers.iter().map(|a| &a.1)
     }
 
-    /// Everybody named, each as reliable as most find it.
+    /// All named candidates. If reliability counts, each has the median of the members' opinions.
     fn pool(&self) -> BTreeMap<NodeId, Entry> {
-        // One that is listed in two lives is in the later one.
+        // A candidate that is listed in two lives is in the later one.
         let mut pool: BTreeMap<NodeId, Entry> = BTreeMap::new();
         let named = self.lists().flat_map(Response::named);
         for entry in named.chain(self.extra) {
@@ -101,9 +101,10 @@ impl Ballot<'_> {
         pool
     }
 
-    /// How reliable a candidate is: the lower median of what members find, so that no single one moves it.
-    /// What it says of itself does not count (R4). Who does not name it finds it at least so unreliable that
-    /// it comes after those it names: else only those would be heard who think well of it.
+    /// The reliability of a candidate: the lower median of the members' opinions, so that no single member decides it.
+    /// Its own opinion does not count (R4). A member that does not name the candidate counts as if it gave the best
+    /// rank with which the candidate would come after those it names; otherwise only members with a good opinion would
+    /// count.
     fn reliability(&self, entry: &Entry) -> u8 {
         let finds = |(from, list): &(NodeId, Response)| {
             if *from == entry.id {
@@ -123,7 +124,7 @@ impl Ballot<'_> {
                     };
                     self.score(&so) > last
                 };
-                // One that would be left out however reliable says nothing.
+                // A list that would leave the candidate out at any rank says nothing.
                 (0..BUCKETS).find(passes).filter(|rank| *rank > 0)
             })
         };
@@ -137,15 +138,15 @@ impl Ballot<'_> {
             .collect();
         ranks.sort_unstable();
         match ranks.len() {
-            // Nobody but itself.
+            // Only the candidate itself has an opinion.
             0 => entry.reliability,
             n => ranks[(n - 1) / 2],
         }
     }
 }
 
-/// Members that answers find unhealthy, by the sum of what they say, the unhealthiest first. A pure
-/// union of all lists would rule out most of a group under loss.
+/// The members that answers report as unhealthy, by the sum of the reported values, unhealthiest first. The union of
+/// all lists would rule out most of a group on a lossy network.
 fn unhealthiest<'a>(lists: impl Iterator<Item = &'a Response>, most: usize) -> Vec<NodeId> {
     let mut sums: BTreeMap<NodeId, u32> = BTreeMap::new();
     for &(id, unhealth) in lists.flat_map(|l| &l.worst) {

@@ -1,4 +1,4 @@
-//! How an election stands, and who may lead it, as a node sees it.
+//! The state of an election and its candidates, as a node sees them.
 
 use super::race::Race;
 use super::{Claim, Election, Entry, Ranking, Scope, Token, Tracked, View};
@@ -8,45 +8,46 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// How an election stands at a node.
+/// The state of an election at a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// The claim held.
+    /// The claim that this node holds.
     pub claim: Option<Claim>,
-    /// Whether its leader is there, as far as this node knows.
+    /// Whether its leader is running, as far as this node knows.
     pub has_leader: bool,
-    /// This node leads, and may act on it, by this token.
+    /// The token by which this node leads and may act.
     pub acting: Option<Token>,
-    /// Until when work may start, and go on without a signal to stop: the end of the lease, less the grace.
+    /// The time until which work may start, and continue without a signal to stop: the end of the lease, less the
+    /// grace.
     pub valid_until: Instant,
-    /// When the work has to be over: the end of the lease, after which others may act.
+    /// The end of the lease. Work must have ended then, because others may act afterwards.
     pub end: Instant,
     /// How long work has to stop, between `valid_until` and `end`.
     pub grace: Duration,
-    /// The line of watchers that the lease rests on: the token of the claim that began it.
+    /// The line of watchers of the lease, identified by the token of the claim that began it.
     pub line: Option<Token>,
-    /// Whether this node stands in the election.
+    /// Whether this node campaigns in the election.
     pub campaigns: bool,
-    /// Whether this node holds an election just now.
+    /// Whether this node is running a round.
     pub electing: bool,
-    /// How many lists the next election reads.
+    /// The number of lists that the next round reads.
     pub quorum: usize,
-    /// How many more members it asks than that.
+    /// The number of members that it asks in addition.
     pub hedge: usize,
-    /// The worst of what is known about how often lists miss a good candidate.
+    /// The most pessimistic estimate of how often lists lack a good candidate.
     pub churn: Beta,
-    /// Members asked that did not answer, smoothed, in thousandths.
+    /// The smoothed share of asked members that did not answer, in thousandths.
     pub silent_per_mille: u16,
-    /// Members that this node lists, itself included.
+    /// The number of members that this node lists, including itself.
     pub known: usize,
-    /// For whom the leader was chosen, when it is not the whole group.
+    /// The component that the leader was chosen for, if it is not the whole group.
     pub scope: Option<Scope>,
-    /// What candidates are compared by, when this node holds it.
+    /// The criteria by which candidates are compared in rounds of this node.
     pub ranking: Ranking,
 }
 
 impl Election {
-    /// How an election stands.
+    /// The state of an election, or `None` if this node does not know it.
     pub fn standing(
         &self,
         me: NodeId,
@@ -81,12 +82,12 @@ impl Election {
         })
     }
 
-    /// The candidates that are watched for how many lists miss them.
+    /// The candidates for which missing entries are counted.
     pub fn tracked(&self, election: ElectionId) -> &[Tracked] {
         self.race(election).map_or(&[], |r| &r.estimate.tracked)
     }
 
-    /// All candidates of an election as this node lists them, the best first.
+    /// All candidates of an election that this node lists, best first.
     pub fn candidates(
         &self,
         me: NodeId,

@@ -1,4 +1,4 @@
-//! Telling the winner: proposals, their acceptance or refusal, and a leader that hands over.
+//! Notifying the winner: proposals, their acceptance or refusal, and the hand-over by a leader.
 
 use super::claim::{Claim, Key, Remarks, Stage, Token};
 use super::msg::{LIST_MAX, Msg, Refusal};
@@ -23,21 +23,21 @@ impl Race {
         choice: Choice,
         stage: Stage,
     ) {
-        // The knowledge in the claim grows with each election, whoever holds it, and forgets.
+        // The estimate in the claim is updated by every round, whichever node runs it, and old trials lose weight.
         let base = self.run.as_ref().and_then(|r| r.base);
         let inherited = base.map_or(Beta::PRIOR, |c| c.churn);
         let updated = self.estimate.updated(inherited);
         let churn = self.estimate.summary(env.config.quorum, Some(updated));
         let run = self.run.as_mut().expect("only while an election is held");
         let Entry { id, life, .. } = choice.entry;
-        // The same leader as told before is confirmed under the same number (S2).
+        // If the same leader was proposed before, it is confirmed under the same revision (S2).
         let same = run.proposal.filter(|p| p.claim.names(id, life));
         let (term, few) = (run.term, run.counted() < run.quorum);
         let revision = match same {
             Some(told) => told.claim.key.token.revision,
             None => match self.next_revision(term) {
                 Some(revision) => revision,
-                // This election has proposed too often: the next one has another term.
+                // This round has used up its revisions; the next round has another term.
                 None => return self.end_run(cx),
             },
         };
@@ -63,7 +63,7 @@ impl Race {
         self.put_forward(cx, env, claim, choice.ruled_out);
     }
 
-    /// Tells the leader of `claim`; this node itself needs no telling.
+    /// Notifies the leader that `claim` names. If it is this node, the claim is adopted at once.
     pub(super) fn put_forward(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -74,7 +74,7 @@ impl Race {
         let stored = self.store(cx, env, claim.term());
         let Some(run) = &mut self.run else { return };
         if !stored {
-            // Said when its term is stored.
+            // The claim is issued when its term is stored.
             run.unsaid = Some((claim, ruled_out));
             return;
         }
@@ -111,7 +111,7 @@ impl Race {
         cx.set_timer(self.timer(TimerKind::Notify), env.now + env.rto());
     }
 
-    /// The chosen one has not answered in time.
+    /// Handles the timeout of a notification: repeats it, or rules the candidate out.
     pub(super) fn on_notify_due(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -134,13 +134,13 @@ impl Race {
         self.rule_out(cx, env, stats, claim);
     }
 
-    /// The chosen one is silent or does not want to: the next of the lists in hand.
+    /// Rules out a candidate that did not answer or declined, and proposes the next one from the lists at hand.
     fn rule_out(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats, claim: Claim) {
         let Some(run) = &mut self.run else { return };
         stats.passed_over += 1;
         run.skip.push((claim.leader, claim.leader_life));
         if claim.remarks.has(Remarks::HANDED_OVER) {
-            // The chosen successor does not lead: resign as if nobody had been named.
+            // The named successor does not lead: resign without a successor.
             self.end_run(cx);
             self.resign(cx, env);
         } else {
@@ -148,7 +148,7 @@ impl Race {
         }
     }
 
-    /// The chosen one leads.
+    /// Handles the acceptance of the chosen candidate.
     pub(super) fn on_accept(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -160,7 +160,7 @@ impl Race {
         let notify = self.timer(TimerKind::Notify);
         let Some(run) = &mut self.run else { return };
         let Some(proposal) = run.proposal.as_mut().filter(|p| p.claim.key == key) else {
-            // Of an earlier proposal: it has been overtaken (a late ACCEPT after the next revision).
+            // The acceptance belongs to an earlier proposal, which a later revision replaced.
             return;
         };
         proposal.accepted = true;
@@ -181,7 +181,7 @@ impl Race {
         self.adopt(cx, env, claim);
     }
 
-    /// What a candidate says of itself is newer than what others say of it.
+    /// Updates the lists at hand with the candidate's own announcement, which is newer than what others report.
     fn update_entry(&mut self, entry: Entry) {
         let Some(run) = &mut self.run else { return };
         let lists = run.answers.iter_mut().map(|a| &mut a.1);
@@ -193,7 +193,7 @@ impl Race {
         }
     }
 
-    /// The chosen one does not lead.
+    /// Handles the refusal of the chosen candidate.
     pub(super) fn on_decline(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -211,13 +211,13 @@ impl Race {
         let Refusal::Better(list) = why else {
             return self.rule_out(cx, env, stats, proposal.claim);
         };
-        // A list more, for free. The decliner stays eligible.
+        // The refusal names further candidates. The candidate that declined stays eligible.
         let room = LIST_MAX - run.extra.len().min(LIST_MAX);
         run.extra.extend(list.into_iter().take(room));
         self.go_on(cx, env, stats);
     }
 
-    /// The proposal came to nothing: the next of the lists in hand, or as answers come.
+    /// Drops the failed proposal and continues with the lists at hand, or with further answers.
     fn go_on(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(run) = &mut self.run else { return };
         run.proposal = None;
@@ -228,7 +228,7 @@ impl Race {
         }
     }
 
-    /// An answer came late and may name a better one, while the winner has not accepted yet.
+    /// Handles a late answer that may name a better candidate, as long as the winner has not accepted.
     pub(super) fn correct(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let told = self.run.as_ref().and_then(|r| r.proposal);
         let Some(told) = told.filter(|p| !p.accepted && !p.claim.remarks.has(Remarks::HANDED_OVER))
@@ -243,7 +243,8 @@ impl Race {
         }
     }
 
-    /// A leader names its successor, who need not be the best.
+    /// Hands leadership over to a named successor, which need not be the best candidate. Returns whether that was
+    /// possible.
     pub(super) fn hand_over(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -316,8 +317,8 @@ impl Race {
     }
 }
 
-/// Whether most of the group failed of late: what is left of it may be the smaller part of a
-/// partition, and its lists prove little.
+/// Whether most of the group failed recently. The rest may be the smaller side of a partition, and its lists prove
+/// little.
 fn is_remnant(env: Env<'_>) -> bool {
     let table = env.view.membership.table();
     let failed = table

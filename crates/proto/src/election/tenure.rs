@@ -1,4 +1,4 @@
-//! The lease in office: how a node that is named comes to act, keeps acting, and gives up.
+//! The lease of an elected node: how the node obtains it, keeps it, and gives it up.
 
 use super::claim::{Claim, Key, Remarks, Stage, Token};
 use super::event::{Event, Report};
@@ -21,10 +21,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Slow round trips make a lease at most so many times as long.
+/// Slow round trips extend a lease to at most this multiple of its configured duration.
 pub(super) const STRETCH: u32 = 4;
 
-/// What one member said about its promise.
+/// The last report of a member about its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Word {
     pub(super) memory: Life,
@@ -32,32 +32,33 @@ pub(super) struct Word {
     pub(super) free: bool,
 }
 
-/// One election's lease at one node: as its holder, as one of its watchers, and as one who waits for it.
+/// The lease of one election at one node, which may be its holder, one of its watchers, or a candidate that waits for
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tenure {
     pub(super) rules: Rules,
     /// This node as a watcher.
     pub(super) watch: Watch,
-    /// This node's own lease, also after it was given up.
+    /// This node's own lease; kept after it was given up.
     pub(super) lease: Option<Lease>,
     pub(super) closing: Option<Closing>,
-    /// This node makes the first set of a line known, before anybody acts by it.
+    /// The progress of making the first set of a line known, before anybody acts by it.
     pub(super) founding: Option<Founding>,
-    /// The greatest set of watchers that was heard of.
+    /// The greatest known set of watchers.
     pub(super) known: Option<Known>,
-    /// What members said since the claim held was taken.
+    /// The reports of members about their promises. They no longer count as free after a new claim was adopted.
     pub(super) words: BTreeMap<NodeId, Word>,
-    /// Members that told what they recorded, since this node started.
+    /// The members that sent their records since this node started.
     pub(super) informants: BTreeSet<NodeId>,
-    /// No election was known before the one that named this node.
+    /// Whether no claim was known before the one that named this node.
     pub(super) first: bool,
-    /// This node lost its lease and stands back until then.
+    /// The time until which this node does not campaign, because it lost its lease.
     pub(super) back_at: Instant,
-    /// When the leader looks at its watchers again.
+    /// The time at which the leader reviews its watchers again.
     pub(super) review_at: Instant,
-    /// An operator gave up the watchers that are lost.
+    /// Whether an operator gave up the lost watchers.
     pub(super) forgiven: bool,
-    /// Whom to tell, when the lease was released, that this node leads no longer.
+    /// The successor to notify, if any, when the lease is released and this node announces that it no longer leads.
     pub(super) farewell: Option<Option<NodeId>>,
 }
 
@@ -80,17 +81,17 @@ impl Tenure {
         }
     }
 
-    /// Until when this node may act.
+    /// The token by which this node may act, and the end of its lease.
     pub(super) fn valid(&self, now: Instant) -> Option<(Token, Instant)> {
         self.lease.as_ref().and_then(|l| l.valid(now))
     }
 
-    /// Whether the work of this node may still run.
+    /// Whether work of this node may still run.
     pub(super) fn is_busy(&self) -> bool {
         self.lease.as_ref().is_some_and(|l| !l.is_over())
     }
 
-    /// For how long a lease lasts here, as far as is known.
+    /// The duration of a lease, as far as this node knows.
     pub(super) fn span(&self, env: Env<'_>) -> Duration {
         self.known.map_or(env.config.lease, |k| k.span)
     }
@@ -106,7 +107,8 @@ impl Race {
         self.tenure.valid(now).is_some()
     }
 
-    /// For how long renewals of this node ask: as configured, and longer where round trips or the grace say so.
+    /// The duration that renewals of this node ask for: the configured one, extended if round trips or the grace
+    /// require it.
     pub(super) fn own_span(&self, env: Env<'_>) -> Duration {
         let grace = self.policy.map_or(Duration::ZERO, |p| p.grace);
         let trips = (env.rto() * 6).min(env.config.lease * STRETCH);
@@ -121,7 +123,7 @@ impl Race {
         asked.max(span.unwrap_or(env.config.lease) / 4)
     }
 
-    /// Hears of a set of watchers.
+    /// Records a set of watchers, and passes it to this node's own lease.
     pub(super) fn note_known(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, known: Known) {
         if self
             .tenure
@@ -137,7 +139,7 @@ impl Race {
         self.carry_out(cx, env, out);
     }
 
-    /// Does what is due, after every step: asks for the lease, renews it, gives it up, says that nobody leads.
+    /// Does what is due after every step: asks for the lease, renews it, gives it up, or announces that nobody leads.
     pub(super) fn drive(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let named = self.is_named(env);
         let waits = self.tenure.closing.is_some() || self.tenure.is_busy();
@@ -154,7 +156,7 @@ impl Race {
             .as_ref()
             .is_some_and(|c| Some(c.token()) != token)
         {
-            // Members refuse it: they hold the claim that came after.
+            // Members refuse to close for it, because they hold a later claim.
             self.tenure.closing = None;
         }
         if !self.is_named(env) {
@@ -180,12 +182,12 @@ impl Race {
         }
     }
 
-    /// Whether the claim held makes others follow this process.
+    /// Whether other members follow this process because of the claim held.
     fn is_followed(&self, env: Env<'_>) -> bool {
         self.claim.is_some_and(|c| c.names(env.me, env.life()))
     }
 
-    /// This node is named: it asks the watchers, or where there are none it has to become the first.
+    /// Asks for a lease after this node was named. If no watchers are known, it first closes older lines.
     pub(super) fn seek(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim else { return };
         let token = claim.key.token;
@@ -213,7 +215,7 @@ impl Race {
         }
     }
 
-    /// Carries out what a lease wants, in order.
+    /// Carries out the outputs of a lease, in order.
     pub(super) fn carry_out(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, out: Vec<Output>) {
         let mut queue: alloc::collections::VecDeque<Output> = out.into();
         while let Some(output) = queue.pop_front() {
@@ -246,7 +248,7 @@ impl Race {
                 }
                 Output::Outranked(token) => self.on_outranked(cx, env, token),
                 Output::OtherLine(set) => {
-                    // Of two leaders the one with the lesser line stops.
+                    // Of two leaders, the one with the lesser line stops.
                     let span = self.tenure.span(env);
                     self.tenure.known = Some(Known { set, span });
                     self.tenure.farewell = Some(None);
@@ -293,7 +295,7 @@ impl Race {
 
     fn send_renewal(&self, cx: &mut ElectionCx<'_>, env: Env<'_>, node: NodeId, renew: &Renew) {
         let election = self.id;
-        // Until it is granted the watcher may not have heard of the claim.
+        // Before the first grant the watcher may not know the claim.
         if let Some(claim) = self.claim.filter(|_| !self.in_office(env.now)) {
             cx.send(To::Node(node), Msg::Claim(election, claim));
         }
@@ -314,7 +316,7 @@ impl Race {
         cx.send(To::Node(node), msg);
     }
 
-    /// A watcher granted or closed for a greater token than this node's.
+    /// Reacts to a watcher that granted or closed for a greater token than this node's.
     fn on_outranked(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, token: Token) {
         self.raise_floor(cx, env, token.term);
         if self.claim.is_some_and(|c| c.key.token >= token) {
@@ -328,7 +330,7 @@ impl Race {
         }
     }
 
-    /// A leader in office takes a later term, without stopping.
+    /// Claims a later term without stopping the work. Only a leader with a valid lease does this.
     pub(super) fn claim_again(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim.filter(|c| c.names(env.me, env.life())) else {
             return;
@@ -343,7 +345,7 @@ impl Race {
         }
     }
 
-    /// A token of this node's own making.
+    /// Creates a token with this node as the initiator.
     pub(super) fn own_token(&mut self, env: Env<'_>, term: Term) -> Option<Token> {
         let term = term.max(self.issued_term());
         let revision = self.next_revision(term)?;
@@ -355,7 +357,7 @@ impl Race {
         })
     }
 
-    /// Acts no longer: tells the application to stop, and releases the lease when its work has ended.
+    /// Stops acting: tells the application to stop, and releases the lease when the work has ended.
     pub(super) fn give_up(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         self.tenure.closing = None;
         self.end_acting(cx);
@@ -371,7 +373,8 @@ impl Race {
         self.carry_out(cx, env, out);
     }
 
-    /// The work by `token` has ended. While this node acts that means nothing: more work may start by the same token.
+    /// The work under `token` has ended. This has no effect while this node acts, because more work may start with the
+    /// same token.
     pub(super) fn on_stopped(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, token: Token) {
         if self.lead.acting.is_some() {
             return;
@@ -384,7 +387,7 @@ impl Race {
         self.carry_out(cx, env, out);
     }
 
-    /// The lease is over, and others still follow this node: a later claim says that nobody leads.
+    /// Announces with a later claim that nobody leads, after the lease has ended while others still follow this node.
     fn say_farewell(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim else { return };
         if self.tenure.rules.lack(Ablation::Vacancy) {
@@ -396,7 +399,7 @@ impl Race {
         self.tell_vacancy_to(cx, env, successor);
     }
 
-    /// Holds a claim of `term` that says that nobody leads.
+    /// Adopts a claim of `term` that says that nobody leads.
     pub(super) fn vacate(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
         let Some(token) = self.own_token(env, term) else {
             return;
@@ -412,7 +415,7 @@ impl Race {
         self.adopt(cx, env, claim);
     }
 
-    /// Watchers answer a renewal.
+    /// Handles a watcher's acknowledgement of a renewal.
     pub(super) fn on_granted(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -433,7 +436,7 @@ impl Race {
         self.carry_out(cx, env, out);
     }
 
-    /// A watcher refuses the lease, or a member refuses to close.
+    /// Handles a watcher's refusal of the lease, or a member's refusal to close lines.
     pub(super) fn on_refused(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -466,7 +469,7 @@ impl Race {
                 self.give_up(cx, env);
                 self.stand_back(cx, env, env.rto() * 4);
             } else if behind && refusal.why == Why::Set {
-                // There are watchers after all.
+                // There are watchers, so nothing has to be closed.
                 self.tenure.closing = None;
             }
         }
@@ -480,7 +483,7 @@ impl Race {
         }
     }
 
-    /// What an operator or a restart knows of earlier lives.
+    /// Restores the lease record that an earlier life stored.
     pub(super) fn restore_lease(&mut self, env: Env<'_>, record: Record) {
         let (rules, me) = (self.tenure.rules, self.tenure.watch.me());
         let exchange = env.config.floor == 0;
@@ -507,8 +510,8 @@ impl Race {
 }
 
 impl Env<'_> {
-    /// Whether membership says that a node is down or has left. One that is not listed counts as gone only when this
-    /// node has been here for a while: after a restart it may not have found the others yet.
+    /// Whether membership reports a node as failed or left. A node that is not listed counts as down only after this
+    /// node has settled, because after a restart it may not have found the other nodes yet.
     pub(super) fn is_down(&self, id: NodeId) -> bool {
         let listed = self.view.membership.table().get(id);
         let gone = listed.map_or(self.settled, |m| m.phase == Phase::Down);

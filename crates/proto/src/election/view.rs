@@ -1,4 +1,4 @@
-//! What elections read of membership.
+//! What elections read from membership and reliability.
 
 use super::CLASS_NEVER;
 use super::config::Config;
@@ -14,32 +14,32 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// The member list with this node, and the settings: all that an election reads.
+/// The layers below, as an election reads them.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// Who is here.
+    /// The member list.
     pub membership: &'a Membership,
-    /// Who fails how often.
+    /// The record of how often members fail.
     pub reliability: &'a Ledger,
 }
 
-/// The same for one election.
+/// The view of one election, with its settings and the current time.
 #[derive(Clone, Copy)]
 pub(super) struct Env<'a> {
     pub(super) me: NodeId,
     pub(super) now: Instant,
     pub(super) group: u32,
-    /// What fits into a frame.
+    /// The space for frames in a datagram.
     pub(super) frames_max: usize,
     pub(super) config: &'a Config,
-    /// What candidates are compared by.
+    /// The criteria by which candidates are compared.
     pub(super) ranking: Ranking,
     pub(super) storage: Storage,
     /// The wall clock in seconds, if this node has one.
     pub(super) wall: Option<u64>,
-    /// This node has been here for so long that it knows whoever is.
+    /// Whether this node has been in the group for long enough to know all its members.
     pub(super) settled: bool,
-    /// This node was told to join a group and has found nobody of it, and has not looked for long.
+    /// Whether this node still looks for the group that it was told to join and has found none of its members.
     pub(super) seeks: bool,
     pub(super) view: View<'a>,
 }
@@ -47,22 +47,22 @@ pub(super) struct Env<'a> {
 /// Whether terms can be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Storage {
-    /// A term counts as stored only when that is confirmed. Otherwise it does at the end of the step.
+    /// Whether a term counts as stored only after that is confirmed. Otherwise it counts at the end of the step.
     pub(super) awaited: bool,
-    /// The last one could not be stored.
+    /// Whether the last term could not be stored.
     pub(super) failed: bool,
 }
 
-/// What has become of a member in a life.
+/// What became of a process, that is of a node in one life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Listed in that life.
+    /// It is listed in that life.
     Here,
-    /// Not listed at all.
+    /// The node is not listed, or is listed in an earlier life.
     Unknown,
-    /// Declared down.
+    /// It was declared failed.
     Failed,
-    /// Said goodbye, came back in another life, or no longer stands in the election.
+    /// It said goodbye, restarted, or no longer campaigns in the election.
     Gone,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Env<'a> {
         self.view.membership.life()
     }
 
-    /// The same with candidates compared by what they announce alone.
+    /// The same view with candidates compared only by what they announce.
     pub(super) fn as_announced(self) -> Env<'a> {
         let ranking = self.ranking.announced();
         Env { ranking, ..self }
@@ -81,7 +81,7 @@ impl<'a> Env<'a> {
         Score::of(self.group, election, self.ranking, entry)
     }
 
-    /// This node as a candidate.
+    /// This node as a candidate, if it campaigns.
     pub(super) fn own_entry(&self, election: ElectionId) -> Option<Entry> {
         let campaign = self.view.membership.meta().campaign(election)?;
         let runs = campaign.class != CLASS_NEVER && !self.view.membership.is_leaving();
@@ -91,18 +91,18 @@ impl<'a> Env<'a> {
         })
     }
 
-    /// Members that this node lists, without itself.
+    /// The members that this node lists, without itself.
     pub(super) fn members(&self) -> impl Iterator<Item = &'a Member> {
         let listed = |m: &&Member| m.phase != Phase::Down;
         self.view.membership.table().iter().filter(listed)
     }
 
-    /// How many members this node lists, itself included.
+    /// The number of members that this node lists, including itself.
     pub(super) fn size(&self) -> usize {
         self.view.membership.table().live() + 1
     }
 
-    /// A member as a candidate.
+    /// A member as a candidate, if it campaigns.
     pub(super) fn entry(&self, election: ElectionId, member: &Member) -> Option<Entry> {
         let campaign = member
             .meta
@@ -117,13 +117,13 @@ impl<'a> Env<'a> {
         })
     }
 
-    /// All candidates that this node lists, itself included, in no order.
+    /// All candidates that this node lists, including itself, in no particular order.
     pub(super) fn candidates(&self, election: ElectionId) -> impl Iterator<Item = Entry> {
         let others = self.members().filter_map(move |m| self.entry(election, m));
         self.own_entry(election).into_iter().chain(others)
     }
 
-    /// The best candidates that pass `keep`, the best first.
+    /// The best candidates that `keep` accepts, best first, and whether there were more than `most`.
     pub(super) fn best(
         &self,
         election: ElectionId,
@@ -140,18 +140,18 @@ impl<'a> Env<'a> {
         (all.into_iter().take(most).map(|c| c.1).collect(), truncated)
     }
 
-    /// How many candidates an answer can name: what was asked for, and what fits.
+    /// How many candidates an answer names: as many as asked for, if they fit into a datagram.
     pub(super) fn best_most(&self, asked: u8) -> usize {
         let fits = self.frames_max.saturating_sub(64) / 64;
         usize::from(asked).min(fits).clamp(1, LIST_MAX)
     }
 
-    /// How many of those ruled out fit into a question beside its claims.
+    /// How many of the ruled-out candidates fit into a query beside its claim.
     pub(super) fn skip_most(&self) -> usize {
         (self.frames_max.saturating_sub(96) / 16).clamp(1, LIST_MAX)
     }
 
-    /// The unhealthiest members: at most `most`, and at most a third of those known.
+    /// The unhealthiest members: at most `most`, and at most a third of the known members.
     pub(super) fn worst(&self, most: usize) -> Vec<(NodeId, u8)> {
         let half_life = self.half_life();
         let unhealth = |m: &Member| (m.trouble(self.now, half_life) * 4.0).min(255.0) as u8;
@@ -174,22 +174,22 @@ impl<'a> Env<'a> {
         self.view.membership.config().probe_period
     }
 
-    /// How long a member that is gone may be listed: a claim about it is looked at again after that.
+    /// How long a departed member may still be listed. A claim about it is checked again after that time.
     pub(super) fn fresh(&self) -> Duration {
         self.view.membership.suspicion_min()
     }
 
-    /// Whether this node heard from that process directly a moment ago.
+    /// Whether this node recently heard from that process directly.
     pub(super) fn is_fresh(&self, id: NodeId, life: Life) -> bool {
         let fresh = self.view.membership.contact_fresh();
         let recent = |m: &Member| {
-            // ★ In the same life: a restarted leader is in contact, and no longer leads.
+            // The life has to match: a restarted leader is in contact but no longer leads.
             m.precedence.life == life && self.now.since(m.last_contact) <= fresh
         };
         self.view.membership.table().get(id).is_some_and(recent)
     }
 
-    /// What has become of a candidate.
+    /// What became of the process `id` in `life`, as a candidate of `election`.
     pub(super) fn fate(&self, election: ElectionId, id: NodeId, life: Life) -> Fate {
         if id == self.me {
             let stands = self.own_entry(election).is_some();
@@ -204,7 +204,7 @@ impl<'a> Env<'a> {
         };
         let listed = member.precedence;
         if listed.life != life {
-            // An older life is listed: the news of the newer one has not come yet.
+            // An older life is listed: news of the newer one has not arrived yet.
             return if listed.life > life {
                 Fate::Gone
             } else {
@@ -219,7 +219,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// How long to wait for an answer of an ordinary member.
+    /// How long to wait for an answer: the upper quartile of the round-trip timeouts of all members, within limits.
     pub(super) fn rto(&self) -> Duration {
         let waits = self.members().filter(|m| m.rtt.srtt_us > 0);
         let waits = waits.map(|m| u64::from(m.rtt.srtt_us) + 4 * u64::from(m.rtt.var_us));
@@ -233,8 +233,8 @@ impl<'a> Env<'a> {
         Duration::from_micros(wait).clamp(Duration::from_millis(50), most)
     }
 
-    /// Random members to ask, in random order: zone by zone in turn where zones are known (ER-28).
-    /// Never those that observe, and those for whom `keep` does not hold.
+    /// Random members to ask, in random order; zone by zone in turn if zones are known (ER-28). Observers and members
+    /// that `keep` rejects are left out.
     pub(super) fn responders(
         &self,
         rng: &mut Rng,
@@ -261,7 +261,7 @@ impl<'a> Env<'a> {
         chosen
     }
 
-    /// A random part of `span`.
+    /// A random duration below `span`.
     pub(super) fn jitter(&self, rng: &mut Rng, span: Duration) -> Duration {
         Duration::from_micros(rng.below64(micros(span).max(1)))
     }

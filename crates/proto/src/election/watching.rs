@@ -1,5 +1,5 @@
-//! Watching: a member's answers about leases of others, its notice at the end of a promise, and what candidates make of
-//! such words; and how a leader chooses its watchers.
+//! Watching: a member's answers to leases of others, its notice at the end of a promise, how candidates use such
+//! notices, and how a leader chooses its watchers.
 
 use super::claim::{Claim, Token};
 use super::msg::Msg;
@@ -16,14 +16,14 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Candidates that hear of the end of a promise at once.
+/// The number of candidates that hear of the end of a promise at once.
 const HEIRS: usize = 3;
 
 /// Groups above this size have five watchers.
 const LARGE: usize = 32;
 
 impl Race {
-    /// Somebody asks for the lease, or renews it.
+    /// Handles a request for the lease or its renewal.
     pub(super) fn on_renew(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -47,7 +47,7 @@ impl Race {
         };
         let election = self.id;
         let memory = self.tenure.watch.me().memory;
-        // What cannot be stored is not promised: the holder asks again.
+        // A promise that cannot be stored is not made; the holder asks again.
         let before = env.storage.failed.then(|| self.tenure.watch.clone());
         match (self.tenure.watch.on_renew(env.now, &renew), before) {
             (Verdict::Ack { store: true }, Some(before)) => self.tenure.watch = before,
@@ -82,7 +82,7 @@ impl Race {
                 }
             }
         }
-        // The holder hears of a greater claim, and of a greater set.
+        // Tell the requester about a greater claim or a greater set.
         if let Some(held) = self.claim.filter(|c| c.key.token > token) {
             cx.send(from.reply_to(), Msg::Claim(election, held));
         }
@@ -91,7 +91,7 @@ impl Race {
         }
     }
 
-    /// A holder gives its lease up.
+    /// Handles a holder's release of its lease.
     pub(super) fn on_release(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -114,7 +114,8 @@ impl Race {
         }
     }
 
-    /// A promise of this node may be over, or it may have told and heard enough after its start.
+    /// Handles the timer of this node's promise: announces that the promise is over, or continues the exchange of
+    /// records after a restart.
     pub(super) fn on_promise(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if self.tenure.watch.is_uninformed() {
             self.exchange(cx, env);
@@ -149,7 +150,7 @@ impl Race {
         self.review(cx, env);
     }
 
-    /// Somebody wants to know whether this node's promise is over.
+    /// Answers the question how long this node's promise is still valid.
     pub(super) fn on_look_at(&self, cx: &mut ElectionCx<'_>, env: Env<'_>, from: &Sender) {
         let notice = Msg::Notice {
             election: self.id,
@@ -159,7 +160,7 @@ impl Race {
         cx.send(from.reply_to(), notice);
     }
 
-    /// A watcher says how long its promise lasts.
+    /// Handles a watcher's notice about the rest of its promise.
     pub(super) fn on_notice(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -182,7 +183,7 @@ impl Race {
         }
     }
 
-    /// Whether a majority of the watchers said a moment ago that nobody holds the lease.
+    /// Whether a majority of the watchers reported recently that nobody holds the lease.
     pub(super) fn is_free(&self, env: Env<'_>) -> bool {
         let Some(Known { set, span }) = self.tenure.known else {
             return false;
@@ -200,11 +201,11 @@ impl Race {
         })
     }
 
-    /// Whether membership says that no quorum of the watchers is left.
+    /// Whether no quorum of the watchers is left, according to membership and the watchers' own reports.
     pub(super) fn is_quorum_lost(&self, env: Env<'_>) -> bool {
         let known = self.tenure.known.as_ref();
         let me = self.tenure.watch.me();
-        // One with another memory is no longer a watcher of this set.
+        // A node with another memory is no longer a watcher of this set.
         let reborn = |w: &Watcher| {
             if w.node == me.node {
                 return *w != me;
@@ -225,7 +226,7 @@ impl Race {
         }
     }
 
-    /// A candidate wants the lines below its token closed.
+    /// Handles the request of a candidate to close the lines below its token.
     pub(super) fn on_close(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -246,7 +247,7 @@ impl Race {
             (Ok(true), Some(before)) => self.tenure.watch = before,
             (Ok(store), _) => {
                 let record = *self.tenure.watch.record();
-                // As long as any lease that this node promised, or holds itself.
+                // At least the length of any lease that this node promised or holds.
                 let own = self.tenure.lease.as_ref().filter(|l| !l.is_over());
                 let span = own.map_or(record.span, |l| l.span().max(record.span));
                 if store {
@@ -254,11 +255,11 @@ impl Race {
                 }
                 self.raise_floor(cx, env, token.term);
                 if self.is_named(env) {
-                    // Whatever this node leads ends with its line.
+                    // This node's leadership ends together with its line.
                     self.tenure.farewell = Some(None);
                     self.give_up(cx, env);
                 }
-                // It has to wait until old leases are over.
+                // The candidate has to wait until old leases have expired.
                 let longest = env.config.lease * STRETCH;
                 let most = self.tenure.span(env).max(span).max(longest);
                 self.stand_back(cx, env, most * 3 / 2);
@@ -291,7 +292,7 @@ impl Race {
         }
     }
 
-    /// After a restart: tells every member what was recorded, and asks for what it did.
+    /// After a restart, sends this node's record to every member and asks for theirs.
     pub(super) fn exchange(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let heard = &self.tenure.informants;
         let missing: Vec<NodeId> = env.members().map(|m| m.id).collect();
@@ -321,7 +322,7 @@ impl Race {
         }
     }
 
-    /// A member that restarted tells what it recorded, or answers such a one.
+    /// Handles the record of another member, which restarted or answers this node.
     pub(super) fn on_told(
         &mut self,
         cx: &mut ElectionCx<'_>,
@@ -331,7 +332,7 @@ impl Race {
         asks: bool,
     ) {
         let Told { set, span, .. } = told;
-        // What cannot be stored is not known: whoever told it does so again.
+        // A record that cannot be stored is not adopted; the sender tells it again.
         let before = env.storage.failed.then(|| self.tenure.watch.clone());
         match (self.tenure.watch.on_told(&told), before) {
             (true, Some(before)) => {
@@ -363,7 +364,8 @@ impl Race {
         }
     }
 
-    /// A leader in office replaces watchers that are gone, and keeps as many as its group's size asks for.
+    /// Replaces watchers that are gone and adjusts their number to the size of the group, as a leader with a valid
+    /// lease.
     pub(super) fn review_watchers(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         if env.now < self.tenure.review_at || !self.in_office(env.now) {
             return;
@@ -395,7 +397,7 @@ impl Race {
             self.carry_out(cx, env, out);
         }
         if !complete {
-            // Who answers now can be chosen at the next look.
+            // Members that answer now can be chosen at the next review.
             let some = env.responders(cx.rng, WATCHERS_MAX * 2, |m| {
                 set.watchers.iter().all(|w| w.node != m.id)
             });
@@ -408,7 +410,7 @@ impl Race {
         }
     }
 
-    /// How many watchers a leader has in a group of this size, and whether it is one of them.
+    /// The number of watchers for a group of this size, and whether the leader is one of them.
     fn watchers_due(&self, env: Env<'_>) -> (usize, bool) {
         let strict = env.config.floor > 0;
         let rivals = env.candidates(self.id).any(|e| e.id != env.me);
@@ -416,7 +418,8 @@ impl Race {
             return (1, true);
         }
         let eligible = |m: &&Member| !m.meta.observer;
-        // A strict election keeps the watchers of the whole group, also in a part of it: few would be lost together.
+        // A strict election keeps the watchers of the whole group even if only a part of it is reachable, so that the
+        // loss of a few nodes does not remove a majority of them.
         let here = env.members().filter(eligible).count() + 1;
         match here.max(usize::from(env.config.floor)) {
             0 | 1 => (1, true),
@@ -427,8 +430,8 @@ impl Race {
         }
     }
 
-    /// Who should watch: those that stay, then the best candidates after the leader, then near ones, from zones of their
-    /// own where that can be; only members that were heard a moment ago, for their memories are known.
+    /// Chooses watchers: first those that stay, then the best candidates after the leader, then near members, from
+    /// different zones where possible. Only members heard recently are chosen, because their memories are known.
     pub(super) fn choose_watchers(&self, env: Env<'_>, stays: Option<&[Watcher]>) -> Watchers {
         let me = self.tenure.watch.me();
         let (count, own) = self.watchers_due(env);

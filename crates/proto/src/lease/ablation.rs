@@ -1,65 +1,72 @@
-//! Rules of the lease that model checking and simulation leave out, one at a time, to see that they notice. Nothing can
-//! be left out elsewhere.
+//! Ablations of the lease: rules that the model checker and the simulator disable one at a time, in order to see that
+//! their oracles notice. Other builds cannot disable a rule.
 
-/// A rule that is left out.
+/// A rule that is disabled. Each variant states the rule; where it is not obvious, a second sentence says what happens
+/// without it.
 #[cfg_attr(not(feature = "_check"), allow(unreachable_pub, dead_code))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ablation {
-    /// An acknowledgement is a promise: a watcher that finds itself free says so and promises nothing.
+    /// An acknowledgement is a promise. Without the rule, a free watcher acknowledges but promises nothing.
     Promise,
-    /// A watcher refuses while its promise to another holder runs.
+    /// A watcher refuses a renewal while its promise to another holder is valid.
     Wait,
-    /// A watcher refuses a token below the one it recorded.
+    /// A watcher refuses a token that is smaller than the one it recorded.
     LowerToken,
-    /// A lease takes a majority: one acknowledgement is enough.
+    /// A lease needs a majority. Without the rule, one acknowledgement is enough.
     Majority,
-    /// A leader that gives up stops its work before it releases.
+    /// A leader that gives up stops its work before it releases its lease.
     StopFirst,
-    /// A promise is to a process: a restarted holder is taken for the one before.
+    /// A promise is made to one process. Without the rule, a restarted holder counts as its former process.
     HolderLife,
-    /// A restarted watcher waits until its promises are over.
+    /// A restarted watcher grants nothing until the promises of its former life have expired.
     Restart,
     /// A watcher stores what it granted.
     Stored,
-    /// Sets are ordered by line and number: only the token of their maker counts.
+    /// Sets of watchers are ordered by line and number. Without the rule, only the token of the leader that made the
+    /// set counts.
     SetOrder,
-    /// A successor asks both majorities while a change is under way: only the new one is asked.
+    /// A successor needs both majorities while a change of watchers is in progress. Without the rule, it needs only the
+    /// new one.
     BothMajorities,
-    /// A change counts on the former watchers until it is finished: it counts on the new ones at once.
+    /// A leader that changes its watchers counts on the former ones until the change is complete. Without the rule, it
+    /// counts on the new ones at once.
     FormerCounts,
-    /// The former watchers are dropped only when the lease by the new ones is as long as any told.
+    /// The former watchers are dropped only when the lease from the new ones ends no earlier than the latest end that
+    /// was announced to the work.
     DropLate,
-    /// A lease counts from the sending of the renewal: it counts from the acknowledgement.
+    /// A lease is counted from the time at which the renewal was sent. Without the rule, it is counted from the
+    /// acknowledgement.
     FromSending,
-    /// Every sending has a number of its own: repeats use the last one.
+    /// Every transmission of a renewal has its own sequence number. Without the rule, a repeated renewal uses the
+    /// former number.
     FreshSeq,
-    /// Margins for clocks that drift.
+    /// Durations include a margin for clocks that drift.
     Drift,
-    /// A leader whose lease ended stops renewing.
+    /// A leader whose lease has expired stops renewing it.
     Lapse,
     /// A candidate that hears no watcher gives up.
     DeafCandidate,
-    /// A watcher tells its holder of a greater claim.
+    /// A watcher tells its holder about a greater claim.
     TellHolder,
-    /// A new line waits until old leases are over.
+    /// A new line begins only after the leases of older lines have expired.
     CloseWait,
-    /// Closing ends all lines below.
+    /// Closing ends all lines below the closing token.
     CloseLine,
-    /// A restarted member learns what others know before it answers.
+    /// A restarted member exchanges records with other members before it answers.
     Exchange,
-    /// Where members are fixed, no other majority stands in for a lost one.
+    /// In a strict election, no other majority replaces a lost majority of watchers.
     StrictQuorum,
-    /// A client that stands again waits for the end of its former work.
+    /// A client that campaigns again waits until its former work has ended.
     StandAgain,
-    /// Whoever is followed and does not lead says so.
+    /// A node that others follow although it does not lead announces the vacancy.
     Vacancy,
-    /// A claim below the stored term is not taken.
+    /// A node does not accept a claim below its stored term.
     StoredTerm,
-    /// New work takes a token only when a quorum acknowledged it.
+    /// New work uses a token only after a quorum acknowledged that token.
     TokenQuorum,
 }
 
-/// Which rules hold: all of them outside of model checking and simulation.
+/// The set of rules in force. All rules are in force, except in the model checker and the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
     #[cfg(feature = "_check")]
@@ -67,7 +74,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// All rules but one.
+    /// All rules except `part`.
     #[cfg(feature = "_check")]
     pub const fn without(part: Ablation) -> Rules {
         Rules {
@@ -75,7 +82,7 @@ impl Rules {
         }
     }
 
-    /// Whether a rule is left out.
+    /// Whether `part` is disabled.
     #[cfg(feature = "_check")]
     pub fn lack(&self, part: Ablation) -> bool {
         self.without == Some(part)

@@ -1,4 +1,4 @@
-//! Closing old lines: what a candidate asks of every member before it begins a new line of sets.
+//! Closing old lines: a candidate asks members to close all older lines before it begins a new line of watcher sets.
 
 use super::Token;
 use super::ablation::{Ablation, Rules};
@@ -14,47 +14,48 @@ use core::time::Duration;
 /// The greatest number of members asked in one step.
 const ASK_MAX: usize = 32;
 
-/// How far closing has come.
+/// The progress of closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Progress {
-    /// Answers are missing; look again at this time.
+    /// Answers are missing; call [`Closing::on_timer`] again at this time.
     Asking(Instant),
-    /// All answered; old leases may run until then.
+    /// There are enough answers; leases of older lines may be valid until this time.
     Waiting(Instant),
-    /// A new line may begin, by a fresh term.
+    /// A new line may begin, with a new term.
     Ready,
 }
 
-/// Whose answers are enough.
+/// The answers that are enough to begin a new line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need<'a> {
-    /// Every member that is asked: whoever acts by an older line is among them, or cut off.
+    /// An answer from every member. A leader that acts by an older line is among them or is cut off from them.
     All,
-    /// So many, of the nodes that a group has at most: a majority of them meets every other one.
+    /// This number of answers: a majority of the greatest possible size of the group. Any two such majorities share a
+    /// node.
     Count(usize),
-    /// A quorum of this set: nobody can act by it without one of them.
+    /// A quorum of this set. No leader can act by the set without one of these watchers.
     Quorum(&'a Set),
 }
 
-/// A candidate closes all lines below its token.
+/// An attempt of a candidate to close all lines below its token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Closing {
     rules: Rules,
     token: Token,
     set: Option<Rank>,
-    /// As long as any lease that may still run; nothing where there was no lease before.
+    /// At least the length of any lease that may still be valid; zero if there was no lease before.
     span: Duration,
-    /// Who has closed, and with which memory.
+    /// The members that closed older lines, each with the memory it answered with.
     answered: BTreeMap<NodeId, Life>,
     again_at: BTreeMap<NodeId, Instant>,
     last_at: Instant,
-    /// When [`Closing::on_timer`] asked to be called again.
+    /// The time at which [`Closing::on_timer`] asked to be called again.
     due_at: Option<Instant>,
 }
 
 impl Closing {
-    /// Closes lines below `token`. `set` is the greatest set known, `span` the longest lease known; both are missing
-    /// for the first claim of an election.
+    /// Starts to close all lines below `token`. `set` is the rank of the greatest known set and `span` the longest
+    /// known lease. Both are `None` for the first claim of an election.
     pub fn new(
         rules: Rules,
         token: Token,
@@ -74,22 +75,22 @@ impl Closing {
         }
     }
 
-    /// The token it closes for.
+    /// The token below which lines are closed.
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// The greatest set it knows.
+    /// The rank of the greatest known set.
     pub fn set(&self) -> Option<Rank> {
         self.set
     }
 
-    /// Whether that member has closed.
+    /// Whether `node` has answered.
     pub fn has(&self, node: NodeId) -> bool {
         self.answered.contains_key(&node)
     }
 
-    /// A member has closed; `span` is the longest lease it knows. Repeated answers do not count.
+    /// Records that a member closed older lines; `span` is the longest lease it knows. Repeated answers are ignored.
     pub fn on_closed(&mut self, now: Instant, from: Watcher, span: Duration) {
         if let Entry::Vacant(answer) = self.answered.entry(from.node) {
             answer.insert(from.memory);
@@ -98,9 +99,9 @@ impl Closing {
         }
     }
 
-    /// Adds those to `ask` that have to be asked now. `members` are all that are listed and not down, this node
-    /// included. A process that was stopped for a while begins again: others may have
-    /// come back meanwhile.
+    /// Appends the members that have to be asked now to `ask`. `members` are all listed members that are not down,
+    /// including this node. If the process did not run for a while, closing starts again, because other nodes may have
+    /// returned in the meantime.
     pub fn on_timer(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! A holder: when its lease ends, whom it asks next, how it changes its watchers, and how it gives up.
+//! The holder's side of a lease: when the lease ends, which watchers to ask next, how watchers are changed, and how the
+//! lease is given up.
 
 use super::Token;
 use super::ablation::{Ablation, Rules};
@@ -11,56 +12,57 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What a lease wants done or known.
+/// What the host of a lease has to do, or has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send this renewal to a watcher, which may be this node itself.
     Renew(NodeId, Renew),
-    /// Tell a watcher that the holder acts no longer by this token and smaller ones.
+    /// Tell a watcher that the holder no longer acts by this token or any smaller one.
     Release(NodeId, Token),
-    /// Work may go on, or start, by this token, and has to be over at `end`.
+    /// Work may start or continue with this token and must have ended at `end`.
     Granted {
-        /// Goes with all that is done.
+        /// The fencing token that accompanies all actions of the work.
         token: Token,
         /// The end of the lease.
         end: Instant,
     },
-    /// The set of watchers moved on: tell it with the claim.
+    /// The set of watchers changed; announce it together with the claim.
     Set,
-    /// A watcher knows a greater token.
+    /// A watcher knows this greater token.
     Outranked(Token),
-    /// A watcher knows a set of a greater line, which another leader began.
+    /// A watcher knows this set of a greater line, which another leader began.
     OtherLine(Set),
-    /// The lease ended, or no watcher was heard: it was given up. Stand for nothing during this span.
+    /// The lease expired, or no watcher was heard for a whole span, and the lease was given up. Do not campaign during
+    /// this time.
     Lapsed(Duration),
 }
 
-/// How far a lease has come.
+/// The phase of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
-    /// Asking, or renewing.
+    /// The holder asks for the lease or renews it.
     Open,
-    /// The work was told to stop, and may go on until the end of the lease.
+    /// The work was told to stop and may continue until the lease ends.
     Stopping,
-    /// Given up.
+    /// The lease was given up.
     Over,
 }
 
-/// The lease of one holder in one election, from the first question to the release.
+/// The lease of one holder in one election, from the first renewal to the release.
 ///
-/// After every input, call [`Lease::on_timer`]: only there anything is sent.
+/// Call [`Lease::on_timer`] after every input: renewals are sent only there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     rules: Rules,
     holder: Holder,
     token: Token,
     set: Set,
-    /// This holder began the change of watchers that is under way.
+    /// Whether this holder began the change of watchers that is in progress.
     own_change: bool,
     span: Duration,
     seq: u64,
     peers: Vec<Peer>,
-    /// The latest end that the work was told.
+    /// The latest end that was announced to the work.
     end: Option<Instant>,
     /// The greatest token that a quorum acknowledged.
     acting: Option<Token>,
@@ -71,8 +73,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Asks for a lease by `token` at the watchers of `set`. `seq` is the last number used in this life of the holder:
-    /// [`Lease::seq`] of its lease before.
+    /// Starts to ask the watchers of `set` for a lease with `token`. `seq` is the last sequence number that the holder
+    /// used in this life, that is [`Lease::seq`] of its former lease.
     pub fn new(
         rules: Rules,
         holder: Holder,
@@ -102,27 +104,27 @@ impl Lease {
         lease
     }
 
-    /// The token it asks for, or acts by.
+    /// The token that the holder asks for or acts by.
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// Who watches.
+    /// The current set of watchers.
     pub fn set(&self) -> &Set {
         &self.set
     }
 
-    /// For how long each renewal asks.
+    /// The duration that each renewal asks for.
     pub fn span(&self) -> Duration {
         self.span
     }
 
-    /// The last number used.
+    /// The last sequence number used.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// By which token the holder may act, and until when. Work that stops holds no lease.
+    /// The token by which the holder may act, and the end of the lease. Returns `None` while the work is being stopped.
     pub fn valid(&self, now: Instant) -> Option<(Token, Instant)> {
         let end = self
             .end
@@ -130,12 +132,12 @@ impl Lease {
         self.acting.map(|token| (token, end))
     }
 
-    /// The latest end that the work was told.
+    /// The latest end that was announced to the work.
     pub fn end(&self) -> Option<Instant> {
         self.end
     }
 
-    /// Whether it was given up.
+    /// Whether the lease was given up.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
@@ -145,7 +147,7 @@ impl Lease {
         self.phase == Phase::Stopping
     }
 
-    /// Whether no quorum can be had: too many watchers are down, have lost their memory, or closed this line.
+    /// Whether a quorum is impossible: too many watchers are down, have lost their memory, or closed this line.
     pub fn is_lost(&self, down: impl Fn(NodeId) -> bool) -> bool {
         let lost = |w: &Watcher| {
             let mut peers = self.peers.iter();
@@ -159,7 +161,8 @@ impl Lease {
         self.peers.iter().any(|p| p.closed)
     }
 
-    /// A node answers with this memory: the watcher that it was with another memory is gone.
+    /// Marks the watchers of this node that have another memory as gone, because the node now answers with the memory
+    /// in `from`.
     fn note_memory(&mut self, from: Watcher) {
         let same = |p: &&mut Peer| p.watcher.node == from.node;
         for peer in self.peers.iter_mut().filter(same) {
@@ -167,12 +170,12 @@ impl Lease {
         }
     }
 
-    /// Whether this watcher is known to be gone.
+    /// Whether `watcher` is known to be gone.
     pub fn is_gone(&self, watcher: Watcher) -> bool {
         self.peers.iter().any(|p| p.watcher == watcher && p.gone)
     }
 
-    /// A watcher promises.
+    /// Handles the acknowledgement of a watcher, which is a promise.
     pub fn on_ack(&mut self, now: Instant, from: Watcher, ack: Ack, out: &mut Vec<Output>) {
         if ack.life != self.holder.life {
             return;
@@ -195,7 +198,7 @@ impl Lease {
         }
     }
 
-    /// A watcher refuses, and tells what it knows.
+    /// Handles the refusal of a watcher, which tells what the watcher knows.
     pub fn on_refusal(
         &mut self,
         now: Instant,
@@ -212,7 +215,7 @@ impl Lease {
             self.heard_at = now;
             peer.closed = closed;
             if refusal.why == Why::Promised {
-                // It is asked again when its promise is over.
+                // Ask again when its promise to the other holder has expired.
                 let wait = refusal.left.clamp(self.span / 16, self.span / 3);
                 peer.again_at = Some(now + wait);
             }
@@ -225,8 +228,8 @@ impl Lease {
         }
     }
 
-    /// Somebody knows this set. A leader in office numbers its own set above an unfinished change; whoever holds no
-    /// lease goes on with the greater one.
+    /// Handles a set that another node knows. A leader with a valid lease renumbers its own set above an unfinished
+    /// change of another leader; a holder without a valid lease adopts the greater set.
     pub fn on_set(&mut self, now: Instant, set: Set, out: &mut Vec<Output>) {
         let by_token = self.rules.lack(Ablation::SetOrder);
         let greater = match by_token {
@@ -262,7 +265,7 @@ impl Lease {
         true
     }
 
-    /// The set is another one: everybody in it is asked at once.
+    /// Updates the peers after a change of the set and asks all of them at once.
     fn replaced(&mut self, now: Instant, out: &mut Vec<Output>) {
         self.renew_peers();
         self.round_at = now;
@@ -280,8 +283,8 @@ impl Lease {
         peers.sort_unstable_by_key(|p| p.watcher);
     }
 
-    /// Changes who watches, and for how long renewals ask. Only a leader with a valid lease that is not changing its
-    /// set can; returns whether it does.
+    /// Changes the watchers, or the duration that renewals ask for. Only a leader with a valid lease and no change in
+    /// progress can do so. Returns whether the change was started.
     pub fn change(
         &mut self,
         now: Instant,
@@ -305,8 +308,8 @@ impl Lease {
         self.number_above(self.set.rank.number, now, out)
     }
 
-    /// The same holder claims again, by a greater token. Work goes on by the former token; new work takes the new one
-    /// when a quorum acknowledged it.
+    /// The same holder claims again with a greater token. Running work continues with the former token; new work uses
+    /// the new token once a quorum acknowledged it.
     pub fn claim_again(&mut self, now: Instant, token: Token) {
         if token > self.token && self.phase == Phase::Open {
             self.token = token;
@@ -317,7 +320,8 @@ impl Lease {
         }
     }
 
-    /// The latest instant until which a majority of `watchers` promised, counting those that recorded at least `token`.
+    /// The latest time for which a majority of `watchers` promised, counting only watchers that recorded at least
+    /// `token`.
     fn end_by(&self, watchers: &Watchers, token: Option<Token>) -> Option<Instant> {
         let mut ends: Vec<Instant> = Vec::with_capacity(watchers.len());
         for peer in &self.peers {
@@ -352,13 +356,13 @@ impl Lease {
         }
     }
 
-    /// Counts the acknowledgements.
+    /// Recomputes the end of the lease and the acting token from the acknowledgements.
     fn count(&mut self, now: Instant, out: &mut Vec<Output>) {
         if self.phase != Phase::Open {
             return;
         }
         let before = (self.acting, self.end);
-        // A promise is to the holder, whatever token it was made for.
+        // A promise is made to the holder and does not depend on the token.
         self.end = self.end.max(self.quorum_end(None));
         if self.quorum_end(Some(self.token)) > Some(now) {
             self.acting = Some(self.token);
@@ -371,8 +375,8 @@ impl Lease {
         self.finish_change(now, out);
     }
 
-    /// The former watchers are asked no longer, once both quorums recorded the change and the new watchers alone
-    /// promised for as long as the work was told.
+    /// Drops the former watchers once both quorums recorded the change and the promises of the new watchers alone reach
+    /// the end that was announced to the work.
     fn finish_change(&mut self, now: Instant, out: &mut Vec<Output>) {
         if !self.set.is_changing() || self.valid(now).is_none() {
             return;
@@ -388,7 +392,8 @@ impl Lease {
         }
     }
 
-    /// The leader gives up. The work was told to stop; the lease is released by [`Lease::on_stopped`], or when it ends.
+    /// The leader gives up. The host has told the work to stop; the lease is released by [`Lease::on_stopped`], or when
+    /// it ends.
     pub fn stop(&mut self, now: Instant, out: &mut Vec<Output>) {
         if self.phase == Phase::Open {
             let works = self.valid(now).is_some() && !self.rules.lack(Ablation::StopFirst);
@@ -399,7 +404,7 @@ impl Lease {
         }
     }
 
-    /// The work has ended.
+    /// The work has ended, so the lease is released.
     pub fn on_stopped(&mut self, out: &mut Vec<Output>) {
         if self.phase == Phase::Stopping {
             self.release(out);
@@ -412,7 +417,7 @@ impl Lease {
         out.extend(self.peers.iter().map(release));
     }
 
-    /// When [`Lease::on_timer`] has something to do.
+    /// The time at which [`Lease::on_timer`] has to be called.
     pub fn next_at(&self) -> Option<Instant> {
         let again = self.peers.iter().filter_map(|p| p.again_at).min();
         let limit = match self.acting {
@@ -431,7 +436,7 @@ impl Lease {
         }
     }
 
-    /// Sends what is due. Renewals that are not acknowledged are sent again after `rto`.
+    /// Sends what is due. A renewal that is not acknowledged is sent again after `rto`.
     pub fn on_timer(&mut self, now: Instant, rto: Duration, out: &mut Vec<Output>) {
         match self.phase {
             Phase::Stopping if self.end.is_none_or(|end| end <= now) => self.release(out),

@@ -1,11 +1,13 @@
-//! The lease of a leader: a few watchers promise it to grant nobody else for a while.
+//! The lease of a leader: a few watchers promise a leader that they will grant nobody else for a limited time.
 //!
-//! A leader may act only while a majority of its watchers promise so ([`Lease`]), and a successor acts only when a
-//! majority of the same watchers grant it ([`Watch`]). Work stops before the lease ends, so no two leaders' work
-//! overlaps as long as every clock runs within [`DRIFT_PER_MILLE`] of real time. The token decides where that fails.
+//! A leader may act only while promises of a majority of its watchers are valid ([`Lease`]). A successor may act only
+//! after a majority of the same watchers granted its own lease ([`Watch`]). Work stops before the lease ends, so the
+//! work of two leaders never overlaps as long as every clock runs within [`DRIFT_PER_MILLE`] of real time. If a clock
+//! is outside of that bound, only the fencing token protects the resource.
 //!
-//! Pure state machines: input and the time of this node's clock in, small outputs out. They know nothing of member
-//! lists, elections and the wire; [`crate::election`] hosts them, and the model checker hosts the same code with clocks that drift.
+//! The types here are pure state machines: they take an input and the time of this node's clock, and return small
+//! outputs. They know nothing about member lists, elections or the wire format. [`crate::election`] hosts them, and the
+//! model checker hosts the same code with clocks that drift.
 
 pub(crate) mod ablation;
 mod close;
@@ -30,16 +32,17 @@ pub use watch::{Record, Verdict, Watch};
 
 use core::time::Duration;
 
-/// By how much a clock may run faster or slower than real time, in thousandths.
+/// The greatest deviation of a clock from real time that leases tolerate, in thousandths.
 pub const DRIFT_PER_MILLE: u32 = 100;
 
-/// The longest lease that is taken from others.
+/// The longest lease that is accepted from another node.
 pub const SPAN_MAX: Duration = Duration::from_secs(3600);
 
-/// The shortest one.
+/// The shortest lease that is accepted from another node.
 pub const SPAN_MIN: Duration = Duration::from_millis(1);
 
-/// For how long a watcher promises: at least `span` of real time by any clock within the bound.
+/// How long a watcher keeps a promise for `span`, by its own clock. This is at least `span` of real time if the clock
+/// is within [`DRIFT_PER_MILLE`].
 fn with_margin(rules: &Rules, span: Duration) -> Duration {
     match rules.lack(ablation::Ablation::Drift) {
         true => span,
@@ -47,7 +50,8 @@ fn with_margin(rules: &Rules, span: Duration) -> Duration {
     }
 }
 
-/// For how long a holder relies on a promise: at most `span` of real time by any clock within the bound.
+/// How long a holder relies on a promise for `span`, by its own clock. This is at most `span` of real time if the clock
+/// is within [`DRIFT_PER_MILLE`].
 fn without_margin(rules: &Rules, span: Duration) -> Duration {
     match rules.lack(ablation::Ablation::Drift) {
         true => span,

@@ -1,4 +1,4 @@
-//! What holders and watchers say to each other.
+//! Messages between holders and watchers.
 
 use super::Token;
 use super::set::{Holder, Set};
@@ -6,90 +6,90 @@ use crate::id::Life;
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
-/// A set of watchers, and for how long their promises last: what members tell each other beside a claim.
+/// A set of watchers and the duration of their promises, as members pass them on together with a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Known {
-    /// Who watches.
+    /// The set of watchers.
     pub set: Set,
-    /// For how long a renewal asks (D).
+    /// The duration that a renewal asks for (D).
     pub span: Duration,
 }
 
 impl Known {
-    /// Whether it can be taken from others.
+    /// Whether this value may be accepted from another node.
     pub(crate) fn is_sane(&self) -> bool {
         let spans = super::SPAN_MIN..=super::SPAN_MAX;
         !self.set.watchers.is_empty() && spans.contains(&self.span)
     }
 }
 
-/// A holder asks for a lease, or renews it: the same message.
+/// A request of a holder for a lease, or for its renewal; both are the same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
     /// The token the holder acts by.
     pub token: Token,
-    /// Who asks.
+    /// The process that asks.
     pub holder: Holder,
-    /// Who watches.
+    /// The set of watchers that the holder counts on.
     pub set: Set,
-    /// For how long (D).
+    /// The duration that the holder asks for (D).
     pub span: Duration,
-    /// Another number for every sending, in one life of the holder.
+    /// The sequence number, different for every transmission in one life of the holder.
     pub seq: u64,
 }
 
-/// A watcher recorded a renewal and promises to grant nobody else for its span.
+/// An acknowledgement: the watcher recorded a renewal and promises to grant nobody else for its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// The life of the holder.
     pub life: Life,
-    /// The number of the renewal.
+    /// The sequence number of the renewal.
     pub seq: u64,
 }
 
-/// Why a watcher refuses.
+/// The reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Why {
-    /// Its promise to another holder runs.
+    /// Its promise to another holder is valid.
     Promised,
     /// It knows a greater token.
     Token,
     /// It knows a greater set, or the line of this one is closed.
     Set,
-    /// It is not in the set with its memory.
+    /// The set does not name this watcher with its current memory.
     Stranger,
-    /// It restarted a short while ago.
+    /// It restarted recently and does not grant yet.
     Starting,
-    /// That lease was released.
+    /// This lease was released.
     Released,
 }
 
-/// A refusal, with what the watcher recorded.
+/// A refusal, together with what the watcher recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Refusal {
     /// The reason.
     pub why: Why,
-    /// How long it grants nobody else.
+    /// How long the watcher will grant nobody else.
     pub left: Duration,
     /// The greatest token it recorded.
     pub token: Option<Token>,
     /// The greatest set it recorded.
     pub set: Option<Set>,
-    /// Below which lines are closed.
+    /// Lines below this token are closed.
     pub closed: Option<Token>,
-    /// At least as long as any lease on that set.
+    /// At least the length of any lease on that set.
     pub span: Duration,
 }
 
-/// What a member recorded, as it tells one that restarted.
+/// The record of a member, as it sends it to a restarted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Told {
-    /// The greatest token granted or closed for.
+    /// The greatest token that was granted or closed for.
     pub token: Option<Token>,
     /// The greatest set.
     pub set: Option<Set>,
-    /// Below which lines are closed.
+    /// Lines below this token are closed.
     pub closed: Option<Token>,
-    /// At least as long as any lease on that set.
+    /// At least the length of any lease on that set.
     pub span: Duration,
 }

@@ -1,18 +1,18 @@
-//! What a holder knows of one of its watchers.
+//! What a holder knows about one of its watchers.
 
 use super::Token;
 use super::set::{Rank, Watcher};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
-/// Renewals to one watcher that are remembered: an acknowledgement of an earlier one comes too late to count.
+/// The number of renewals to one watcher that are remembered. An acknowledgement of an older renewal is ignored.
 const SENDS_MAX: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Sent {
     seq: u64,
     at: Instant,
-    /// Until when its acknowledgement counts.
+    /// The time until which its acknowledgement counts.
     until: Instant,
     token: Token,
     rank: Rank,
@@ -22,20 +22,20 @@ struct Sent {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
     pub(super) watcher: Watcher,
-    /// The number of the last renewal.
+    /// The sequence number of the last renewal.
     pub(super) seq: u64,
     sent: Vec<Sent>,
-    /// Until when it promised, as far as the holder may rely on it.
+    /// The end of the watcher's promise, as far as the holder may rely on it.
     pub(super) until: Option<Instant>,
     /// The greatest token it acknowledged.
     pub(super) token: Option<Token>,
     /// The greatest set it acknowledged.
     pub(super) rank: Option<Rank>,
-    /// When the renewal of this round is repeated.
+    /// The time at which the renewal of this round is sent again.
     pub(super) again_at: Option<Instant>,
-    /// It says that the line of this set is closed.
+    /// Whether the watcher reports that the line of this set is closed.
     pub(super) closed: bool,
-    /// Its node answers with another memory: this watcher is gone.
+    /// Whether the node answers with another memory, so that this watcher no longer exists.
     pub(super) gone: bool,
 }
 
@@ -69,8 +69,8 @@ impl Peer {
         self.sent.push(sent);
     }
 
-    /// It acknowledges the renewal `seq`. Returns whether that one is remembered. `counted` replaces the end of the
-    /// promise.
+    /// Handles the acknowledgement of renewal `seq`. Returns whether that renewal is remembered. `counted`, if given,
+    /// replaces the end of the promise.
     pub(super) fn acknowledge(
         &mut self,
         seq: u64,

@@ -1,4 +1,4 @@
-//! The watchers of a lease: who they are, how one set of them follows another, and what a majority is.
+//! The watchers of a lease: their identity, the order of sets, and majorities.
 
 use super::Token;
 use crate::id::{Life, NodeId};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The greatest number of watchers in a set.
 pub const WATCHERS_MAX: usize = 5;
 
-/// A process that holds, or asks for, a lease. A restarted node is another holder.
+/// A process that holds a lease or asks for it. A restarted node is a different holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holder {
     /// The node.
@@ -19,16 +19,17 @@ pub struct Holder {
     pub life: Life,
 }
 
-/// A node that watches a lease, together with what it remembers. A node with another memory is another watcher.
+/// A node that watches a lease, identified together with its memory. A node with a different memory is a different
+/// watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Watcher {
     /// The node.
     pub node: NodeId,
-    /// The life in which the node's state directory was made; the present life of a node that stores nothing.
+    /// The life in which the node's state directory was created, or the current life of a node that stores nothing.
     pub memory: Life,
 }
 
-/// Up to [`WATCHERS_MAX`] watchers in order of their ids, no node twice.
+/// Up to [`WATCHERS_MAX`] watchers, ordered by node id, with each node at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Watcher>", into = "Vec<Watcher>")]
 pub struct Watchers {
@@ -48,12 +49,12 @@ impl Watchers {
         slots: [NOBODY; WATCHERS_MAX],
     };
 
-    /// The number of watchers that are a majority of these.
+    /// The number of watchers that form a majority.
     pub fn majority(&self) -> usize {
         usize::from(self.len) / 2 + 1
     }
 
-    /// Whether the watchers that `has` accepts are a majority. No majority of nobody exists.
+    /// Whether the watchers that `has` accepts form a majority. An empty set has no majority.
     pub fn has_majority(&self, has: impl Fn(&Watcher) -> bool) -> bool {
         self.iter().filter(|w| has(w)).count() >= self.majority()
     }
@@ -68,7 +69,7 @@ impl Deref for Watchers {
 }
 
 impl FromIterator<Watcher> for Watchers {
-    /// Keeps the first [`WATCHERS_MAX`] nodes.
+    /// Keeps the first [`WATCHERS_MAX`] distinct nodes.
     fn from_iter<I: IntoIterator<Item = Watcher>>(iter: I) -> Watchers {
         let mut all = Watchers::NONE;
         for watcher in iter {
@@ -113,25 +114,25 @@ impl TryFrom<Vec<Watcher>> for Watchers {
     }
 }
 
-/// What orders sets. The leader that made a set makes no other one of the same number, so a rank names one set.
+/// The order of sets. A leader never makes two sets with the same number, so a rank identifies one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rank {
     /// The token of the claim that began this line of sets.
     pub line: Token,
-    /// Counts the changes of a line.
+    /// The number of changes in this line.
     pub number: u32,
     /// The token of the leader that made this set.
     pub by: Token,
 }
 
-/// Who watches a lease, and during a change who did before.
+/// The watchers of a lease and, during a change, the former watchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Set {
-    /// Its place among all sets.
+    /// The place of this set in the order of sets.
     pub rank: Rank,
-    /// Who watches.
+    /// The current watchers.
     pub watchers: Watchers,
-    /// Who watched before, while the change is under way.
+    /// The former watchers while a change is in progress, otherwise empty.
     pub former: Watchers,
 }
 
@@ -149,7 +150,7 @@ impl Set {
         }
     }
 
-    /// The same watchers in a line that begins with `token`, once a quorum of them has closed the line before.
+    /// The same watchers in a new line that begins with `token`. A quorum of them must have closed the former line.
     pub const fn reopened(self, token: Token) -> Set {
         Set {
             rank: Set::first(token, self.watchers).rank,
@@ -157,31 +158,31 @@ impl Set {
         }
     }
 
-    /// Whether a change of watchers is under way.
+    /// Whether a change of watchers is in progress.
     pub fn is_changing(&self) -> bool {
         !self.former.is_empty()
     }
 
-    /// Whether this watcher counts, now or before the change.
+    /// Whether `watcher` is a current or former watcher.
     pub fn names(&self, watcher: Watcher) -> bool {
         self.watchers.contains(&watcher) || self.former.contains(&watcher)
     }
 
-    /// Everybody who counts, each once.
+    /// All current and former watchers, each once.
     pub fn all(&self) -> impl Iterator<Item = Watcher> + '_ {
         let before = self.former.iter();
         let before = before.filter(|w| !self.watchers.contains(w));
         self.watchers.iter().chain(before).copied()
     }
 
-    /// Whether those that `has` accepts are a quorum: a majority of the watchers, and during a change one of those
-    /// before too.
+    /// Whether the watchers that `has` accepts form a quorum: a majority of the current watchers and, during a change,
+    /// also a majority of the former ones.
     pub fn has_quorum(&self, has: impl Fn(&Watcher) -> bool) -> bool {
         self.watchers.has_majority(&has) && (!self.is_changing() || self.former.has_majority(&has))
     }
 
-    /// Whether so many are missing, which `down` accepts, that no quorum can be had. A watcher whose node is named with a
-    /// later memory too is missing: its node lost the earlier one.
+    /// Whether no quorum is possible without the watchers that `down` accepts. A watcher is also missing if the set
+    /// names its node with a later memory, because the node has lost the earlier one.
     pub fn lost(&self, down: impl Fn(&Watcher) -> bool) -> bool {
         let replaced = |w: &Watcher| self.all().any(|o| o.node == w.node && o.memory > w.memory);
         !self.has_quorum(|w| !down(w) && !replaced(w))

@@ -1,4 +1,4 @@
-//! The token of leadership: what a leader shows with everything it does.
+//! The fencing token of leadership, which a leader presents with every action.
 
 use crate::id::{Life, NodeId, Term};
 use core::cmp::{Ordering, Reverse};
@@ -6,18 +6,18 @@ use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
-/// The fencing token of leadership: a later leader has a greater one.
+/// The fencing token of a leadership. A later leader has a greater token.
 ///
-/// Its text keeps the order: of two tokens the greater one is the greater string.
+/// Its text form has the same order: of two tokens, the greater one is also the greater string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Token {
-    /// Which round.
+    /// The number of the round.
     pub term: Term,
-    /// Who ran the election. Of two in one term the smaller id wins.
+    /// The node that ran the round. Within one term the smaller id wins.
     pub initiator: NodeId,
-    /// In which life.
+    /// The life of the initiator.
     pub life: Life,
-    /// Counts the proposals of one election.
+    /// The number of the proposal within the round.
     pub revision: u16,
 }
 

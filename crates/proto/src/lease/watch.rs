@@ -1,4 +1,4 @@
-//! A watcher: what it recorded, to whom it promised, and when it refuses.
+//! The watcher's side of a lease: what it recorded, whom it promised, and when it refuses.
 
 use super::Token;
 use super::ablation::{Ablation, Rules};
@@ -11,29 +11,30 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
-/// What a member knows for good of the leases of one election. Stored before the answer that rests on it.
+/// The lasting knowledge of a member about the leases of one election. It is stored before any answer that depends on
+/// it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Record {
     /// The greatest token that was granted or closed for.
     pub token: Option<Token>,
-    /// Whom it was granted to; nobody if it only was closed for.
+    /// The process that the token was granted to, or `None` if lines were only closed for it.
     pub holder: Option<Holder>,
-    /// The greatest set.
+    /// The greatest known set of watchers.
     pub set: Option<Set>,
-    /// At least as long as any promise that may still run.
+    /// At least the length of any promise that may still be valid.
     pub span: Duration,
-    /// Sets of lines below this token count no longer.
+    /// Sets of lines below this token no longer count.
     pub closed: Option<Token>,
 }
 
 impl Record {
-    /// The bytes that are stored.
+    /// Encodes the record for storage.
     pub fn encode(&self) -> Vec<u8> {
-        // Its lists are short: there is always room.
+        // The record has a small bounded size, so the encoding cannot fail.
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// What [`Record::encode`] wrote; `None` if the bytes are something else.
+    /// Decodes the output of [`Record::encode`]. Returns `None` for any other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Record> {
         let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(record)
@@ -48,24 +49,24 @@ impl Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Promise {
     holder: Holder,
-    /// The greatest token it was renewed for.
+    /// The greatest token that the holder used in a renewal.
     token: Token,
     until: Instant,
 }
 
-/// What a watcher does with a renewal.
+/// How a watcher answers a renewal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Acknowledge it.
     Ack {
-        /// The record changed: store it first.
+        /// Whether the record changed and must be stored before the answer is sent.
         store: bool,
     },
     /// Refuse it.
     Refuse {
-        /// What to answer.
+        /// The answer.
         refusal: Box<Refusal>,
-        /// The holder that has to hear of the claim of whoever asks.
+        /// The current holder, if it has to be told about the claim of the requester.
         tell: Option<Holder>,
     },
 }
@@ -77,16 +78,16 @@ pub struct Watch {
     me: Watcher,
     record: Record,
     promise: Option<Promise>,
-    /// The last lease that was released: renewals of it that come late count no longer.
+    /// The last lease that was released. Late renewals of it are refused.
     released: Option<(Holder, Token)>,
-    /// Promises of the life before may run until then.
+    /// Promises of the former life may be valid until this time.
     quiet_until: Instant,
-    /// Others may know of greater tokens and sets, and have not been asked since the start.
+    /// Whether other members may know greater tokens and sets and were not asked since the start.
     uninformed: bool,
 }
 
 impl Watch {
-    /// A member that has no record.
+    /// A watcher without a record.
     pub fn new(rules: Rules, me: Watcher) -> Watch {
         Watch {
             rules,
@@ -99,8 +100,8 @@ impl Watch {
         }
     }
 
-    /// A member that starts again with its record. It refuses everything until the promises of its life before are over
-    /// and, with `exchange`, until [`Watch::on_informed`].
+    /// A watcher that restarts with its stored record. It refuses everything until the promises of its former life have
+    /// expired and, with `exchange`, until [`Watch::on_informed`] is called.
     pub fn restore(
         rules: Rules,
         me: Watcher,
@@ -129,18 +130,19 @@ impl Watch {
         self.me
     }
 
-    /// What is to be stored.
+    /// The record that has to be stored.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Whom a promise that still runs is to, and until when it runs.
+    /// The holder of a valid promise, and the time at which the promise expires.
     pub fn promised(&self, now: Instant) -> Option<(Holder, Instant)> {
         let running = self.promise.filter(|p| now < p.until);
         running.map(|p| (p.holder, p.until))
     }
 
-    /// How long nobody else can be granted: until the promise is over, or what may be left of one of the life before.
+    /// How long nobody else can be granted: the rest of the promise, or of the promises that the former life may have
+    /// made.
     pub fn left(&self, now: Instant) -> Duration {
         let promised = self
             .promised(now)
@@ -148,12 +150,12 @@ impl Watch {
         promised.max(self.quiet_until.since(now))
     }
 
-    /// Whether this member answers: it has finished its start.
+    /// Whether this watcher has completed its start and answers requests.
     pub fn is_ready(&self, now: Instant) -> bool {
         now >= self.quiet_until && !self.uninformed
     }
 
-    /// Somebody asks for a lease, or renews its own.
+    /// Handles a request for a lease or its renewal.
     pub fn on_renew(&mut self, now: Instant, renew: &Renew) -> Verdict {
         let promised = self.promised(now).map(|p| p.0);
         let other = promised.filter(|h| !self.is_same(*h, renew.holder));
@@ -201,7 +203,7 @@ impl Watch {
             holder: granted,
             ..
         } = self.record;
-        // One token names one holder; a second one is refused like a smaller token.
+        // One token belongs to one holder; a second holder is refused as if its token were smaller.
         let forged = known == Some(token) && granted.is_some_and(|h| h != holder);
         known.is_some_and(|k| token < k) || forged
     }
@@ -266,7 +268,8 @@ impl Watch {
         }
     }
 
-    /// A holder says that it acts no longer by `token` and smaller ones. Returns whether a promise ended by that.
+    /// Handles a release: the holder no longer acts by `token` or any smaller one. Returns whether this ended a valid
+    /// promise.
     pub fn on_release(&mut self, now: Instant, holder: Holder, token: Token) -> bool {
         let later = |(h, t): (Holder, Token)| h == holder && t >= token;
         if !self.released.is_some_and(later) {
@@ -280,9 +283,9 @@ impl Watch {
         ended
     }
 
-    /// A candidate wants all lines below its `token` closed; `set` is the greatest one it knows. `known` are token and
-    /// set of a claim that this member holds besides its record. Returns whether the record has to be stored before the
-    /// answer, which carries [`Record::span`].
+    /// Handles the request of a candidate to close all lines below its `token`; `set` is the greatest one that the
+    /// candidate knows. `known` is the token and set of a claim that this member holds in addition to its record.
+    /// Returns whether the record has to be stored before the answer, which carries [`Record::span`].
     pub fn on_close(
         &mut self,
         now: Instant,
@@ -312,7 +315,7 @@ impl Watch {
         Ok(self.record != before)
     }
 
-    /// Another member tells what it recorded. Returns whether this record has to be stored.
+    /// Merges the record of another member. Returns whether this record changed and has to be stored.
     pub fn on_told(&mut self, told: &Told) -> bool {
         let before = self.record;
         if told.token > self.record.token {
@@ -327,17 +330,17 @@ impl Watch {
         self.record != before
     }
 
-    /// The members listed here have told what they recorded, and were told what this one did.
+    /// Records are exchanged: the listed members sent theirs and received this one.
     pub fn on_informed(&mut self) {
         self.uninformed = false;
     }
 
-    /// Whether [`Watch::on_informed`] is still to come.
+    /// Whether this watcher still waits for [`Watch::on_informed`].
     pub fn is_uninformed(&self) -> bool {
         self.uninformed
     }
 
-    /// An operator gives up what was recorded.
+    /// Discards the record on behalf of an operator.
     pub fn forget(&mut self) {
         *self = Watch::new(self.rules, self.me);
     }

@@ -63,7 +63,7 @@ pub struct Config {
     /// How long a suspect may stay silent before it is declared down. Default: kappa 2, beta 6.
     pub suspicion_timeout: SuspicionTimeout,
     /// Detection on evidence instead of at the end of periods, with a short timeout for members that
-    /// several others could not reach; see [`Fast`]. `None` leaves all to `suspicion_timeout`. Default `None`.
+    /// several others could not reach; see [`Fast`]. `None` leaves all to `suspicion_timeout`. Default [`Fast::default`].
     pub fast: Option<Fast>,
     /// After this long a suspicion counts half in [`Member::trouble`](super::Member::trouble). Default 64.
     pub trouble_periods: u32,
@@ -154,7 +154,7 @@ impl Default for Config {
                 factor: 2,
                 stretch: 6,
             },
-            fast: None,
+            fast: Some(Fast::default()),
             trouble_periods: 64,
             suspicion_confirmations: 3,
             #[cfg(any(test, feature = "_papers"))]

@@ -260,7 +260,10 @@ mod tests {
 
     #[test]
     fn patient_detection_has_no_short_time_and_the_full_grace() {
-        let config = Config::default();
+        let config = Config {
+            fast: None,
+            ..Config::default()
+        };
         assert_eq!(config.suspicion_short(16, Loss::default(), 1, 0), None);
         let two = config.probe_period * 2;
         assert_eq!(config.check_span(Loss::default(), 1), two);

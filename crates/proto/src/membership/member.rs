@@ -171,7 +171,7 @@ impl Member {
     }
 
     /// Whether address and meta are those of the precedence, not of an older one.
-    pub(crate) fn is_current(&self) -> bool {
+    pub fn is_current(&self) -> bool {
         self.flags & CURRENT != 0
     }
 

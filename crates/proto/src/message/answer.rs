@@ -1,4 +1,4 @@
-//! Queries of others: what was asked, and what was answered, for as long as it may be asked again.
+//! Queries of other nodes: the open queries and their answers, kept for as long as the asker may repeat them.
 
 use super::face::{Event, MessageId};
 use super::msg::{Msg, Post, Reply, Verdict};
@@ -6,7 +6,7 @@ use super::{Audience, Messages, MessagesCx};
 use crate::protocol::To;
 use crate::time::Instant;
 
-/// A query that came.
+/// A query that this node received.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     id: MessageId,
@@ -15,7 +15,7 @@ pub(super) struct Asked {
 }
 
 impl Messages {
-    /// A query came for the first time that this node is meant to answer.
+    /// Handles a new query that this node is asked to answer.
     pub(super) fn on_query(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -43,7 +43,7 @@ impl Messages {
         });
     }
 
-    /// The asker repeats a query: it is answered again, if it was.
+    /// Handles the repetition of a query: the answer is sent again if there was one.
     pub(super) fn on_again(&mut self, cx: &mut MessagesCx<'_>, view: &dyn Audience, id: MessageId) {
         let asked = self.asked.iter().find(|a| a.id == id);
         if let Some(verdict) = asked.and_then(|a| a.verdict.clone()) {
@@ -51,7 +51,7 @@ impl Messages {
         }
     }
 
-    /// The application answers. Nothing happens when the query is over, or was answered.
+    /// Handles the application's answer. It is ignored if the query is over or was already answered.
     pub(super) fn answer(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -68,7 +68,7 @@ impl Messages {
         self.reply(cx, view, id, verdict);
     }
 
-    /// Sends an answer; one to this node itself takes no way.
+    /// Sends an answer. An answer to this node's own query is delivered directly.
     pub(super) fn reply(
         &mut self,
         cx: &mut MessagesCx<'_>,

@@ -1,7 +1,7 @@
-//! Queries of this node: who answered, who has to be asked again, and when it is over.
+//! Queries of this node: which members answered, which have to be asked again, and when the query ends.
 
 use super::face::{Event, Timer};
-use super::msg::{Msg, Payload, Post, Reply, Verdict};
+use super::msg::{Msg, Post, Reply, Verdict};
 use super::{Audience, Messages, MessagesCx};
 use crate::id::NodeId;
 use crate::protocol::To;
@@ -9,30 +9,30 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Members that are asked again in one go; the others follow a round later.
+/// The number of members that are asked again at a time; the others follow one round later.
 const AGAIN_AT_ONCE: usize = 8;
 
-/// Answers beyond those of the members known when a query began.
+/// The number of answers accepted from members that were not known when the query began.
 const LATECOMERS_MAX: usize = 64;
 
-/// A query under way.
+/// An active query.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
     pub(super) ticket: u64,
     post: Post,
     until: Instant,
     again_at: Instant,
-    /// Whom to ask again next: the first of those silent with an id above this.
+    /// The position for asking again: the next member is the first silent one with a greater id.
     cursor: NodeId,
-    /// Members that have not answered, in order of id.
+    /// The members that have not answered, ordered by id.
     silent: Vec<NodeId>,
-    /// Those that have, in order of id.
+    /// The members that have answered, ordered by id.
     answered: Vec<NodeId>,
     answers_max: usize,
 }
 
 impl Messages {
-    /// Begins to wait for answers of all members that are meant.
+    /// Starts to wait for the answers of all addressed members.
     pub(super) fn await_answers(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -42,7 +42,7 @@ impl Messages {
         until: Instant,
         silent: Vec<NodeId>,
     ) {
-        // As long as it takes a message to get around, and its answers back.
+        // The time that a message takes to spread, and its answers to return.
         let patience = self.config.gossip_every * u32::from(self.config.rounds_min) * 2;
         let again_at = cx.now + patience.min(until.since(cx.now) / 4);
         self.asking.push(Asking {
@@ -58,7 +58,7 @@ impl Messages {
         self.tend_queries(cx, view);
     }
 
-    /// An answer came.
+    /// Handles an answer.
     pub(super) fn on_reply(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -96,7 +96,7 @@ impl Messages {
         self.tend_queries(cx, view);
     }
 
-    /// Ends queries that everybody answered or whose time is over, and asks again.
+    /// Ends queries that all members answered or whose time is over, and repeats questions that are due.
     pub(super) fn tend_queries(&mut self, cx: &mut MessagesCx<'_>, view: &dyn Audience) {
         let now = cx.now;
         let is_over = |a: &Asking| a.silent.is_empty() || a.until <= now;
@@ -123,12 +123,12 @@ impl Messages {
         }
     }
 
-    /// An own query is over: this node tells nobody else.
+    /// Stops passing on an own query that is over.
     fn stop_passing(&mut self, post: &Post) {
         self.passing.retain(|p| !p.own || p.post.seq != post.seq);
     }
 
-    /// Asks some of those that are silent again, each by a datagram of its own.
+    /// Asks some of the silent members again, with one datagram each.
     fn ask_again(&mut self, cx: &mut MessagesCx<'_>, view: &dyn Audience, at: usize) {
         let (me, every) = (cx.me, self.config.gossip_every);
         let asking = &mut self.asking[at];
@@ -153,7 +153,7 @@ impl Messages {
         asking.again_at = cx.now + pause.max(Duration::from_millis(1));
     }
 
-    /// The application waits for no more answers.
+    /// Ends a query because the application no longer waits for answers.
     pub(super) fn cancel(&mut self, cx: &mut MessagesCx<'_>, view: &dyn Audience, ticket: u64) {
         let Some(at) = self.asking.iter().position(|a| a.ticket == ticket) else {
             return;
@@ -163,7 +163,7 @@ impl Messages {
         self.tend_queries(cx, view);
     }
 
-    /// The nodes that a query of this node is for, as far as it knows, in order of id.
+    /// The nodes that a query of this node addresses, as far as they are known, ordered by id.
     pub(super) fn meant(&self, me: NodeId, view: &dyn Audience, post: &Post) -> Vec<NodeId> {
         use super::msg::Purpose;
         let (filter, with_me) = match &post.purpose {
@@ -182,9 +182,4 @@ impl Messages {
         meant.sort_unstable();
         meant
     }
-}
-
-/// The answer of a node by itself.
-pub(super) fn pong() -> Verdict {
-    Verdict::Answer(Payload::default())
 }

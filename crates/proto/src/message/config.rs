@@ -5,32 +5,33 @@ use core::time::Duration;
 /// Settings of application events and queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Time between two rounds in which a node passes messages on in datagrams of their own. Default 100 ms.
+    /// The time between two rounds in which a node passes messages on in separate datagrams. Default: 100 ms.
     pub gossip_every: Duration,
-    /// Members that get such a datagram in a round; so a node sends at most `gossip_fanout / gossip_every` of them.
-    /// With 0 messages travel only in the room that pings and acknowledgements leave. Default 3.
+    /// The number of members that receive such a datagram in a round, so a node sends at most `gossip_fanout /
+    /// gossip_every` of them. With 0, messages travel only in the free space of pings and acknowledgements. Default: 3.
     pub gossip_fanout: u8,
-    /// Least number of rounds in which a node passes a message on; in groups of more than 54 members it is
-    /// ceil(ln(n + 1)). Default 4.
+    /// The least number of rounds in which a node passes a message on. In groups of more than 54 members it is
+    /// ceil(ln(n + 1)). Default: 4.
     pub rounds_min: u8,
-    /// For how long an event travels. After that nobody passes it on. Default 30 s.
+    /// How long an event travels. After that time no node passes it on. Default: 30 s.
     pub lifetime: Duration,
-    /// How long a query waits for answers when its asker does not say. Default 3 s.
+    /// How long a query waits for answers if its asker does not specify a time. Default: 3 s.
     pub query_timeout: Duration,
-    /// Longest time a query may wait, and longest lifetime that is taken from others. Default 5 min.
+    /// The longest time that a query may wait, and the longest lifetime that is accepted from others. Default: 5 min.
     pub query_timeout_max: Duration,
-    /// Longest payload of an event or a query, in bytes; name, filter and payload must fit into one datagram besides.
-    /// Default 512.
+    /// The longest payload of an event or a query, in bytes. In addition, name, filter and payload must fit into one
+    /// datagram. Default: 512.
     pub payload_max: u16,
-    /// Longest answer, in bytes; it must fit into one datagram besides. Default 1024.
+    /// The longest answer, in bytes. In addition, it must fit into one datagram. Default: 1024.
     pub answer_max: u16,
-    /// Messages that a node passes on at a time. Beyond, the one told most often is dropped. Default 64.
+    /// The number of messages that a node passes on at a time. Beyond it, the message sent most often is dropped.
+    /// Default: 64.
     pub posts_max: u16,
-    /// Own messages among them. Beyond, the application is refused. Default 16.
+    /// The number of own messages among them. Beyond it, the application is refused. Default: 16.
     pub own_max: u16,
-    /// Senders whose messages are told apart. Messages of more are dropped. Default 1024.
+    /// The number of senders whose messages are tracked. Messages of further senders are dropped. Default: 1024.
     pub origins_max: u16,
-    /// Queries under way, of this node and of others each. Default 64.
+    /// The number of active queries, separately for this node's own and for those of others. Default: 64.
     pub queries_max: u16,
 }
 

@@ -1,4 +1,4 @@
-//! What the rest of a node sees of this layer: orders, events, deadlines, errors and counts.
+//! The interface of this layer to the rest of a node: orders, events, timers, errors and counters.
 
 use super::msg::{Filter, Payload, Verdict};
 use crate::id::{Life, NodeId};
@@ -8,97 +8,98 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use serde::Serialize;
 
-/// Which message: unique among all that were ever sent in a group.
+/// The identity of a message, unique among all messages that were ever sent in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId {
-    /// Who sent it.
+    /// The node that sent it.
     pub origin: NodeId,
-    /// In which life.
+    /// The life of the sender.
     pub life: Life,
-    /// Its number in this life, from 1 and without gaps: how the messages of one sender are ordered.
+    /// The number of the message in this life, from 1 and without gaps. It is the order in which a sender sent its
+    /// messages.
     pub seq: u32,
 }
 
-/// What an application wants of this layer.
+/// An order from the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Tell all members an event.
+    /// Send an event to all members.
     Event {
         /// Its name.
         name: String,
         /// Its content.
         payload: Payload,
     },
-    /// Ask the members that `filter` means; [`Event::Finished`] follows in any case.
+    /// Send a query to the members that `filter` selects. [`Event::Finished`] follows in any case.
     Query {
-        /// By which the application knows it.
+        /// The number by which the application identifies the query.
         ticket: u64,
-        /// Its name; empty when the nodes themselves shall answer.
+        /// Its name; empty if the nodes themselves should answer.
         name: String,
         /// Its content.
         payload: Payload,
-        /// Whom it is for.
+        /// Selects the members that should answer.
         filter: Filter,
-        /// How long to wait for answers; [`Config::query_timeout`](super::Config::query_timeout) when not given.
+        /// How long to wait for answers; [`Config::query_timeout`](super::Config::query_timeout) if not given.
         timeout: Option<Duration>,
     },
-    /// Answer a query, or say that there will be no answer.
+    /// Answer a query, or decline it.
     Answer(MessageId, Verdict),
-    /// Wait for no more answers to an own query.
+    /// Stop waiting for answers to an own query.
     Cancel(u64),
 }
 
-/// What this layer tells the application.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An event came, of another member or of this node itself.
+    /// An event arrived from another member or from this node itself.
     Told {
-        /// Which message.
+        /// The identity of the message.
         id: MessageId,
         /// Its name.
         name: String,
         /// Its content.
         payload: Payload,
     },
-    /// A query came that this node is meant to answer.
+    /// A query arrived that this node is asked to answer.
     Asked {
-        /// Which message.
+        /// The identity of the message.
         id: MessageId,
         /// Its name.
         name: String,
         /// Its content.
         payload: Payload,
-        /// Answers after that are in vain.
+        /// Answers after this time are ignored.
         until: Instant,
     },
-    /// A member answered an own query. Every member does so once at most.
+    /// A member answered an own query. Every member answers at most once.
     Answered {
-        /// Which query.
+        /// The query.
         ticket: u64,
         /// The member that answered.
         from: NodeId,
         /// Its answer, or that it declined.
         verdict: Verdict,
     },
-    /// An own query is over: everybody answered, or its time is.
+    /// An own query is over, because all members answered or its time has passed.
     Finished {
-        /// Which query.
+        /// The query.
         ticket: u64,
-        /// Members that were there when it was asked and did not answer, in order of id.
+        /// The members that were present when the query was sent and did not answer, ordered by id.
         silent: Vec<NodeId>,
     },
 }
 
-/// A deadline.
+/// A timer of this layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
     /// The next round of passing messages on.
     Round,
-    /// Own queries: repeat one, or end it.
+    /// An own query has to be repeated or ended.
     Queries,
 }
 
-/// Why a message was not sent. Nothing has changed.
+/// Why a message was not sent. No state was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -108,67 +109,67 @@ pub enum SendError {
     /// Shorten the payload, or send a reference to it.
     #[error("the payload has {len} bytes, at most {max} are allowed")]
     Payload {
-        /// How long it is.
+        /// The length of the payload.
         len: usize,
-        /// How long it may be.
+        /// The greatest allowed length.
         max: usize,
     },
     /// Shorten name, filter or payload: a message travels in one datagram.
     #[error("name, filter and payload take {len} bytes, a datagram has room for {max}")]
     TooLong {
-        /// How long they are.
+        /// Their length.
         len: usize,
-        /// How long they may be.
+        /// The space in a datagram.
         max: usize,
     },
     /// Name fewer members or tags.
     #[error("a filter has at most 16 names and 16 tags")]
     Filter,
-    /// Wait: they leave within about half a second.
+    /// Wait about half a second, until earlier messages have been passed on.
     #[error("{waiting} messages of this node are still being passed on; try again in a moment")]
     Busy {
-        /// How many.
+        /// The number of own messages that are being passed on.
         waiting: usize,
     },
     /// Wait for queries to end, or cancel some.
     #[error("{waiting} queries of this node are under way; wait for one to end")]
     TooManyQueries {
-        /// How many.
+        /// The number of active own queries.
         waiting: usize,
     },
 }
 
-/// Counts since start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Events that this node sent.
     pub events_sent: u64,
     /// Queries that this node asked.
     pub queries_sent: u64,
-    /// Events told to the application, its own included.
+    /// Events delivered to the application, including this node's own.
     pub events_received: u64,
-    /// Queries that this node was meant to answer, its own included.
+    /// Queries that this node was asked to answer, including its own.
     pub queries_received: u64,
-    /// Answers that came to own queries.
+    /// Answers received to own queries.
     pub answers_received: u64,
-    /// Answers that this node sent, repeated ones included.
+    /// Answers that this node sent, including repeated ones.
     pub answers_sent: u64,
-    /// Copies of messages sent, in datagrams of their own or along with others.
+    /// Copies of messages sent, in separate datagrams or together with others.
     pub copies_sent: u64,
-    /// Copies of messages that were known.
+    /// Copies of messages that were already known.
     pub duplicates: u64,
-    /// Orders refused because the message was not well-formed, too long, or one too many.
+    /// Orders refused because the message was malformed or too long, or because of a limit.
     pub refused: u64,
-    /// Messages of others that were not well-formed or whose time was over.
+    /// Messages of other nodes that were malformed or whose time was over.
     pub malformed: u64,
-    /// Messages that came too late to be told apart from known ones.
+    /// Messages too old to decide whether they are known.
     pub stale: u64,
-    /// Messages of more senders than are told apart.
+    /// Messages of senders beyond the limit.
     pub origins_dropped: u64,
-    /// Messages no longer passed on because too many others were.
+    /// Messages that were dropped early because too many others were being passed on.
     pub evicted: u64,
-    /// Queries of others declined because too many were under way.
+    /// Queries of other nodes that were declined because too many were active.
     pub queries_dropped: u64,
-    /// Answers that came twice or too late.
+    /// Answers that were repeated, too long, beyond the limit, or too late.
     pub answers_dropped: u64,
 }

@@ -1,16 +1,16 @@
-//! Messages of applications: events told to all members, and queries that they answer.
+//! Application messages: events that are sent to all members, and queries that members answer.
 //!
-//! A message is gossip: in a few rounds every node passes it on to a few members drawn at random, in datagrams of
-//! its own, and rides along on pings and acknowledgements that leave room. An answer goes straight to who asked; members
-//! that stay silent are asked again directly until the query's time is over.
+//! A message spreads by gossip: for a few rounds every node passes it on to a few members drawn at random, in separate
+//! datagrams and in the free space of pings and acknowledgements. An answer is sent directly to the asker. Members that
+//! do not answer are asked again directly until the query's time is over.
 //!
-//! Kept here: a member is told an event, or asked a query, at most once in a life of its process. Every message ends its
-//! travels after its lifetime, whatever nodes do with it; memory and datagrams of this layer are bounded by [`Config`].
-//! Nothing is sent, and no timer runs, while no application sends.
+//! This module keeps these invariants: a process is told an event, or asked a query, at most once. Every message stops
+//! travelling after its lifetime, whatever nodes do with it. Memory and datagrams of this layer are bounded by
+//! [`Config`]. Nothing is sent, and no timer runs, while no application sends.
 //!
-//! Left out: that every member gets a message (it is best effort: who joins later, or is cut off for as long as the
-//! message travels, does not), and order. Messages of one sender may come in another order than they were sent in;
-//! [`MessageId::seq`] is the order, and shows gaps.
+//! Delivery is best effort: a member that joins later, or is cut off for as long as a message travels, does not receive
+//! it. Order is not guaranteed either. Messages of one sender may arrive in a different order than they were sent;
+//! [`MessageId::seq`] gives the order and shows gaps.
 
 mod answer;
 mod ask;
@@ -34,22 +34,22 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use answer::Asked;
-use ask::{Asking, pong};
+use ask::Asking;
 use core::time::Duration;
 use seen::{News, Seen};
 use spread::Passing;
 
 type MessagesCx<'a> = Cx<'a, Messages>;
 
-/// For how long a message stays known after its travels should have ended. A process that was frozen passes on what waited
-/// in its socket; and a sender whose numbers were forged is heard again after this time.
+/// How long a message stays known after it should have stopped travelling. A process that was frozen passes on what
+/// waited in its socket. A sender whose numbers were forged is heard again after this time.
 const STRAY: Duration = Duration::from_secs(600);
 
-/// What this layer reads of the member list.
+/// What this layer reads from the member list.
 pub trait Audience {
-    /// How many other members are up or suspected.
+    /// The number of other members that are alive or suspected.
     fn live(&self) -> usize;
-    /// The one at a position below that, in no particular order.
+    /// The live member at a position below [`Audience::live`], in no particular order.
     fn live_at(&self, at: usize) -> Option<(NodeId, &Meta)>;
     /// Whether a member is known.
     fn has(&self, id: NodeId) -> bool;
@@ -86,7 +86,7 @@ impl Audience for Membership {
 pub struct Messages {
     config: Config,
     frames_max: usize,
-    /// Number of the last own message.
+    /// The number of the last own message.
     seq: u32,
     seen: Seen,
     passing: Vec<Passing>,
@@ -94,11 +94,13 @@ pub struct Messages {
     asked: Vec<Asked>,
     round_at: Option<Instant>,
     queries_at: Option<Instant>,
+    /// The answer that this node gives without its application.
+    pong: Payload,
     stats: Stats,
 }
 
 impl Messages {
-    /// The layer of a node. `frames_max` is what a datagram can hold besides its header.
+    /// Creates the layer of a node. `frames_max` is the space in a datagram after its header.
     pub fn new(config: Config, frames_max: usize) -> Messages {
         Messages {
             config,
@@ -110,33 +112,43 @@ impl Messages {
             asked: Vec::new(),
             round_at: None,
             queries_at: None,
+            pong: Payload::default(),
             stats: Stats::default(),
         }
     }
 
-    /// Counts since start.
+    /// Sets what this node answers without its application. Default: nothing.
+    pub(crate) fn set_pong(&mut self, pong: &[u8]) {
+        self.pong = Payload(pong.to_vec());
+    }
+
+    fn pong(&self) -> Verdict {
+        Verdict::Answer(self.pong.clone())
+    }
+
+    /// Counters since the start.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Settings.
+    /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Number of the last message of this node in this life; 0 before the first.
+    /// The number of the last message of this node in this life; 0 before the first one.
     pub fn last_seq(&self) -> u32 {
         self.seq
     }
 
-    /// How many messages this node passes on, and how many queries it waits for or may still answer.
+    /// The number of messages that this node passes on, and the number of queries that are open here.
     pub fn load(&self) -> (usize, usize) {
         (self.passing.len(), self.asking.len() + self.asked.len())
     }
 
-    /// Longest answer.
+    /// The length of the longest possible answer.
     pub fn answer_max(&self) -> usize {
-        // A reply has a life, a number, a kind and a length besides, and the head of a frame.
+        // A reply also has a life, a number, a kind, a length, and the frame's own header.
         const AROUND: usize = 24;
         usize::from(self.config.answer_max).min(self.frames_max - AROUND)
     }
@@ -192,7 +204,7 @@ impl Messages {
         }
     }
 
-    /// The message that an order is about, with the longest numbers it may get.
+    /// The message for an order, with placeholders of maximal length for its numbers.
     fn compose(&self, origin: NodeId, life: Life, order: &Order) -> Option<Post> {
         let (name, payload, purpose) = match order {
             Order::Event { name, payload } => (name, payload, Purpose::Event),
@@ -274,7 +286,7 @@ impl Messages {
         });
     }
 
-    /// A message came, from its sender or from another that passes it on.
+    /// Handles a message from its sender or from a node that passes it on.
     fn on_post(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -329,7 +341,7 @@ impl Messages {
             }
             Purpose::Ping(filter) if filter.matches(cx.me, view.meta()) => {
                 self.stats.queries_received += 1;
-                self.reply(cx, view, id, pong());
+                self.reply(cx, view, id, self.pong());
             }
             Purpose::Query(_) | Purpose::Ping(_) => {}
         }
@@ -344,7 +356,7 @@ impl Messages {
     ) {
         match &post.purpose {
             Purpose::Ping(filter) if filter.matches(cx.me, view.meta()) => {
-                self.reply(cx, view, id, pong());
+                self.reply(cx, view, id, self.pong());
             }
             _ => self.on_again(cx, view, id),
         }
@@ -361,7 +373,7 @@ impl Messages {
     }
 }
 
-/// Whether a message may be called so.
+/// Whether `name` is a valid name of a message.
 fn is_name(name: &str) -> bool {
     let odd = |c: char| c.is_control() || c.is_whitespace() || c == ',';
     (1..=NAME_MAX).contains(&name.len()) && !name.contains(odd)

@@ -1,4 +1,4 @@
-//! What members say to each other about application messages.
+//! Messages between members that carry application messages.
 
 use crate::id::{Life, NodeId};
 use crate::membership::Meta;
@@ -8,13 +8,13 @@ use core::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Longest name of a message, in bytes.
+/// The greatest length of a message's name, in bytes.
 pub const NAME_MAX: usize = 64;
 
-/// Most names, and most tags, in a filter.
+/// The greatest number of names, and of tags, in a filter.
 pub const FILTER_MAX: usize = 16;
 
-/// Bytes of an application.
+/// The content of a message, which only applications interpret.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Payload(pub Vec<u8>);
 
@@ -48,17 +48,17 @@ impl<'de> Deserialize<'de> for Payload {
     }
 }
 
-/// Whom a query is for. An empty one is for everybody.
+/// Selects the members that a query addresses. An empty filter selects all members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Filter {
-    /// Members of one of these names or ids; any when empty.
+    /// Members with one of these names or ids; all members if empty.
     pub names: Vec<String>,
-    /// Members that have all of these tags, of any value or of this one.
+    /// Members that have all of these tags, with this value if one is given.
     pub tags: Vec<(String, Option<String>)>,
 }
 
 impl Filter {
-    /// Whether a member is meant.
+    /// Whether the filter selects a member.
     pub fn matches(&self, id: NodeId, meta: &Meta) -> bool {
         let named = |name: &String| *name == meta.name || *name == id.to_string();
         let tagged = |(key, value): &(String, Option<String>)| match (meta.tags.get(key), value) {
@@ -70,62 +70,62 @@ impl Filter {
     }
 }
 
-/// What a message is there for.
+/// The purpose of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Purpose {
-    /// To be told to every application.
+    /// It is delivered to every application.
     Event,
-    /// To be answered by the applications that are meant.
+    /// It is answered by the applications on the selected members.
     Query(Filter),
-    /// To be answered by the nodes themselves: who can be reached.
+    /// It is answered by the selected nodes themselves, in order to see which are reachable.
     Ping(Filter),
 }
 
-/// A message on its way to everybody.
+/// A message on its way to all members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Post {
-    /// Who sent it.
+    /// The node that sent it.
     pub origin: NodeId,
-    /// In which life.
+    /// The life of the sender.
     pub life: Life,
-    /// Its number among the messages of this life, from 1.
+    /// The number of the message in this life, from 1.
     pub seq: u32,
-    /// For how long it may travel, or be answered, from now on.
+    /// How long it may still travel or be answered, in milliseconds.
     pub left_ms: u32,
-    /// What it is there for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Name; empty for a ping.
+    /// Its name; empty for a ping.
     pub name: String,
-    /// Content.
+    /// Its content.
     pub payload: Payload,
 }
 
-/// What becomes of a query at a member.
+/// The reaction of a member to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// The answer.
     Answer(Payload),
-    /// There will be none: nobody there knows the query.
+    /// There will be no answer, because no application there knows the query.
     Declined,
 }
 
-/// The answer to a query, straight to its asker.
+/// The answer to a query, sent directly to its asker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reply {
     /// The life in which it was asked.
     pub life: Life,
-    /// Number of the query.
+    /// The number of the query.
     pub seq: u32,
-    /// What it is.
+    /// The answer, or that the member declined.
     pub verdict: Verdict,
 }
 
 /// A frame of this layer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
-    /// A message that is passed on.
+    /// A message that a node passes on.
     Post(Post),
-    /// A query that its asker repeats because no answer came: who has answered answers again.
+    /// A query that its asker repeats because it received no answer. A member that has answered answers again.
     Again(Post),
     /// An answer.
     Reply(Reply),

@@ -1,4 +1,4 @@
-//! Which messages are known: a window over the numbers of each sender.
+//! The record of known messages: a window over the sequence numbers of each sender.
 
 use super::face::MessageId;
 use crate::id::{Life, NodeId};
@@ -6,7 +6,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// How far behind the latest message of a sender another is still told apart from a known one.
+/// The size of the window: older messages cannot be told apart from known ones.
 const WINDOW: u32 = 128;
 
 /// Whether a message is new.
@@ -14,9 +14,9 @@ const WINDOW: u32 = 128;
 pub(super) enum News {
     New,
     Known,
-    /// Too old to say.
+    /// The message is too old to decide.
     Stale,
-    /// Too many senders.
+    /// There are too many senders.
     Full,
 }
 
@@ -25,19 +25,19 @@ struct Window {
     id: NodeId,
     life: Life,
     top: u32,
-    /// Bit i: `top - i` is known.
+    /// Bit `i` says that message `top - i` is known.
     known: u128,
-    /// When the last of its messages has ended its travels.
+    /// The time at which all its messages have stopped travelling.
     forget_at: Instant,
 }
 
-/// Senders in order of id.
+/// Ordered by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen(Vec<Window>);
 
 impl Seen {
-    /// Notes a message that ends its travels within `keep`. A sender whose messages all have is forgotten when
-    /// there are `max` others.
+    /// Records a message that stops travelling within `keep`. If there are `max` senders, those whose messages have all
+    /// stopped travelling are forgotten.
     pub(super) fn note(&mut self, now: Instant, keep: Duration, max: usize, id: MessageId) -> News {
         let until = now + keep;
         let at = match self.0.binary_search_by_key(&id.origin, |w| w.id) {
@@ -61,7 +61,7 @@ impl Seen {
         window.note(until, id.seq)
     }
 
-    /// Forgets silent senders; whether there was one.
+    /// Forgets silent senders. Returns whether there were any.
     fn forget(&mut self, now: Instant) -> bool {
         let before = self.0.len();
         self.0.retain(|w| w.forget_at >= now);

@@ -1,4 +1,4 @@
-//! Messages on their way: rounds of gossip in datagrams of their own, and rides on pings.
+//! Passing messages on: rounds of gossip in separate datagrams, and copies in the free space of pings.
 
 use super::face::Timer;
 use super::msg::{Msg, Post};
@@ -15,18 +15,18 @@ use core::time::Duration;
 pub(super) struct Passing {
     pub(super) post: Post,
     pub(super) own: bool,
-    /// Who told it.
+    /// The node that this node received it from.
     from: NodeId,
-    /// When its time is over.
+    /// The time at which it stops travelling.
     until: Instant,
-    /// Copies sent, and those that were not needed because who was drawn knows it.
+    /// The number of copies sent, including those that were not needed because the drawn member knows the message.
     sent: u32,
-    /// `sent` when the round began.
+    /// The value of `sent` when the round began.
     before: u32,
 }
 
 impl Messages {
-    /// Starts to pass a message on. An own one goes out at once, unless a round is due anyway.
+    /// Starts to pass a message on. An own message is sent at once, unless a round is scheduled anyway.
     pub(super) fn pass_on(
         &mut self,
         cx: &mut MessagesCx<'_>,
@@ -67,13 +67,13 @@ impl Messages {
         cx.set_timer(Timer::Round, at);
     }
 
-    /// How many copies of a message a node sends.
+    /// The number of copies of a message that a node sends.
     fn copies_max(&self, members: usize) -> u32 {
         let rounds = libm::ceil(libm::log(members as f64 + 2.0)) as u32;
         rounds.max(u32::from(self.config.rounds_min)) * u32::from(self.config.gossip_fanout).max(3)
     }
 
-    /// Passes messages on to a few members drawn at random, one datagram each.
+    /// Passes messages on to a few members drawn at random, with one datagram each.
     pub(super) fn on_round(&mut self, cx: &mut MessagesCx<'_>, view: &dyn Audience) {
         self.round_at = None;
         let copies_max = self.copies_max(view.live());
@@ -93,7 +93,7 @@ impl Messages {
                 cx.send(To::Node(target), Msg::Post(post));
             });
         }
-        // A round counts as a whole where there are fewer members than datagrams.
+        // If there are fewer members than datagrams, the round still counts in full.
         let missing = fanout.saturating_sub(targets.len()) as u32;
         for passing in self.passing.iter_mut().filter(|p| p.sent > p.before) {
             passing.sent += missing;
@@ -122,7 +122,7 @@ impl Messages {
         positions.into_iter().filter_map(id).collect()
     }
 
-    /// Fills a datagram to `to` with messages, those told least often first.
+    /// Fills a datagram to `to` with messages, those sent least often first.
     fn offer(
         &mut self,
         now: Instant,

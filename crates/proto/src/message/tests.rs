@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use core::net::SocketAddr;
 
-/// A member list of the test's making.
+/// A member list that the test defines.
 #[derive(Default)]
 struct List {
     others: Vec<(NodeId, Meta)>,
@@ -105,7 +105,7 @@ impl Rig {
         self.step(|m, cx, view| m.on_msg(cx, view, from, msg))
     }
 
-    /// Lets the next deadline come.
+    /// Fires the next timer.
     fn tick(&mut self) -> Option<Effects> {
         let (&timer, &at) = self.timers.iter().min_by_key(|(_, at)| **at)?;
         self.timers.remove(&timer);
@@ -177,7 +177,7 @@ fn an_own_event_is_told_here_once_and_to_as_many_members_as_the_limits_say() {
         assert_eq!(emitted(&effects), Vec::<&Event>::new());
         copies += targets.len();
     }
-    // Four rounds of three, and then nothing is left, not even a timer.
+    // Four rounds of three copies, and then nothing is left, not even a timer.
     assert_eq!(copies, 12);
     assert_eq!(rig.state.load(), (0, 0));
     assert_eq!(rig.state.stats().copies_sent, 12);
@@ -201,7 +201,7 @@ fn a_message_is_told_once_and_passed_on_but_not_back() {
     assert_eq!(effects, vec![Effect::Emit(told)]);
     assert_eq!(rig.hear(2, msg.clone()), vec![]);
     assert_eq!(rig.hear(2, Msg::Again(post(2, 1, Purpose::Event))), vec![]);
-    // Both others know it: its sender, and who told it.
+    // Both other nodes know it: its sender, and the node that passed it on.
     while let Some(effects) = rig.tick() {
         assert_eq!(effects, vec![]);
     }
@@ -258,7 +258,7 @@ fn a_query_ends_when_all_have_answered_or_declined() {
         rig.hear(2, reply(answer.clone())),
         vec![answered(2, answer.clone())]
     );
-    // The same once more is dropped.
+    // A repetition is dropped.
     assert_eq!(rig.hear(2, reply(answer)), vec![]);
     let declined = Verdict::Declined;
     assert_eq!(
@@ -330,7 +330,7 @@ fn a_query_is_answered_once_and_repeated_to_who_asks_again() {
     assert_eq!(rig.order(Order::Answer(id, Verdict::Declined)), vec![]);
     let effects = rig.hear(2, Msg::Again(asked.clone()));
     assert_eq!(effects, vec![Effect::Send(To::Node(NodeId(2)), reply)]);
-    // Only the asker's own word counts.
+    // Only the asker itself may repeat its query.
     assert_eq!(rig.hear(3, Msg::Again(asked)), vec![]);
     rig.now = rig.now + Duration::from_secs(6);
     assert_eq!(rig.order(Order::Answer(id, verdict)), vec![]);
@@ -432,7 +432,7 @@ fn every_limit_is_an_error_and_changes_nothing() {
     }
     let busy = SendError::Busy { waiting: 16 };
     assert_eq!(rig.state.check(&event("deploy")), Err(busy));
-    // They leave by themselves.
+    // They end by themselves.
     while rig.tick().is_some() {}
     assert_eq!(rig.state.check(&event("deploy")), Ok(()));
 }

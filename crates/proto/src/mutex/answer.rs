@@ -1,4 +1,4 @@
-//! What a request makes of the answers it gets (H3).
+//! How a request evaluates the answers it gets (H3).
 
 use super::ablation::Ablation;
 use super::census::Count;
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 impl Lock {
-    /// An answer (H3).
+    /// Handles an answer (H3).
     pub(super) fn on_reply(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -60,7 +60,7 @@ impl Lock {
         };
         let valid_until = sent.valid_until;
         if !sent.answered {
-            // Later answers to the same question are news, not answers.
+            // Only the first answer to a question measures the round trip; later ones report changes.
             let trip = now.since(sent.at);
             sh.note_round_trip(trip);
             if reply.attempt == last {
@@ -79,19 +79,19 @@ impl Lock {
             }
         }
         let told = core::mem::take(&mut reply.extra);
-        // Whom it names counts when all is there; its floor, and whether it lets us pass, at once.
+        // The floor and the consent count at once; the names count when all pieces have arrived.
         if !assemble(&mut peer.pieces, &mut reply) {
             self.ask_told(cx, sh, &told);
             return self.check(cx, sh, peers);
         }
         reply.names.sort_unstable_by_key(Name::prio);
-        // A young witness will soon count: ask it again as if it had not answered.
+        // A young witness will soon count, so it is asked again as if it had not answered.
         if reply.mature && reply.attempt == last {
             peer.rto = sh.rto();
             peer.next_at = sent.at + own.ttl / 3;
         }
-        // A request of its own that came before ours and that it no longer names is over: it heard of ours
-        // only after it had made that one.
+        // If the sender had an earlier request than ours and no longer names it, that request is over: the sender heard
+        // of our request only after it had made its own.
         let over = own.contenders.get(&from.id).filter(|n| {
             let listed = reply.names.iter().any(|l| l.req == n.req);
             n.req.life == from.life && n.prio() < own.prio && !listed
@@ -113,13 +113,13 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// Asks members that somebody told of.
+    /// Asks members that an answer pointed out.
     fn ask_told(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, told: &[(NodeId, SocketAddr)]) {
         let told: Vec<_> = told.iter().map(|(id, addr)| (*id, Some(*addr))).collect();
         self.ask(cx, sh, &told);
     }
 
-    /// Takes what a witness says.
+    /// Records the answer of a witness.
     fn take_wit(
         &mut self,
         sh: &Shared,
@@ -152,7 +152,7 @@ impl Lock {
             }
             _ => None,
         };
-        // After a contender disappeared, all that are named count, also those that came after us.
+        // After a contender disappeared, all names count, including those that came after us.
         let outdated = |o: &Wit| o.attempt < own.fresh_from && own.fresh_from <= reply.attempt;
         let old = old.filter(|o| !outdated(o));
         let same = |o: &Wit| entry_no(o.grant_no) == entry_no(reply.grant_no);
@@ -167,7 +167,7 @@ impl Lock {
             let missing = old.names.iter().filter(|n| listed(&names, n).is_none());
             gone = missing.copied().collect();
             if same_entry {
-                // Those that came after us were told of us: they are not in our way.
+                // Contenders that came after us were told about us and are not in our way.
                 names.retain(|n| old.named(n).is_some());
             }
         }
@@ -186,26 +186,26 @@ impl Lock {
             names,
         });
         if !same_entry || forgot {
-            // It may just have forgotten them: what they used is in its floor, if they counted on it.
+            // The witness may just have forgotten them. If they counted on it, its floor covers the tokens they used.
             return;
         }
         gone.retain(|n| own.resolution(sh, &self.done, n) == Resolution::No);
         if later {
-            // The witness was told that they are over; its floor says which tokens they used.
+            // The witness was told that they are over; its floor covers the tokens they used.
             for name in gone {
                 let ReqId { node, life, ctr } = name.req;
                 own.settle(node, life, ctr);
                 finish(&mut self.done, sh, now, node, life, ctr);
             }
         } else if let Some(wit) = own.asked.get_mut(&from.id).and_then(|p| p.wit.as_mut()) {
-            // Two answers to one attempt may have changed places: perhaps they only came after us.
+            // Two answers to one attempt may have been reordered, so these contenders may still be in our way.
             wit.names.append(&mut gone);
             wit.names.sort_unstable_by_key(Name::prio);
         }
     }
 }
 
-/// Which entry an answer stands on.
+/// The number of the witness's entry that an answer refers to.
 fn entry_no(grant_no: u32) -> u32 {
     grant_no >> u8::BITS
 }

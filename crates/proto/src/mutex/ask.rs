@@ -1,4 +1,4 @@
-//! Whom a request asks, when again, and where it stands in the queue.
+//! Which members a request asks, when it asks again, and its place in the queue.
 
 use super::lock::{Lock, millis, to};
 use super::msg::{Asked, Msg, Name, Request};
@@ -11,15 +11,15 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// Groups up to this size are asked as a whole.
+/// In groups up to this size all members are asked.
 const ALL_MAX: usize = 64;
-/// How many more than a majority larger groups are asked.
+/// The number of members beyond a majority that are asked in larger groups.
 const SLACK: u16 = 16;
-/// How many quick witnesses are asked whether the last one in the way is done.
+/// The number of quick witnesses that are asked whether the last contender in the way is done.
 const QUICK: usize = 4;
 
 impl Lock {
-    /// A place in the queue behind all that were heard of.
+    /// A place in the queue behind all known requests.
     pub(super) fn place(&self, sh: &Shared, waiter: &Waiter) -> Fence {
         let last = self.heard.max(self.floor);
         if waiter.policy.service == Service::Elevator && last.seq() > 0 {
@@ -36,7 +36,7 @@ impl Lock {
         Fence::new(sh.clock.max(last.seq()) + 1, place, sh.me)
     }
 
-    /// Asks those that were not asked yet, as part of the attempt under way.
+    /// Sends the current attempt to members that were not asked yet.
     pub(super) fn ask(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -58,7 +58,7 @@ impl Lock {
         self.send(cx, sh, &new);
     }
 
-    /// Sends the request as it is to some that were asked.
+    /// Sends the request to members in `asked`.
     pub(super) fn send(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, ids: &[NodeId]) {
         let Some(own) = &mut self.own else {
             return;
@@ -104,7 +104,7 @@ impl Lock {
         }
     }
 
-    /// Asks those again whose answers are too old for a grant, once (H8).
+    /// Asks all members once more whose answers are too old for a grant (H8).
     pub(super) fn fresh_round(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared) {
         let Some(own) = &mut self.own else {
             return;
@@ -120,7 +120,7 @@ impl Lock {
         self.send(cx, sh, &old);
     }
 
-    /// Asks those again who name a contender that this node forgot: they may have forgotten it, too.
+    /// Asks all witnesses again that name a contender which this node forgot, because they may have forgotten it too.
     pub(super) fn ask_about(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, name: &Name) {
         let Some(own) = &mut self.own else {
             return;
@@ -131,7 +131,7 @@ impl Lock {
         self.send(cx, sh, &those);
     }
 
-    /// Asks the one in the way again, soon.
+    /// Asks the contender in the way again soon.
     pub(super) fn press(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared) {
         let Some(own) = &mut self.own else {
             return;
@@ -143,7 +143,7 @@ impl Lock {
             peer.hurry(cx.now);
         }
         if own.is_next(sh, &self.done, &blocker) {
-            // Word that it is done may be lost, or slow, on its way here: others near have it, too.
+            // The message that it is done may be lost or delayed, but witnesses nearby may have received it.
             let quick = own
                 .asked
                 .iter()
@@ -157,7 +157,7 @@ impl Lock {
                 }
             }
         }
-        // When it should have been forgotten, ask those who named it.
+        // Ask the witnesses that named the contender when they should have forgotten it.
         for peer in own.asked.values_mut() {
             if let Some(name) = peer.named(&blocker) {
                 let last = peer.last_sent().unwrap_or(cx.now);
@@ -168,7 +168,7 @@ impl Lock {
         }
     }
 
-    /// Asks more members when those asked do not answer.
+    /// Asks more members if too few of those asked have answered.
     pub(super) fn widen(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let Some(own) = self.own.as_ref().filter(|own| own.waits()) else {
             return;
@@ -184,7 +184,7 @@ impl Lock {
         self.ask(cx, sh, &more);
     }
 
-    /// A member has come: it may be needed.
+    /// Asks a new member if it is needed for the grant.
     pub(super) fn on_up(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -201,7 +201,7 @@ impl Lock {
     }
 }
 
-/// Members that can stand behind a grant, the nearest first.
+/// The members that can support a grant, nearest first.
 fn candidates(own: &Own, sh: &Shared, peers: &dyn Peers) -> Vec<(NodeId, Option<SocketAddr>)> {
     let bound = own.bound(sh);
     let able = sh.census.present().filter(|id| bound.admits(*id));
@@ -210,7 +210,7 @@ fn candidates(own: &Own, sh: &Shared, peers: &dyn Peers) -> Vec<(NodeId, Option<
     able
 }
 
-/// Whom a request asks first.
+/// The members that a request asks first.
 pub(super) fn targets(
     own: &Own,
     sh: &mut Shared,

@@ -1,5 +1,4 @@
-//! Who there is and was, as far as locks need to know: which life of a node is the latest, and how many
-//! nodes there may be.
+//! The nodes that locks have to know about: the latest life of each node, and how many nodes there may be.
 
 use super::Bound;
 use super::event::Source;
@@ -8,50 +7,50 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Most nodes outside of the member list of which the life is kept.
+/// The greatest number of nodes outside of the member list whose life is kept.
 const STRANGERS_MAX: usize = 1024;
 
-/// What membership says of a node.
+/// The presence of a node according to membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Presence {
     Here,
     Suspected,
-    /// Since when it has left, or is forgotten.
+    /// The node left or was forgotten, and is gone since this time.
     Gone(Instant),
-    /// Since when it is down, by verdict. It stays a member.
+    /// The node was declared failed at this time. It remains a member.
     Failed(Instant),
-    /// Never listed: known from what it says about locks.
+    /// The node was never listed and is known only from messages about locks.
     Stranger,
 }
 
-/// A node. Every member has one, whether locks are used or not, so it is packed.
+/// One node. Every member has one of these even if locks are not used, so the representation is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer {
     id: NodeId,
     life: Life,
-    /// Since when it is gone, in microseconds of which the last bit says that it failed; or one of the times below,
-    /// which nothing happens at.
+    /// The time since which the node is gone, in microseconds; the lowest bit says that it failed. Alternatively one of
+    /// the constants below, which are not times at which anything happens.
     gone: Instant,
 }
 
 const HERE: Instant = Instant::MAX;
 const SUSPECTED: Instant = Instant::from_micros(u64::MAX - 1);
 const STRANGER: Instant = Instant::from_micros(u64::MAX - 2);
-/// The last time that anything happens at.
+/// The last time at which anything happens.
 const LAST: u64 = u64::MAX - 4;
 const FAILED: u64 = 1;
 
-/// How many nodes there are, by two ways to count.
+/// The number of nodes, counted in two ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Count {
-    /// Those that were here during the last lease.
+    /// The nodes that were present during the last lease.
     pub(super) recent: u32,
-    /// These, and all that failed and are not forgotten.
+    /// The same, and all failed nodes that are not forgotten.
     pub(super) members: u32,
 }
 
 impl Count {
-    /// The greater one, in each way.
+    /// The maximum of both counts, separately for each way of counting.
     pub(super) fn max(self, other: Count) -> Count {
         Count {
             recent: self.recent.max(other.recent),
@@ -92,23 +91,23 @@ impl Peer {
     }
 }
 
-/// How a life compares with what was known.
+/// How a life compares with the known one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Learned {
     Same,
-    /// The first, or later than that of before.
+    /// The life is the first known one, or later than the known one.
     Newer,
     Older,
-    /// No room to keep it.
+    /// There is no room to record it.
     Refused,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Census {
-    /// In order of id.
+    /// Ordered by id.
     peers: Vec<Peer>,
     strangers: usize,
-    /// How many there are, and until when that is so.
+    /// The cached counts, and the time until which they are valid.
     window: Option<(Count, Instant)>,
 }
 
@@ -124,7 +123,7 @@ impl Census {
     fn insert(&mut self, at: usize, peer: Peer) {
         let len = self.peers.len();
         if len == self.peers.capacity() {
-            // Doubling would leave half of it empty.
+            // Growing by an eighth wastes less memory than doubling.
             self.peers.reserve_exact(len / 8 + 8);
         }
         self.peers.insert(at, peer);
@@ -134,13 +133,13 @@ impl Census {
         self.get(id).map(|p| p.life)
     }
 
-    /// Members that are here or suspected.
+    /// The members that are present, including suspected ones.
     pub(super) fn present(&self) -> impl Iterator<Item = NodeId> + '_ {
         let here = |p: &&Peer| matches!(p.presence(), Presence::Here | Presence::Suspected);
         self.peers.iter().filter(here).map(|p| p.id)
     }
 
-    /// Members that are here and not suspected.
+    /// The members that are present and not suspected.
     pub(super) fn here(&self) -> impl Iterator<Item = NodeId> + '_ {
         let here = |p: &&Peer| p.presence() == Presence::Here;
         self.peers.iter().filter(here).map(|p| p.id)
@@ -155,7 +154,7 @@ impl Census {
         self.get(id).is_some_and(|p| p.presence() == Presence::Here)
     }
 
-    /// Compares a life that a message names, and keeps it if it is newer.
+    /// Compares a life from a message with the known one, and records it if it is newer.
     pub(super) fn learn(&mut self, id: NodeId, life: Life) -> Learned {
         match self.find(id) {
             Ok(at) if self.peers[at].life == life => Learned::Same,
@@ -173,7 +172,7 @@ impl Census {
         }
     }
 
-    /// Takes what membership says of a node in a life that is known by now.
+    /// Records what membership reports about a node, if the report is about the known life.
     pub(super) fn note(&mut self, id: NodeId, life: Life, presence: Presence) {
         let Ok(at) = self.find(id) else { return };
         let peer = &mut self.peers[at];
@@ -187,7 +186,7 @@ impl Census {
         self.window = None;
     }
 
-    /// A member that failed no longer counts.
+    /// A failed member no longer counts.
     pub(super) fn forget(&mut self, id: NodeId) {
         if let Ok(at) = self.find(id)
             && let Presence::Failed(since) = self.peers[at].presence()
@@ -197,14 +196,14 @@ impl Census {
         }
     }
 
-    /// Makes room for a member that membership lists.
+    /// Adds a member that membership lists, if it is not known.
     pub(super) fn admit(&mut self, id: NodeId, life: Life) {
         if let Err(at) = self.find(id) {
             self.insert(at, Peer::new(id, life, Presence::Here));
         }
     }
 
-    /// Forgets nodes that are gone for `keep`, and all strangers when there are too many.
+    /// Forgets nodes that have been gone for `keep`, and all strangers if there are too many.
     pub(super) fn tidy(&mut self, now: Instant, keep: Duration) {
         let full = self.strangers >= STRANGERS_MAX;
         self.peers.retain(|p| match p.presence() {
@@ -217,7 +216,7 @@ impl Census {
         }
     }
 
-    /// How many nodes there are, this one included, and were here at some time of the last `span`.
+    /// The number of nodes, including this one, that are present or were so within the last `span`.
     pub(super) fn window(&mut self, now: Instant, span: Duration) -> Count {
         if let Some((count, until)) = self.window
             && now < until
@@ -245,8 +244,8 @@ impl Census {
 }
 
 impl Bound {
-    /// How many nodes there may be (N.upper), by what was `seen` here, what others `told` and what
-    /// `walks` say.
+    /// The greatest possible number of nodes (N.upper) according to this node's own list (`seen`), other nodes' lists
+    /// (`told`) and random `walks`.
     pub(super) fn upper(&self, seen: Count, told: Count, walks: u32) -> (u32, Source) {
         let (seen, told, floor) = match self {
             Bound::Voters(voters) => return (voters.len() as u32, Source::Voters),

@@ -1,5 +1,5 @@
-//! What model checking needs: time that passes when the model says so, what a lock is to be judged by, and
-//! states that can be told apart whatever was counted on the way.
+//! What the model checker needs: time that passes when the model decides, the facts that oracles judge, and states that
+//! are comparable and do not depend on counters.
 
 use super::census::Presence;
 use super::event::Loss;
@@ -12,108 +12,106 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// A request that a node remembers for another.
+/// A request of another node that a node remembers.
 #[derive(Clone, Copy, Debug)]
 pub struct Remembered {
-    /// Whose, and which.
+    /// The request.
     pub req: ReqId,
-    /// The latest attempt that came.
+    /// The latest attempt received.
     pub attempt: u32,
-    /// Rises with each entry that the node makes.
+    /// The number of the entry, which grows with each entry that the node makes.
     pub grant_no: u32,
-    /// How it asks.
+    /// The mode of the request.
     pub mode: Mode,
-    /// Its owner waits for this node.
+    /// Whether its owner waits for this node.
     pub deferred: bool,
-    /// This node knows that it is over.
+    /// Whether this node knows that the request is over.
     pub done: bool,
 }
 
-/// What a node's own request counts on of another.
+/// What a node's own request counts on from one other node.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Who said it.
+    /// The node that answered.
     pub from: NodeId,
-    /// What it said as a witness: in which life, to which attempt, for which entry, whether it was mature,
-    /// and who is in the way.
+    /// Its answer as a witness: its life, the attempt, the entry, whether it was mature, and the contenders it named.
     pub witness: Option<(Life, u32, u32, bool, Vec<ReqId>)>,
     /// The attempt that it consented to.
     pub consent: Option<u32>,
-    /// Attempts whose answers are still taken.
+    /// The attempts whose answers are still accepted.
     pub open: Vec<u32>,
 }
 
 /// A node's own request.
 #[derive(Clone, Debug)]
 pub struct Mine {
-    /// Whose, and which.
+    /// The request.
     pub req: ReqId,
-    /// For whom.
+    /// The local request that it serves.
     pub ticket: Ticket,
-    /// How.
+    /// The mode of the request.
     pub mode: Mode,
-    /// Place in the queue.
+    /// Its place in the queue.
     pub prio: Fence,
-    /// The token it would use.
+    /// The token that it would use.
     pub stamp: Fence,
-    /// The token it uses, while its lease is valid.
+    /// The token that it uses, while its lease is valid.
     pub held: Option<Fence>,
-    /// Whether the lock is lost and its holders have not said that they stopped.
+    /// Whether the lock is lost and its holders have not confirmed that they stopped.
     pub stopping: bool,
-    /// Whether what was said suffices.
+    /// Whether the answers suffice for a grant.
     pub ready: bool,
-    /// Whether it stands on what sufficed for a smaller group.
+    /// Whether the grant is based on answers that sufficed for a smaller group.
     pub grace: bool,
-    /// What others said.
+    /// The answers of other nodes.
     pub answers: Vec<Answer>,
-    /// Who comes first.
+    /// The requests that come before it.
     pub selfblock: Vec<ReqId>,
 }
 
-/// What a lock is judged by.
+/// The facts about a lock that oracles judge.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// The node's clock.
+    /// The node's lock clock.
     pub clock: u64,
     /// The greatest token that a finished request may have used.
     pub floor: Fence,
-    /// The last place in the queue that was heard of.
+    /// The last known place in the queue.
     pub heard: Fence,
     /// Whether the node has read the group's clock.
     pub synced: bool,
-    /// Whether it counts as a witness.
+    /// Whether the node counts as a witness.
     pub mature: bool,
-    /// What it remembers for others.
+    /// The requests of other nodes that it remembers.
     pub entries: Vec<Remembered>,
-    /// Its own request.
+    /// The node's own request.
     pub own: Option<Mine>,
-    /// Local requests behind it.
+    /// The number of local requests behind it.
     pub queued: usize,
 }
 
 impl Mutex {
-    /// Takes a part of the protocol out.
+    /// Disables a part of the protocol.
     pub fn ablate(&mut self, part: Ablation) {
         self.shared.config.ablation = Some(part);
     }
 
-    /// Takes the group's clock as read.
+    /// Marks the group's clock as read.
     pub fn assume_synced(&mut self) {
         self.shared.synced = true;
     }
 
-    /// The life in which a node is known.
+    /// The known life of a node.
     pub fn known_life(&self, id: NodeId) -> Option<Life> {
         self.shared.census.life(id)
     }
 
-    /// Whether membership lists a node, or did.
+    /// Whether membership lists a node, or did so before.
     pub fn lists(&self, id: NodeId) -> bool {
         self.shared.census.is_listed(id)
     }
 
-    /// The lease on what `peer` said to attempts up to `attempt` is over, and so is what it may still say to
-    /// them.
+    /// Expires the answers of `peer` to attempts up to `attempt`, including those that have not arrived yet.
     pub fn lapse(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -143,7 +141,7 @@ impl Mutex {
         });
     }
 
-    /// This node forgets the request of `id`.
+    /// Makes this node forget the request of `id`.
     pub fn forget(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId, id: NodeId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
             if let Some(entry) = lock.table.get_mut(&id) {
@@ -153,20 +151,20 @@ impl Mutex {
         });
     }
 
-    /// This node forgets which requests of `id` are over.
+    /// Makes this node forget which requests of `id` are over.
     pub fn forget_done(&mut self, lock: LockId, id: NodeId) {
         if let Some(lock) = self.locks.get_mut(&lock) {
             lock.done.remove(&id);
         }
     }
 
-    /// Of whom this node knows requests that are over.
+    /// The nodes of which this node knows finished requests.
     pub fn finished(&self, lock: LockId) -> impl Iterator<Item = NodeId> + '_ {
         let lock = self.locks.get(&lock).into_iter();
         lock.flat_map(|l| l.done.keys().copied())
     }
 
-    /// Everybody that was asked is asked again.
+    /// Asks all members again that were asked before.
     pub fn retry(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
             if let Some(own) = &mut lock.own {
@@ -176,19 +174,19 @@ impl Mutex {
         });
     }
 
-    /// This node has been here for long.
+    /// Makes this node count as a witness.
     pub fn ripen(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         self.mature(cx);
         self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
     }
 
-    /// There may be so many nodes from now on.
+    /// Sets the bound to `nodes` from now on.
     pub fn resize(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, nodes: u16) {
         self.shared.config.bound = Bound::Floor(nodes);
         self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
     }
 
-    /// A node has been gone for longer than a lease: there may be so many without it.
+    /// Removes a node that has been gone for longer than a lease, and sets the bound to `nodes`.
     pub fn bury(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, id: NodeId, nodes: u16) {
         let life = self.known_life(id).unwrap_or_default();
         let gone = Presence::Gone(Instant::ZERO);
@@ -196,14 +194,14 @@ impl Mutex {
         self.resize(cx, peers, nodes);
     }
 
-    /// The holder has had the lock for as long as its policy allows.
+    /// Ends the time that the policy allows the holder.
     pub fn end_hold(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
             lock.lose(cx, sh, peers, Loss::HeldTooLong);
         });
     }
 
-    /// The time is over that those who lost the lock were told they have.
+    /// Ends the time that was left to the holders after they lost the lock.
     pub fn end_stopping(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
             if let Some(own) = &mut lock.own
@@ -215,7 +213,7 @@ impl Mutex {
         });
     }
 
-    /// The time to ask newcomers is over.
+    /// Ends the time for asking newcomers.
     pub fn end_grace(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
             if let Some(own) = &mut lock.own
@@ -227,7 +225,7 @@ impl Mutex {
         });
     }
 
-    /// Nothing is due by itself: the model says when.
+    /// Cancels all deadlines, because the model decides when something is due.
     pub fn hush(&mut self, now: Instant) {
         self.shared.window(now);
         for lock in self.locks.values_mut() {
@@ -238,7 +236,7 @@ impl Mutex {
         }
     }
 
-    /// What a lock is judged by.
+    /// The facts about a lock that oracles judge.
     pub fn facts(&mut self, now: Instant, lock: LockId) -> Facts {
         let sh = &mut self.shared;
         let mut facts = Facts {
@@ -310,7 +308,7 @@ fn answer(from: NodeId, peer: &Peer) -> Answer {
     }
 }
 
-/// Attempts whose answers are still taken.
+/// The attempts whose answers are still accepted.
 fn open(peer: &Peer) -> impl Iterator<Item = u32> + '_ {
     let taken = |s: &&Sent| s.attempt >= peer.attempt_min && s.valid_until > Instant::ZERO;
     peer.sends.iter().filter(taken).map(|s| s.attempt)
@@ -379,7 +377,7 @@ fn hash_lock<H: Hasher>(lock: &Lock, state: &mut H) {
     }
 }
 
-/// Without counts, deadlines and addresses: the model decides when something is due.
+/// Counters, deadlines and addresses are left out, because the model decides when something is due.
 impl Hash for Mutex {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let sh = &self.shared;

@@ -4,24 +4,24 @@ use crate::id::NodeId;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// How many nodes there may be: more than half of them have to stand behind a grant.
+/// The number of nodes that a majority is counted from. More than half of them have to support a grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// All members: those that failed count until they are forgotten
-    /// ([`departed_keep`](crate::membership::Config::departed_keep)) or removed, those that left do not. In a
-    /// partition only a side with more than half of all members locks, however long it lasts.
+    /// All members. Failed members count until they are forgotten
+    /// ([`departed_keep`](crate::membership::Config::departed_keep)) or removed; members that left do not count. In a
+    /// partition only a side with more than half of all members grants locks, however long the partition lasts.
     #[default]
     Members,
-    /// The members that were seen during the last lease. In a partition each side may lock once the other has been
-    /// gone for a lease: exclusion per side, and tokens of the sides may collide.
+    /// The members that were present during the last lease. In a partition each side may grant locks once the other
+    /// side has been gone for a lease: exclusion then holds per side only, and tokens of both sides may collide.
     Available,
-    /// All members, and at least so many: a side of at most half of them never locks.
+    /// All members, but at least this number. A side with at most half of this number never grants locks.
     Floor(u16),
-    /// These nodes and no others: a side without more than half of them never locks.
+    /// Exactly these nodes. A side without more than half of them never grants locks.
     Voters(Vec<NodeId>),
 }
 
-/// Who may hold a lock beside whom.
+/// The mode of a lock request.
 #[derive(
     Clone,
     Copy,
@@ -36,10 +36,10 @@ pub enum Bound {
     serde::Deserialize,
 )]
 pub enum Mode {
-    /// Nobody else.
+    /// Nobody else may hold the lock.
     #[default]
     Exclusive,
-    /// Others that share it.
+    /// Other shared requests may hold the lock at the same time.
     Shared,
 }
 
@@ -49,44 +49,45 @@ impl Mode {
     }
 }
 
-/// Whom a request asks first.
+/// The members that a request asks first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FanOut {
-    /// Everybody in groups of up to 64, the nearest in larger ones.
+    /// All members in groups of up to 64, the nearest ones in larger groups.
     #[default]
     Auto,
-    /// Everybody.
+    /// All members.
     All,
-    /// The nearest: a majority and so many more. Others when these do not suffice.
+    /// The nearest members: a majority and this number more. Further members are asked if these do not suffice.
     Nearest(u16),
 }
 
-/// In which order waiting nodes are served.
+/// The order in which waiting nodes are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Service {
-    /// As they asked.
+    /// In the order of their requests.
     #[default]
     Arrival,
-    /// Along their places in space, up and from the start again, so that a lock travels short ways. Nobody is
-    /// overtaken for more than one lap.
+    /// In the order of their places in space, upwards and then from the start again, so that a lock travels short
+    /// distances. A request is overtaken for at most one lap.
     Elevator,
 }
 
-/// How one request is made.
+/// The options of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// How long a grant lasts without renewal, and so how long a dead holder blocks others; more where round trips
-    /// are slow, see [`Config::ttl_max`]. Default: that of the node.
+    /// How long a grant lasts without renewal, and therefore how long a dead holder blocks others. Slow round trips
+    /// extend it, see [`Config::ttl_max`]. Default: the node's setting.
     pub ttl: Option<Duration>,
-    /// How many nodes there may be. Default: that of the node. The same everywhere for one lock.
+    /// The number of nodes that a majority is counted from. It has to be the same on all nodes for one lock. Default:
+    /// the node's setting.
     pub bound: Option<Bound>,
-    /// Whom to ask first.
+    /// The members that are asked first.
     pub fan_out: FanOut,
-    /// In which order waiting nodes are served. The same everywhere for one lock.
+    /// The order in which waiting nodes are served. It has to be the same on all nodes for one lock.
     pub service: Service,
-    /// The longest that one holder keeps the lock, renewed or not. Default: no limit.
+    /// The longest time that one holder keeps the lock, even if it is renewed. Default: no limit.
     pub hold_max: Option<Duration>,
-    /// How many local waiters may follow one another while other nodes wait. Default 8.
+    /// The greatest number of local waiters that may follow one another while other nodes wait. Default: 8.
     pub cohort: u8,
 }
 
@@ -103,43 +104,43 @@ impl Default for Policy {
     }
 }
 
-/// Settings that all locks of a node share. All members of a group need the same `ttl_max`, `drift_per_mille`
-/// and `guard`.
+/// Settings that all locks of a node share. All members of a group need the same `ttl_max`, `drift_per_mille` and
+/// `guard`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How long a grant lasts without renewal. Default 10 s.
+    /// How long a grant lasts without renewal. Default: 10 s.
     pub ttl: Duration,
-    /// The longest that a request may ask for, and the longest that leases become where answers take long: a
-    /// lease is renewed every third of it, and all but few answers have to be back by then. A node that starts
-    /// counts as a witness after twice as long. Default 10 s.
+    /// The longest lease that a request may ask for, and the limit up to which slow answers extend leases: a lease is
+    /// renewed every third of its duration, and nearly all answers have to arrive within that time. A node that starts
+    /// counts as a witness after about twice this time. Default: 10 s.
     pub ttl_max: Duration,
-    /// How much faster or slower than true time a clock may run (rho), in thousandths. Default 10.
+    /// How much faster or slower than real time a clock may run (rho), in thousandths. Default: 10.
     pub drift_per_mille: u16,
-    /// Added to the time for which witnesses remember (g). Default 50 ms.
+    /// Added to the time for which witnesses remember requests (g). Default: 50 ms.
     pub guard: Duration,
-    /// The part of a lease, in thousandths, that is kept back to stop the work: a holder is told that its
-    /// lock is lost so much earlier than anybody else may have it. Default 100.
+    /// The part of a lease, in thousandths, that is reserved for stopping the work: a holder is told that its lock is
+    /// lost this much earlier than another node may get it. Default: 100.
     pub notice_per_mille: u16,
-    /// How long an answer is waited for before the question is repeated; twice the usual round trip if that
-    /// is more. Default 500 ms.
+    /// How long to wait for an answer before a question is repeated; at least twice the usual round trip. Default: 500
+    /// ms.
     pub retry: Duration,
-    /// How many nodes there may be, for requests that do not say. Default [`Bound::Members`].
+    /// The bound for requests that do not name one. Default: [`Bound::Members`].
     pub bound: Bound,
-    /// This node is one of the first of a new group: it has nothing to forget, and counts as a witness at
-    /// once. Never set it for a node that comes back. Default no.
+    /// Whether this node is one of the first of a new group: it has nothing to forget and counts as a witness at once.
+    /// Never set this for a node that returns to a group. Default: false.
     pub bootstrap: bool,
-    /// Let entries of a node's former life run out, even though it speaks in a new one. For hosts where
-    /// the work of a dead process may go on. Default no.
+    /// Whether entries of a node's former life have to expire even though the node speaks in a new life. For hosts on
+    /// which the work of a dead process may continue. Default: false.
     pub zombie_safe: bool,
-    /// Estimate by random walks how much of the group this node's list covers. Default no.
+    /// Whether to estimate by random walks how much of the group this node's list covers. Default: false.
     pub walks: bool,
-    /// Most locks of which a node keeps track; requests for more get no answer. Default 1024.
+    /// The greatest number of locks that a node keeps track of. Requests for more get no answer. Default: 1024.
     pub locks_max: u16,
-    /// Most nodes that contend for one lock; more get no answer until others are done. Default 512.
+    /// The greatest number of nodes that contend for one lock. More get no answer until others are done. Default: 512.
     pub contenders_max: u16,
-    /// Most local requests that wait for one lock. Default 1024.
+    /// The greatest number of local requests that wait for one lock. Default: 1024.
     pub waiters_max: u16,
-    /// A part of the protocol that is taken out, to see that it is missed. Default none.
+    /// The part of the protocol that is disabled, if any. Default: none.
     #[cfg(feature = "_check")]
     pub ablation: Option<super::Ablation>,
 }
@@ -167,29 +168,29 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long a witness remembers a request of lease `ttl` (TTL⁺): longer, by any two clocks, than its
-    /// owner counts on it.
+    /// How long a witness remembers a request with lease `ttl` (TTL⁺). By any two clocks within the drift, this is
+    /// longer than its owner counts on the witness.
     pub fn remembered(&self, ttl: Duration) -> Duration {
         self.stretched(ttl) + self.guard
     }
 
-    /// How long a span lasts at most by this node's clock that another clock measures.
+    /// The longest time by this node's clock that another clock may measure as `span`.
     pub(super) fn stretched(&self, span: Duration) -> Duration {
         let drift = u32::from(self.drift_per_mille);
         span * (1000 + drift) / (1000 - drift)
     }
 
-    /// How long a holder has to stop, of a lease of `ttl`.
+    /// The part of a lease of `ttl` that is left to a holder for stopping its work.
     pub fn notice(&self, ttl: Duration) -> Duration {
         ttl * u32::from(self.notice_per_mille) / 1000
     }
 
-    /// How long after its start a node counts as a witness (Q).
+    /// The time after its start at which a node counts as a witness (Q).
     pub fn maturity(&self) -> Duration {
         self.remembered(self.ttl_max) * 2
     }
 
-    /// For how long the owner of a lease uses an answer: the rest is its notice.
+    /// How long the owner of a lease relies on an answer; the rest of the lease is its notice.
     pub(super) fn usable(&self, ttl: Duration) -> Duration {
         ttl * (1000 - u32::from(self.notice_per_mille)) / 1000
     }

@@ -1,4 +1,4 @@
-//! How local requests begin and end: in turn, passed on, given back, broken (H1, H6).
+//! The start and end of local requests: queueing, hand-over, release and breaking (H1, H6).
 
 use super::ask::targets;
 use super::event::{Event, Loss, Refusal, Ticket};
@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 impl Lock {
-    /// A local request (H1).
+    /// Handles a local request (H1).
     pub(super) fn acquire(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -62,7 +62,7 @@ impl Lock {
         });
     }
 
-    /// Refuses those that do not want to wait.
+    /// Refuses queued requests that do not want to wait.
     pub(super) fn refuse_tries(&mut self, cx: &mut MutexCx<'_>) {
         let (tries, rest) = self
             .queue
@@ -74,7 +74,7 @@ impl Lock {
         }
     }
 
-    /// Whether a local reader can share what local readers hold: unless somebody waits.
+    /// Whether a local reader can join the readers that hold the lock: only if nobody else waits.
     pub(super) fn can_join(&self, waiter: &Waiter) -> bool {
         let held = |own: &Own| {
             let used = own.waiters.iter().any(|w| w.abandoned.is_none());
@@ -95,7 +95,7 @@ impl Lock {
         }
     }
 
-    /// Starts the next local request, if there is one and nothing is under way.
+    /// Starts the next local request if none is active.
     pub(super) fn next(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         if self.own.is_none()
             && sh.synced
@@ -117,7 +117,7 @@ impl Lock {
             if sh.storage_failed && waiter.wait == Wait::Try {
                 return self.refuse(cx, &waiter, Refusal::NotReady);
             }
-            // It goes on when the clock is stored.
+            // It continues when the clock is stored.
             self.queue.push_front(waiter);
             return;
         }
@@ -160,7 +160,7 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// A node speaks in a new life: what it said and asked for before is void (H2).
+    /// Handles the new life of a node: what its former life said and asked for is void (H2).
     pub(super) fn on_life(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -177,7 +177,7 @@ impl Lock {
             own.contenders.remove(&id);
         }
         let former = self.table.get(&id).filter(|e| e.life < life);
-        // One that is known to be over need not run out, and it will not be known any longer.
+        // A request that is known to be over need not expire; this knowledge is dropped below.
         let over = former.is_some_and(|e| self.is_done(id, e.life, e.ctr));
         let void = former.is_some() && (over || !sh.config.zombie_safe);
         self.done.retain(|node, d| *node != id || d.life >= life);
@@ -187,7 +187,8 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// A local request ends: released, cancelled, or stopped after it lost the lock (H6).
+    /// Ends a local request: it releases the lock, stops waiting, or confirms that it stopped after it lost the lock
+    /// (H6).
     pub(super) fn release(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -219,14 +220,14 @@ impl Lock {
                 && next.is_some_and(|n| n.policy.bound == own.waiters[0].policy.bound)
                 && let Some(next) = self.queue.pop_front()
             {
-                // The lock stays here for the next local waiter; the token grows.
+                // The lock stays here for the next local waiter, with a greater token.
                 hold.turns += 1;
                 hold.token = own.stamp.turn(hold.turns);
                 hold.hold_end = next
                     .policy
                     .hold_max
                     .map_or(Instant::MAX, |span| cx.now + span);
-                // What the one before was told does not matter any more: it has stopped.
+                // The times that the former holder was told no longer matter, because it has stopped.
                 hold.stopped_by = cx.now;
                 hold.promise(sh, own.ttl, cx.now);
                 own.phase = Phase::Held(hold);
@@ -245,8 +246,8 @@ impl Lock {
         self.next(cx, sh, peers);
     }
 
-    /// A holder is gone, but its work may go on: the lock is kept until all the time is over that the holder was
-    /// told it has, and renewed for those only that share it.
+    /// Handles a holder that is gone although its work may continue. The lock is kept until all the time that the
+    /// holder was told has passed. It is renewed only for others that share it.
     pub(super) fn abandon(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -266,7 +267,7 @@ impl Lock {
         }
     }
 
-    /// Ends the request under way and tells everybody.
+    /// Ends the active request and tells all members that were asked.
     pub(super) fn end(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let Some(own) = self.own.take() else {
             return;
@@ -282,7 +283,7 @@ impl Lock {
         self.let_pass(cx, sh, peers);
     }
 
-    /// The request under way does not get the lock.
+    /// Ends the active request without the lock.
     pub(super) fn give_up(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -301,8 +302,8 @@ impl Lock {
         self.next(cx, sh, peers);
     }
 
-    /// An operator broke the lock: holders lose it, those who wait start again. No lease that is remembered here is
-    /// renewed, so that it runs out where holders do not hear of it.
+    /// Handles a break by an operator: holders lose the lock, and waiting requests start again. Witnesses no longer
+    /// renew the leases they remember, so these expire even if their holders do not hear of the break.
     pub(super) fn on_break(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -322,7 +323,7 @@ impl Lock {
         }
     }
 
-    /// This node speaks in another life: what it asked for before is void.
+    /// Handles a new life of this node: its former requests are void.
     pub(super) fn on_reborn(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         match self.own.as_ref().map(Own::waits) {
             Some(false) => self.lose(cx, sh, peers, Loss::Reborn),
@@ -331,7 +332,7 @@ impl Lock {
         }
     }
 
-    /// Asks anew, in front of the local queue.
+    /// Starts the active request again, ahead of the local queue.
     pub(super) fn restart(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let waiter = self.own.as_mut().and_then(|own| own.waiters.pop());
         self.end(cx, sh, peers);
@@ -340,7 +341,7 @@ impl Lock {
         }
     }
 
-    /// This node leaves its group.
+    /// Handles this node's departure from its group.
     pub(super) fn leave(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         self.refuse_all(cx, Refusal::Leaving);
         match self.own.as_ref().map(Own::waits) {

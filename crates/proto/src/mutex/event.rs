@@ -1,8 +1,8 @@
-//! What locks tell the application.
+//! What locks report to the application.
 
 use super::{Fence, LockId, Mode, Seen};
 
-/// A local request, by a number of the application's choice, unique among those that are under way.
+/// A local request, identified by a number that the application chooses. It must be unique among the active requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
@@ -15,20 +15,20 @@ pub enum Source {
     Told,
     /// Random walks.
     Walks,
-    /// The floor that is set.
+    /// The configured floor.
     Floor,
-    /// The voters that are named.
+    /// The configured voters.
     Voters,
 }
 
-/// What a grant stands on.
+/// The quorum that a grant is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grounds {
-    /// How many nodes there may be (N.upper).
+    /// The greatest possible number of nodes (N.upper).
     pub bound: u32,
-    /// What said so.
+    /// The source of that number.
     pub source: Source,
-    /// How many of them stand behind the grant.
+    /// The number of nodes that support the grant.
     pub counted: u32,
 }
 
@@ -41,20 +41,20 @@ pub enum Loss {
     HeldTooLong,
     /// An operator broke it.
     Broken,
-    /// This node had to take another life.
+    /// This node had to take a new life.
     Reborn,
     /// This node leaves its group.
     Leaving,
 }
 
-/// Why a request got no lock.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Somebody else has it, or is in front.
+    /// Another node holds the lock or comes first.
     #[error("another node holds the lock or waits in front")]
     Busy,
-    /// The time the caller gave is over.
+    /// The time limit of the caller has passed.
     #[error("not granted in time")]
     Timeout,
     /// Too many local requests wait, or too many locks are in use.
@@ -63,7 +63,7 @@ pub enum Refusal {
     /// This node has not read the group's clock yet.
     #[error("this node has just started and has not read the group's clock yet")]
     NotReady,
-    /// The lease asked for is longer than `ttl_max`, or shorter than ten guards.
+    /// The requested lease is longer than `ttl_max` or shorter than ten guards.
     #[error("the lease must be between ten times `guard` and `ttl_max`")]
     Ttl,
     /// This node leaves its group.
@@ -74,54 +74,55 @@ pub enum Refusal {
 /// A change of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A request has its lock.
+    /// A request was granted its lock.
     Granted {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Which request.
+        /// The request.
         ticket: Ticket,
-        /// How.
+        /// The mode of the request.
         mode: Mode,
-        /// Greater than every earlier one; for those who share, at least as great as those of earlier holders
-        /// that were alone.
+        /// The fencing token, greater than every earlier one. For shared requests it is at least as great as those of
+        /// earlier exclusive holders.
         token: Fence,
-        /// Nobody else has the lock before this time of the node's clock, and some notice more.
+        /// Nobody else holds the lock before this time of the node's clock, plus the notice.
         valid_until: crate::Instant,
-        /// On what grounds.
+        /// The quorum that the grant is based on.
         grounds: Grounds,
     },
-    /// The lease was renewed, or is shorter than was said: a witness started again, or the group grew.
+    /// The end of the lease changed: it was renewed, or it became shorter because a witness restarted or the group
+    /// grew.
     Renewed {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Until when.
+        /// The new end of the lease.
         valid_until: crate::Instant,
     },
-    /// A holder must stop. Nobody else gets the lock before the holder says that it has
+    /// A holder must stop. Nobody else gets the lock before the holder confirms that it stopped
     /// ([`Order::Release`](super::Order::Release)), or before `stop_by`.
     Lost {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Which request.
+        /// The request.
         ticket: Ticket,
-        /// Why.
+        /// The reason.
         why: Loss,
-        /// When the work must have stopped: all the time that the holder was told it has, and the notice.
+        /// The time at which the work must have stopped: the latest end that the holder was told, plus the notice.
         stop_by: crate::Instant,
     },
     /// A request ended without the lock.
     Refused {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Which request.
+        /// The request.
         ticket: Ticket,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
     /// A member's answer to [`Order::Look`](super::Order::Look).
     Seen(Seen),
-    /// Too few members remember the group's clock: that tokens still grow rests on the wall clock or on
-    /// what was stored.
+    /// Too few members remember the group's clock. That tokens still grow depends on the wall clock or on stored
+    /// values.
     FloorFromClock,
     /// This node counts as a witness from now on.
     Mature,

@@ -1,4 +1,4 @@
-//! What orders requests and what a resource checks: one number for both.
+//! The number that orders requests and that a resource checks as a fencing token.
 
 use crate::hash::{hash_bytes, mix};
 use crate::id::NodeId;
@@ -6,41 +6,43 @@ use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
-/// A lock by its name: what members call it on the wire. Two names with one id would share a lock,
-/// which costs waiting and nothing else.
+/// The id of a lock on the wire, a hash of its name. Two names with the same id would share a lock, which costs waiting
+/// time and nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LockId(#[serde(with = "postcard::fixint::le")] pub u128);
 
-/// A place in the order of requests of a lock, and the token of a grant: later holders have greater ones.
+/// The place of a request in the queue of a lock, and the token of a grant. Later holders have greater tokens.
 ///
-/// 48 bits of a logical clock, 10 of a place in space ([`Service::Elevator`](super::Service::Elevator)),
-/// 64 of the node, 6 that count hand-overs inside a node. Compared as one number.
+/// It consists of 48 bits of a logical clock, 10 bits of a place in space
+/// ([`Service::Elevator`](super::Service::Elevator)), 64 bits of the node id, and 6 bits that count hand-overs within a
+/// node. It is compared as one number.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fence(#[serde(with = "postcard::fixint::le")] pub u128);
 
-/// Bits of a place.
+/// The number of bits of a place in space.
 const PLACE_BITS: u32 = 10;
-/// Bits that count hand-overs.
+/// The number of bits that count hand-overs.
 const TURN_BITS: u32 = 6;
 const SEQ_SHIFT: u32 = PLACE_BITS + 64 + TURN_BITS;
 
-/// Number of places.
+/// The number of places in space.
 pub const PLACES: u16 = 1 << PLACE_BITS;
 
-/// Most hand-overs of one request to local waiters.
+/// The greatest number of hand-overs of one request to local waiters.
 pub(super) const TURNS_MAX: u8 = (1 << TURN_BITS) - 1;
 
-/// Clocks at or past this are not believed: what follows them must fit, however fast they run.
+/// Clocks at or above this value are refused, so that there is always room for later values.
 pub(super) const SEQ_MAX: u64 = (1 << 48) - (1 << 40);
 
-/// Clocks up to here are plain: a wall clock may show such a time (milliseconds of the year 2109).
+/// Clocks up to this value are accepted without limit, because a wall clock may show them (milliseconds until the
+/// year 2109).
 pub(super) const SEQ_CEILING: u64 = 1 << 42;
 
-/// How far clocks above the ceiling may grow in an hour by what others say, so that they are never used up.
+/// How far other nodes may advance a clock above the ceiling per hour, so that its range is never used up.
 pub(super) const SEQ_PER_HOUR: u64 = 1 << 27;
 
 impl LockId {
-    /// The lock called `name`.
+    /// The id of the lock with this `name`.
     pub const fn of(name: &str) -> LockId {
         let low = hash_bytes(name.as_bytes());
         let high = mix(low ^ mix(name.len() as u64 ^ fold(name.as_bytes())));
@@ -48,7 +50,7 @@ impl LockId {
     }
 }
 
-/// A second, independent look at the bytes.
+/// A second, independent hash of the bytes.
 const fn fold(bytes: &[u8]) -> u64 {
     let mut h = 0_u64;
     let mut i = bytes.len();
@@ -60,10 +62,10 @@ const fn fold(bytes: &[u8]) -> u64 {
 }
 
 impl Fence {
-    /// Below every request.
+    /// The value below every request.
     pub const ZERO: Fence = Fence(0);
 
-    /// The request of `node` at clock `seq`, in `place`.
+    /// The value for a request of `node` at clock `seq` in `place`.
     pub const fn new(seq: u64, place: u16, node: NodeId) -> Fence {
         let place = (place % PLACES) as u128;
         Fence(
@@ -71,22 +73,22 @@ impl Fence {
         )
     }
 
-    /// The logical clock in it.
+    /// The logical clock.
     pub const fn seq(self) -> u64 {
         (self.0 >> SEQ_SHIFT) as u64
     }
 
-    /// The place in it.
+    /// The place in space.
     pub const fn place(self) -> u16 {
         (self.0 >> (64 + TURN_BITS)) as u16 % PLACES
     }
 
-    /// The node in it.
+    /// The node.
     pub const fn node(self) -> NodeId {
         NodeId((self.0 >> TURN_BITS) as u64)
     }
 
-    /// The token of the `turn`th holder that one request serves.
+    /// The token of holder number `turn` that one request serves.
     pub(super) const fn turn(self, turn: u8) -> Fence {
         Fence(self.0 & !(TURNS_MAX as u128) | turn as u128)
     }
@@ -96,12 +98,12 @@ impl Fence {
         self.turn(TURNS_MAX)
     }
 
-    /// Above every request of clock `seq` or earlier.
+    /// A value above every request with clock `seq` or earlier.
     pub(super) const fn end_of(seq: u64) -> Fence {
         Fence(((seq as u128 + 1) << SEQ_SHIFT) - 1)
     }
 
-    /// 16 bytes whose order is that of the tokens.
+    /// The token as 16 bytes that sort in the order of tokens.
     pub const fn to_be_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }

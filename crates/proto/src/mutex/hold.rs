@@ -1,4 +1,4 @@
-//! When what was said is enough, and for how long: granting, renewing and losing a lock (H4, H5).
+//! Granting, renewing and losing a lock: when answers suffice, and for how long (H4, H5).
 
 use super::ablation::Ablation;
 use super::event::{Event, Grounds, Loss, Refusal};
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 impl Lock {
-    /// Looks whether what was said is enough (H4), or still is (H5).
+    /// Checks whether the answers suffice for a grant (H4), or still do (H5).
     pub(super) fn check(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let Some(own) = self.own.as_mut().filter(|own| own.stopping().is_none()) else {
             return;
@@ -20,7 +20,7 @@ impl Lock {
         let (upper, source) = own.upper(sh, cx.now);
         let ready = own.ready_until(sh, &self.done, upper);
         let ready = ready.filter(|(until, _)| *until > cx.now);
-        // Also who needs nobody else holds for no longer than a lease at a time.
+        // A node that needs no other node also holds the lock for at most one lease at a time.
         let lease = cx.now + sh.config.usable(own.ttl);
         let ready = ready.map(|(until, counted)| (until.min(lease), counted));
         if let Phase::Held(hold) = own.phase {
@@ -54,10 +54,10 @@ impl Lock {
         let shared = own.mode() == Mode::Shared;
         let free = sh.lacks(Ablation::Claim) || sh.lacks(Ablation::Recording);
         if !shared && own.stamp <= self.floor && !free {
-            // The claim: a majority records a greater token before it is used (A11).
+            // A majority records a greater token before it is used (A11).
             let seq = self.floor.seq() + 1;
             if !sh.advance(cx, seq) {
-                // It is checked again when the clock is stored.
+                // This is checked again when the clock is stored.
                 return;
             }
             sh.stats.claims += 1;
@@ -104,7 +104,7 @@ impl Lock {
         }
     }
 
-    /// Whether the grant still stands (H5).
+    /// Checks whether the grant is still valid, and renews or loses it (H5).
     pub(super) fn review(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -126,7 +126,7 @@ impl Lock {
         } else if grounds.bound > hold.grounds.bound
             && let Some((until, _)) = own.ready_until(sh, &self.done, hold.grounds.bound)
         {
-            // The group has grown. Newcomers count for nobody yet: there is time to ask them.
+            // The group has grown. Newcomers do not count as witnesses yet, so there is time to ask them.
             let grace = *hold.grace.get_or_insert(cx.now + own.ttl / 3);
             hold.valid_until = until.min(hold.hold_end).min(grace);
         } else {
@@ -150,7 +150,7 @@ impl Lock {
         }
     }
 
-    /// Deadlines of the request under way, and of those behind it.
+    /// Handles the deadlines of the active request and of those behind it.
     pub(super) fn poll(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let now = cx.now;
         let id = self.id;
@@ -197,7 +197,7 @@ impl Lock {
         if let Phase::Held(hold) = own.phase
             && hold.hold_end <= hold.valid_until
         {
-            // It ends then, renewed or not.
+            // The hold ends at that time even if it is renewed.
             own.asked
                 .values_mut()
                 .for_each(|p| p.next_at = Instant::MAX);
@@ -217,8 +217,8 @@ impl Lock {
         self.widen(cx, sh, peers);
     }
 
-    /// The holders must stop. Nobody else is let pass, here or elsewhere, before all of them said that they have, or
-    /// before the time is over that they were told they have (I10): witnesses remember the request for longer.
+    /// Tells the holders to stop. No other request is granted, here or elsewhere, before all holders confirmed that
+    /// they stopped or the time that they were told has passed (I10): witnesses remember the request for longer.
     pub(super) fn lose(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -257,7 +257,7 @@ impl Lock {
 }
 
 impl Hold {
-    /// Notes what holders are told: that they hold the lock until [`Hold::valid_until`].
+    /// Records that the holders are told that they hold the lock until [`Hold::valid_until`].
     pub(super) fn promise(&mut self, sh: &Shared, ttl: Duration, now: Instant) {
         let told = self.valid_until.since(now) + sh.config.notice(ttl);
         self.stopped_by = self.stopped_by.max(now + sh.config.stretched(told));

@@ -1,4 +1,4 @@
-//! One lock at one node: what it witnesses of others, and its own requests.
+//! One lock at one node: the requests of other nodes that it witnesses, and its own.
 
 use super::event::Event;
 use super::fence::Fence;
@@ -14,7 +14,7 @@ use alloc::string::String;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// A request that this node remembers for its owner.
+/// A request that this node remembers as a witness.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) life: Life,
@@ -24,15 +24,15 @@ pub(super) struct Entry {
     pub(super) mode: Mode,
     pub(super) held: bool,
     pub(super) attempt: u32,
-    /// Rises with each entry that this node makes: those with smaller ones were here before.
+    /// Grows with each entry that this node makes. Entries with smaller numbers are older.
     pub(super) number: u64,
-    /// Answers in pieces to this attempt.
+    /// The number of answers in pieces to this attempt.
     pub(super) answers: u8,
     pub(super) expires: Instant,
     pub(super) addr: SocketAddr,
-    /// Its owner waits for this node.
+    /// Whether its owner waits for this node's consent.
     pub(super) deferred: bool,
-    /// An operator broke the lock after it was asked for: it is not renewed.
+    /// Whether an operator broke the lock after the request was made. Such an entry is not renewed.
     pub(super) broken: bool,
 }
 
@@ -41,10 +41,10 @@ pub(super) struct Lock {
     pub(super) id: LockId,
     /// The greatest token that a finished request may have used (F).
     pub(super) floor: Fence,
-    /// The last place in the queue that was heard of.
+    /// The last known place in the queue.
     pub(super) heard: Fence,
     pub(super) table: BTreeMap<NodeId, Entry>,
-    /// Requests that were forgotten without a word of their owners.
+    /// The number of requests that were forgotten without a release from their owners.
     pub(super) forgotten: u32,
     pub(super) done: BTreeMap<NodeId, Done>,
     pub(super) own: Option<Own>,
@@ -54,7 +54,7 @@ pub(super) struct Lock {
 }
 
 impl Entry {
-    /// The greatest token that this request may have used. Those who share use none of their own.
+    /// The greatest token that this request may have used. Shared requests use no token of their own.
     pub(super) fn may_have_used(&self) -> Fence {
         match self.mode {
             Mode::Exclusive => self.stamp.last_turn(),
@@ -62,16 +62,17 @@ impl Entry {
         }
     }
 
-    /// Whether the owner of this request is told of the other, both remembered here. The later is told of the
-    /// earlier (I6), so answers do not grow with those behind. And who let another pass, and then lost sight of it,
-    /// is told when that one may have used a token above its own place (F5). Who is told of once is told of until
-    /// it is over: what is no longer told counts as over.
+    /// Whether the owner of this request is told about the other one, if both are remembered here. The later entry is
+    /// told about the earlier one (I6), so answers do not grow with the requests behind. In addition, a node that
+    /// consented to another request and then forgot it is told if that request may have used a token above its own
+    /// place (F5). Once a request is named, it is named until it is over, because the receiver takes a name that
+    /// disappears as over.
     pub(super) fn is_after(&self, other: &Entry) -> bool {
         let matters = self.mode == Mode::Shared || other.stamp > self.prio;
         other.number < self.number || other.prio < self.prio && matters
     }
 
-    /// Tells the next answer from those before it.
+    /// A number that distinguishes this answer from earlier ones.
     pub(super) fn grant_no(&self) -> u32 {
         (self.number as u32) << u8::BITS | u32::from(self.answers)
     }
@@ -105,7 +106,7 @@ impl Lock {
         }
     }
 
-    /// Nothing is left to remember but the floor.
+    /// Whether nothing is left to remember except the floor.
     pub(super) fn is_idle(&self) -> bool {
         self.own.is_none() && self.table.is_empty() && self.done.is_empty() && self.queue.is_empty()
     }
@@ -141,7 +142,7 @@ impl Lock {
         cx.send(to(id, addr), release);
     }
 
-    /// Sets the deadlines of this lock.
+    /// Sets the timers of this lock.
     pub(super) fn arm(&mut self, cx: &mut MutexCx<'_>) {
         let own = self.own.as_ref().map_or(Instant::MAX, Own::due_at);
         let until = |w: &Waiter| match w.wait {
@@ -164,7 +165,7 @@ impl Lock {
         self.poll_at <= now || self.table_at <= now
     }
 
-    /// A deadline fired: it has to be set again.
+    /// Records that a timer fired, so that it has to be set again.
     pub(super) fn fired(&mut self, kind: TimerKind) {
         match kind {
             TimerKind::Poll => self.poll_at = Instant::MAX,
@@ -172,7 +173,7 @@ impl Lock {
         }
     }
 
-    /// What this node knows of those who contend.
+    /// Reports what this node knows about the contenders.
     pub(super) fn seen(&self, sh: &Shared, now: Instant, nonce: u32, mut tell: impl FnMut(Seen)) {
         if let Some(own) = &self.own {
             let (held, token, left) = match own.phase {
@@ -197,7 +198,7 @@ impl Lock {
                 name: own.waiters.first().map(|w| String::from(&*w.name)),
             });
         }
-        // This node may not ask for it yet.
+        // The first local request is queued because this node may not ask for the lock yet.
         if let (None, Some(first)) = (&self.own, self.queue.front()) {
             tell(Seen {
                 nonce,
@@ -230,7 +231,7 @@ impl Lock {
         }
     }
 
-    /// Tells all local requests that they are over.
+    /// Refuses all queued local requests.
     pub(super) fn refuse_all(&mut self, cx: &mut MutexCx<'_>, why: super::Refusal) {
         for waiter in self.queue.drain(..) {
             cx.emit(Event::Refused {
@@ -255,7 +256,7 @@ fn arm(cx: &mut MutexCx<'_>, lock: LockId, kind: TimerKind, set: &mut Instant, a
     }
 }
 
-/// Notes that requests of a node up to `ctr` are finished.
+/// Marks requests of a node up to `ctr` as finished.
 pub(super) fn finish(
     done: &mut BTreeMap<NodeId, Done>,
     sh: &Shared,
@@ -277,7 +278,7 @@ pub(super) fn finish(
     done.keep_until = keep_until;
 }
 
-/// Where a node is reached: where membership says, unless it is known from elsewhere.
+/// The destination for a node: `addr` if it is given, otherwise the address that membership knows.
 pub(super) fn to(id: NodeId, addr: Option<SocketAddr>) -> To {
     addr.map_or(To::Node(id), |addr| To::At(id, addr))
 }

@@ -1,18 +1,19 @@
-//! Locks: whose turn it is, by any number of names, among nodes that may not know each other.
+//! Locks: any number of named locks among nodes that may not all know each other.
 //!
-//! A node that wants a lock asks the members. Each of them remembers the request for a lease (it is a
-//! witness), answers who else it knows to want the lock, and says whether it lets the asking node pass
-//! (consent): it does unless it holds the lock or asked earlier itself. A request is granted when more than half of
-//! all nodes remember it and everybody they name is out of the way. Answers count for a lease and are
-//! renewed while the lock is held; the owner stops counting on an answer before its witness forgets it.
+//! A node that wants a lock asks the members. Each of them remembers the request for a lease (as a witness) and answers
+//! with the other contenders it knows. The answer also says whether the member consents: it does unless it holds the
+//! lock or made an earlier request itself. A request is granted when more than half of all nodes remember it and every
+//! contender they name is out of the way. Answers count for a lease and are renewed while the lock is held. The owner
+//! stops counting on an answer before its witness forgets the request.
 //!
-//! Kept here: at most one holder whose lease is valid, beside others only if all share (I1); tokens grow (I2);
-//! held means ready (I3); who was let pass comes first (I4); the owner forgets first (I5); a witness tells
-//! the later of the earlier (I6); places in the queue are unique and rise (I7); young witnesses and former
-//! lives do not count (I8); stamps only rise (I9). The failure detector decides nothing.
+//! This module keeps these invariants: at most one holder has a valid lease, or several if all of them share (I1);
+//! tokens grow (I2); a holder still fulfils the condition for a grant (I3); a request that was consented to comes first
+//! (I4); the owner forgets before the witness (I5); a witness tells the later request about the earlier one (I6);
+//! places in the queue are unique and rise (I7); young witnesses and former lives do not count (I8); stamps only rise
+//! (I9). The failure detector decides nothing.
 //!
-//! This rests on two assumptions: clocks run at the same rate within
-//! [`Config::drift_per_mille`], and there are never more nodes than [`Bound`] says. Left out: malicious members.
+//! There are two assumptions: clocks run at the same rate within [`Config::drift_per_mille`], and there are never more
+//! nodes than [`Bound`] says. Malicious members are out of scope.
 
 mod ablation;
 mod answer;
@@ -68,21 +69,21 @@ use sync::Told;
 
 type MutexCx<'a> = Cx<'a, Mutex>;
 
-/// What locks read of membership: where others are.
+/// What locks read from membership about other nodes.
 pub trait Peers {
-    /// Where a member is reached.
+    /// The address of a member.
     fn addr(&self, id: NodeId) -> Option<SocketAddr>;
-    /// How far it is.
+    /// The distance of a member.
     fn distance(&self, id: NodeId) -> f32;
-    /// Where this node is reached.
+    /// The address of this node.
     fn own_addr(&self) -> Option<SocketAddr>;
-    /// Whether this node looks for a group that it was told of and has not found.
+    /// Whether this node still looks for a group that it was told to join.
     fn seeks(&self) -> bool {
         false
     }
 }
 
-/// Nobody in particular: all are equally far.
+/// No information: all nodes are equally far.
 impl Peers for () {
     fn addr(&self, _: NodeId) -> Option<SocketAddr> {
         None
@@ -115,71 +116,71 @@ impl Peers for membership::Membership {
     }
 }
 
-/// Inputs of locks.
+/// An input of the lock layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// An order of the application.
+    /// An order from the application.
     Order(Order),
     /// The member list changed.
     Member(membership::Event),
-    /// This node had to take another life.
+    /// This node had to take a new life.
     Life(Life),
     /// This node is about to leave its group.
     Leave,
-    /// The clock is stored up to here.
+    /// The clock is stored up to this value.
     Stored(u64),
     /// Whether facts can be stored.
     Storage(bool),
 }
 
-/// A deadline.
+/// A timer of the lock layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Of one lock.
+    /// A timer of one lock.
     Lock(LockId, TimerKind),
-    /// Members that have not told their clock.
+    /// Ask members for their clock that have not told it.
     Sync,
-    /// This node has been here for long enough.
+    /// This node may become a mature witness.
     Mature,
-    /// Nodes that are gone for long.
+    /// Forget nodes that have been gone for a long time.
     Tidy,
-    /// An operator's orders are repeated.
+    /// Repeat an operator's orders to break locks.
     Break,
-    /// The next random walk.
+    /// Start the next random walk.
     Walk,
 }
 
-/// What is due for a lock.
+/// The purpose of a lock's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimerKind {
-    /// Something of this node's own request.
+    /// This node's own request has something to do.
     Poll,
-    /// Something that it remembers for others.
+    /// A remembered request of another node expires.
     Table,
 }
 
-/// Counts since start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Requests granted to this node.
     pub grants: u64,
-    /// Grants passed on between local requests.
+    /// Grants handed over between local requests.
     pub hand_overs: u64,
     /// Grants lost before they were released.
     pub losses: u64,
-    /// Answers that were not renewed in time.
+    /// Answers that expired because they were not renewed in time.
     pub lapses: u64,
-    /// Times everybody was asked again because a contender disappeared.
+    /// Times that all members were asked again because a contender disappeared.
     pub fresh_rounds: u64,
-    /// Times a greater token had to be recorded first.
+    /// Times that a greater token had to be recorded first.
     pub claims: u64,
-    /// Requests of others that were not renewed.
+    /// Requests of other nodes that expired because they were not renewed.
     pub expired: u64,
-    /// Answers to attempts that do not count any more.
+    /// Answers to attempts that no longer count.
     pub replies_stale: u64,
-    /// Requests that make no sense, or for which there is no room.
+    /// Requests that are invalid, or for which there is no room.
     pub requests_refused: u64,
-    /// Clocks that cannot be believed.
+    /// Clocks that were refused as implausible.
     pub clocks_refused: u64,
 }
 
@@ -188,16 +189,16 @@ pub struct Stats {
 pub struct Mutex {
     shared: Shared,
     locks: BTreeMap<LockId, Lock>,
-    /// Of this life's questions.
+    /// The nonce of clock questions in this life.
     nonce: u32,
-    /// Who was asked for its clock and has not told it, and when first.
+    /// The members that were asked for their clock and have not answered, with the time of the first question.
     clock_asked: BTreeMap<NodeId, Instant>,
-    /// Orders of an operator, and how often they are still sent.
+    /// Orders to break locks, with the number of transmissions left.
     breaks: Vec<(LockId, Fence, u8)>,
 }
 
 impl Mutex {
-    /// No locks yet. `frames_max` is what a datagram can hold besides its header.
+    /// Creates the lock layer without locks. `frames_max` is the space in a datagram after its header.
     pub fn new(config: Config, me: NodeId, life: Life, frames_max: usize, now: Instant) -> Mutex {
         Mutex {
             shared: Shared::new(config, me, life, frames_max, now),
@@ -208,22 +209,22 @@ impl Mutex {
         }
     }
 
-    /// Has facts count as stored only when [`Input::Stored`] says so.
+    /// From now on facts count as stored only after [`Input::Stored`].
     pub(crate) fn await_storage(&mut self) {
         self.shared.awaits_storage = true;
     }
 
-    /// What rides on pings and acks: the clock, once locks are in use.
+    /// The message that is attached to pings and acks: the clock, once locks are in use.
     pub(crate) fn beacon(&self) -> Option<Msg> {
         self.shared.active.then_some(Msg::Clock(self.shared.clock))
     }
 
-    /// The life that this node speaks in, as locks know it.
+    /// The life of this node, as the lock layer knows it.
     pub(crate) fn life(&self) -> Life {
         self.shared.life
     }
 
-    /// Runs `f` on one lock, which is added if there is room.
+    /// Runs `f` on one lock, which is added if there is room. Returns whether there was.
     fn with_lock(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -266,7 +267,7 @@ impl Mutex {
         }
     }
 
-    /// Sends out a walk.
+    /// Starts a random walk.
     fn walk(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         let members: Vec<NodeId> = self.shared.census.present().collect();
         if let Some(addr) = peers.own_addr()
@@ -276,7 +277,7 @@ impl Mutex {
         }
     }
 
-    /// Passes a walk on, or ends it.
+    /// Forwards a walk, or ends it here.
     fn on_walk(&mut self, cx: &mut MutexCx<'_>, walk: Walk) {
         let members: Vec<NodeId> = self.shared.census.present().collect();
         match step(walk, &members, cx.rng) {
@@ -311,7 +312,7 @@ impl Mutex {
                     _ => Presence::Gone(cx.now),
                 };
                 self.shared.census.note(id, life, presence);
-                // Who was not known to be here counts from now on: there were more than was thought.
+                // A member that was not known to be present counts from now on, so a grant may need more support.
                 self.each_lock(cx, peers, |lock, cx, sh, peers| lock.check(cx, sh, peers));
             }
             Change::Missing { id, life } => {
@@ -329,7 +330,7 @@ impl Mutex {
         }
     }
 
-    /// Takes note of a life. Whether what it says can be taken.
+    /// Records the life of a node. Returns whether its messages may be processed.
     fn learn(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, id: NodeId, life: Life) -> bool {
         match self.shared.learn(id, life) {
             Learned::Same => true,
@@ -343,7 +344,7 @@ impl Mutex {
         }
     }
 
-    /// A message of a former life: its floor and clock are all that counts.
+    /// Handles a message of a former life, of which only the clock and a release's floor count.
     fn on_former(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, msg: &Msg) {
         let (lock, floor) = match msg {
             Msg::Release { lock, floor, .. } => (*lock, *floor),
@@ -500,7 +501,7 @@ impl Protocol for Mutex {
     }
 }
 
-/// The random stream of locks of node `id`.
+/// The random stream of the lock layer.
 pub(crate) fn stream(seed: u64, id: NodeId) -> Rng {
     Rng::seed(membership::node_seed(seed, id), 3)
 }

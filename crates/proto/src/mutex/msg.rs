@@ -1,4 +1,4 @@
-//! What nodes say to each other about locks. Numbers that follow from the sender are not sent.
+//! Messages about locks. Values that follow from the sender are not transmitted.
 
 use super::{Fence, LockId, Mode, Sampled, Walk};
 use crate::id::{Life, NodeId};
@@ -8,31 +8,31 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
-/// One request of one node. Counters compare within one life only.
+/// One request of one node. Counters are comparable only within one life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReqId {
-    /// Who asks.
+    /// The node that makes the request.
     pub node: NodeId,
-    /// In which life.
+    /// The life of the node.
     pub life: Life,
-    /// The how manieth request of that life.
+    /// The number of the request within that life.
     pub ctr: u32,
 }
 
-/// A contender that a witness names.
+/// A contender, as a witness names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Name {
     /// Its request.
     pub req: ReqId,
-    /// Clock of its place in the queue.
+    /// The clock of its place in the queue.
     pub seq: u64,
-    /// Space of its place in the queue.
+    /// The position in space of its place in the queue.
     pub place: u16,
-    /// How it asks.
+    /// The mode of the request.
     pub mode: Mode,
-    /// In how many milliseconds the witness forgets it: a hint when to ask again.
+    /// The time in milliseconds after which the witness forgets the request; a hint when to ask again.
     pub left_ms: u32,
-    /// Where it is reached.
+    /// The address of the contender.
     pub addr: Option<SocketAddr>,
 }
 
@@ -43,7 +43,7 @@ impl Name {
     }
 }
 
-/// Members already asked, as a Bloom filter of 128 bits.
+/// The members that were already asked, as a Bloom filter of 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Asked(#[serde(with = "postcard::fixint::le")] pub u128);
 
@@ -65,91 +65,91 @@ impl Asked {
     }
 }
 
-/// Asks for a lock, asks again, renews, or claims a token: one message for all.
+/// Requests a lock, repeats the request, renews it, or records a token; all with the same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
-    /// Which lock.
+    /// The lock.
     pub lock: LockId,
-    /// Which request of the sender's life.
+    /// The number of the request within the sender's life.
     pub ctr: u32,
-    /// Clock of its place in the queue.
+    /// The clock of its place in the queue.
     pub prio: u64,
-    /// Clock of the token it would use.
+    /// The clock of the token that it would use.
     pub stamp: u64,
-    /// Space of both.
+    /// The position in space of both.
     pub place: u16,
-    /// How.
+    /// The mode of the request.
     pub mode: Mode,
     /// Whether the sender holds the lock.
     pub held: bool,
-    /// Of this request: answers count for the attempt they answer.
+    /// The attempt of this request. An answer counts for the attempt it refers to.
     pub attempt: u32,
-    /// Lease.
+    /// The requested lease in milliseconds.
     pub ttl_ms: u32,
     /// The sender's clock.
     pub clock: u64,
-    /// The sender knows too few members: name some that are not among these.
+    /// Set if the sender knows too few members: the receiver should name members that are not among these.
     pub asked: Option<Asked>,
 }
 
-/// The answer.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reply {
-    /// Which lock.
+    /// The lock.
     pub lock: LockId,
-    /// The receiver's life that asked.
+    /// The life of the receiver in which it made the request.
     pub life: Life,
-    /// Of the request.
+    /// The number of the request.
     pub ctr: u32,
-    /// Of the request.
+    /// The attempt of the request.
     pub attempt: u32,
-    /// Tells apart entries that the sender made for this request, after it forgot one; and by its low byte
-    /// its answers in pieces to one attempt, which must not be mixed.
+    /// Distinguishes the entries that the sender made for this request, in case it forgot one. The low byte
+    /// distinguishes answers in pieces to one attempt, which must not be mixed.
     pub grant_no: u32,
-    /// How many requests the sender forgot without being told that they are over.
+    /// The number of requests that the sender forgot without a release.
     pub forgotten: u32,
-    /// Clock of the token recorded.
+    /// The clock of the recorded token.
     pub stamp: u64,
     /// The greatest token that a finished request may have used.
     pub floor: Fence,
-    /// The sender does not contend, or is behind the receiver.
+    /// Whether the sender does not contend, or comes after the receiver.
     pub consent: bool,
-    /// The sender has been here for long enough to count as a witness.
+    /// Whether the sender is mature, that is, counts as a witness.
     pub mature: bool,
-    /// How many nodes were here during the last lease by the sender's list, itself included.
+    /// The number of nodes that were present during the last lease by the sender's list, including itself.
     pub window: u32,
-    /// How many more members failed before that and are not forgotten.
+    /// The number of further members that failed before that and are not forgotten.
     pub failed: u32,
     /// The sender's clock.
     pub clock: u64,
-    /// All others that the sender knew to contend when it first heard of this request, and that still do.
-    /// Those that came later are told of it instead, and named only if they may have used a token above this
-    /// one's place.
+    /// All other contenders that the sender knew when it first heard of this request, and that still contend. Later
+    /// contenders are told about this request instead; they are named only if they may have used a token above this
+    /// request's place.
     pub names: Vec<Name>,
-    /// Which piece of the answer this is, when the names do not fit into one: index and count.
+    /// The index of this piece and the number of pieces, if the names do not fit into one message.
     pub piece: Option<(u8, u8)>,
     /// Members that the receiver may not know.
     pub extra: Vec<(NodeId, SocketAddr)>,
 }
 
-/// What a node knows of a contender for a lock.
+/// What a node knows about a contender for a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Seen {
-    /// Of the question.
+    /// The nonce of the question.
     pub nonce: u32,
-    /// Which lock.
+    /// The lock.
     pub lock: LockId,
-    /// Who contends.
+    /// The request of the contender.
     pub req: ReqId,
-    /// How.
+    /// The mode of the request.
     pub mode: Mode,
     /// Whether it holds the lock.
     pub held: bool,
-    /// Its token, or the one it would use.
+    /// Its token, or the token that it would use.
     pub token: Fence,
-    /// For how long its lease lasts from now, as far as the sender knows.
+    /// The rest of its lease in milliseconds, as far as the sender knows.
     pub left_ms: u32,
-    /// Local requests behind it.
+    /// The number of local requests behind it.
     pub behind: u16,
     /// The lock's name, if the sender is the contender.
     pub name: Option<String>,
@@ -158,61 +158,62 @@ pub struct Seen {
 /// A message about locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
-    /// I want the lock.
+    /// The sender asks for a lock.
     Request(Request),
-    /// What I know of those who want it. Boxed: it is the largest, and would make every frame as large.
+    /// The answer to a request. It is boxed because it is the largest message and would make every frame as large.
     Reply(Box<Reply>),
-    /// I do not want it any more.
+    /// The sender's request is over.
     Release {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Of the request that is over.
+        /// The number of the request that is over.
         ctr: u32,
-        /// The greatest token that it or an earlier one of the sender may have used.
+        /// The greatest token that this or an earlier request of the sender may have used.
         floor: Fence,
         /// The sender's clock.
         clock: u64,
     },
-    /// An operator takes the lock from whoever holds it.
+    /// An operator takes the lock from its holders.
     Break {
-        /// Which lock.
+        /// The lock.
         lock: LockId,
-        /// Later tokens are greater.
+        /// The new floor: later tokens are greater.
         floor: Fence,
     },
-    /// The sender starts: what time is it? Answered by [`Msg::Synced`].
+    /// The sender starts and asks for the lock clock. Answered by [`Msg::Synced`].
     Sync {
-        /// Repeated in the answer.
+        /// A nonce that the answer repeats.
         nonce: u32,
     },
-    /// The answer.
+    /// The answer to [`Msg::Sync`].
     Synced {
-        /// Of the question.
+        /// The nonce of the question.
         nonce: u32,
         /// The sender's clock.
         clock: u64,
-        /// Whether the sender has been here for long.
+        /// Whether the sender counts as a witness.
         mature: bool,
-        /// Whether it is, or was in an earlier life: whether it belongs to the group for certain.
+        /// Whether the sender had read the group's clock, in this life or an earlier one, and thus belongs to the
+        /// group.
         settled: bool,
-        /// How many nodes were here during the last lease by the sender's list, itself included.
+        /// The number of nodes that were present during the last lease by the sender's list, including itself.
         window: u32,
-        /// How many more members failed before that and are not forgotten.
+        /// The number of further members that failed before that and are not forgotten.
         failed: u32,
     },
-    /// The sender's clock, on other traffic.
+    /// The sender's clock, attached to other traffic.
     Clock(u64),
-    /// Who contends, for one lock or for all? Answered by [`Msg::Seen`], one for each contender.
+    /// Asks for the contenders of one lock or of all locks. Answered by one [`Msg::Seen`] for each contender.
     Look {
-        /// Repeated in the answers.
+        /// A nonce that the answers repeat.
         nonce: u32,
-        /// Which lock.
+        /// The lock, or `None` for all.
         lock: Option<LockId>,
     },
-    /// An answer.
+    /// The answer to [`Msg::Look`] about one contender.
     Seen(Seen),
-    /// A walk through the group that ends at a random member.
+    /// A random walk through the group.
     Walk(Walk),
-    /// It ended here.
+    /// The report about the end of a walk.
     Sampled(Sampled),
 }

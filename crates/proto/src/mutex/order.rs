@@ -1,4 +1,4 @@
-//! What an application orders.
+//! Orders of the application.
 
 use super::event::{Event, Refusal, Ticket};
 use super::fence::{Fence, LockId, PLACES};
@@ -11,42 +11,42 @@ use crate::protocol::To;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How often an operator's order is repeated.
+/// The number of times that an order to break a lock is sent.
 const BREAKS: u8 = 3;
 
-/// A request of the application.
+/// A request of the application for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acquire {
     /// The lock's name.
     pub name: Arc<str>,
-    /// Names the request in events and in [`Order::Release`].
+    /// Identifies the request in events and in [`Order::Release`].
     pub ticket: Ticket,
-    /// How.
+    /// The mode of the request.
     pub mode: Mode,
-    /// For how long.
+    /// How long the request waits.
     pub wait: Wait,
-    /// On what terms.
+    /// The options of the request.
     pub policy: Arc<Policy>,
 }
 
-/// Orders to locks.
+/// An order to the lock layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Get a lock. [`Event::Granted`] or [`Event::Refused`] follows.
+    /// Request a lock. [`Event::Granted`] or [`Event::Refused`] follows.
     Acquire(Acquire),
-    /// Give it back, stop waiting for it, or confirm after [`Event::Lost`] that the work has stopped.
+    /// Release a lock, stop waiting for it, or confirm after [`Event::Lost`] that the work has stopped.
     Release(LockId, Ticket),
-    /// Give it up without saying so to anybody: who held it may be dead, and its work go on. Others get it
-    /// when the lease is over.
+    /// Stop renewing a lock without a release, because its holder may be dead while its work continues. Other nodes get
+    /// the lock when the lease has expired.
     Abandon(LockId, Ticket),
-    /// Take it from whoever holds it. Safe only where the resource checks tokens.
+    /// Take the lock from its holders. This is safe only if the resource checks tokens.
     Break(LockId),
-    /// Ask everybody who contends for a lock, or for any. [`Event::Seen`] follows for each contender and each one that
-    /// knows it.
+    /// Ask all members for the contenders of one lock or of all locks. [`Event::Seen`] follows for each contender and
+    /// each node that knows it.
     Look(Option<LockId>, u32),
-    /// Where this node is, below [`PLACES`].
+    /// Set this node's place in space, below [`PLACES`].
     SetPlace(u16),
-    /// What was stored of earlier lives: no later token is smaller.
+    /// Restore the clock that an earlier life stored. No later token is smaller.
     RestoreFence(u64),
 }
 
@@ -109,7 +109,7 @@ impl Mutex {
             }
             Order::SetPlace(place) => self.shared.place = place % PLACES,
             Order::RestoreFence(seq) => {
-                // It is stored when a node has read the group's clock, and not before.
+                // A clock is stored only by a node that has read the group's clock.
                 self.shared.settled |= seq > 0;
                 self.shared.restore(seq);
             }

@@ -1,13 +1,13 @@
-//! Answers that do not fit into a datagram: cut into pieces, and put together again.
+//! Answers that do not fit into a datagram: splitting them into pieces, and assembling them.
 //!
-//! Half an answer would be worse than none: whoever is no longer named counts as over. So pieces of different answers are
-//! never mixed; they are told apart by attempt and number.
+//! An incomplete answer would be worse than none, because a contender that is no longer named counts as over. So pieces
+//! of different answers are never mixed; the attempt and the number of the answer tell them apart.
 
 use super::msg::{Name, Reply};
 use crate::encoded::body_len;
 use alloc::vec::Vec;
 
-/// Pieces of one answer, at most: a bit for each.
+/// The greatest number of pieces of one answer, which fits into a bit set.
 pub(super) const PIECES_MAX: u8 = 64;
 
 /// An answer of which some pieces are missing.
@@ -31,7 +31,7 @@ impl Pieces {
         }
     }
 
-    /// Whether these are of a later answer than `reply`.
+    /// Whether these pieces belong to a later answer than `reply`.
     fn are_newer(&self, reply: &Reply) -> bool {
         let ahead = self.grant_no.wrapping_sub(reply.grant_no) as i32;
         (self.attempt, ahead) > (reply.attempt, 0)
@@ -43,9 +43,9 @@ impl Pieces {
     }
 }
 
-/// Puts the pieces of an answer together. Whether all are there; then `reply` has all names.
+/// Adds a piece to its answer. Returns whether the answer is complete; then `reply` contains all names.
 pub(super) fn assemble(under_way: &mut Option<Pieces>, reply: &mut Reply) -> bool {
-    // What comes late must not break up a newer answer.
+    // A late piece must not discard a newer answer.
     let late = under_way.as_ref().is_some_and(|p| p.are_newer(reply));
     let Some((index, count)) = reply.piece else {
         under_way.take_if(|_| !late);
@@ -69,7 +69,7 @@ pub(super) fn assemble(under_way: &mut Option<Pieces>, reply: &mut Reply) -> boo
     true
 }
 
-/// Names as they fit into datagrams with `room` bytes for them, at least one each.
+/// Splits names into groups that fit into `room` bytes each, with at least one name per group.
 pub(super) fn split(mut names: Vec<Name>, room: usize) -> Vec<Vec<Name>> {
     let mut pieces = Vec::new();
     let (mut at, mut taken) = (0, 0);

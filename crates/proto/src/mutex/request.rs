@@ -1,4 +1,4 @@
-//! A node's own request for a lock: whom it asked, what they said, and whether that is enough.
+//! A node's own request for a lock: which members it asked, what they answered, and whether that suffices.
 
 use super::ablation::Ablation;
 use super::census::Count;
@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// Sends to one peer that are remembered: answers to earlier ones come too late.
+/// The number of transmissions to one peer that are remembered. Answers to earlier ones are ignored.
 const SENDS_MAX: usize = 8;
 
-/// Longest time between two questions to those on whom a grant waits.
+/// The longest time between two questions to the nodes that a grant waits for.
 const HURRY_MAX: Duration = Duration::from_secs(1);
 
 /// How long a local request waits.
@@ -26,9 +26,9 @@ const HURRY_MAX: Duration = Duration::from_secs(1);
 pub enum Wait {
     /// Until it is granted or cancelled.
     Forever,
-    /// Not at all: refused as soon as somebody in the way is found.
+    /// Not at all: it is refused as soon as another contender is found in the way.
     Try,
-    /// Until then.
+    /// Until this time.
     Until(Instant),
 }
 
@@ -40,11 +40,11 @@ pub(super) struct Waiter {
     pub(super) wait: Wait,
     pub(super) policy: Arc<Policy>,
     pub(super) name: Arc<str>,
-    /// Nobody will say that its work has stopped: it has by this time, at the latest.
+    /// Set if nobody will confirm that the work has stopped: the time at which it must have stopped.
     pub(super) abandoned: Option<Instant>,
 }
 
-/// What a witness said.
+/// The answer of a witness.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Wit {
     pub(super) life: Life,
@@ -55,7 +55,7 @@ pub(super) struct Wit {
     pub(super) mature: bool,
     pub(super) count: Count,
     pub(super) valid_until: Instant,
-    /// In order of place in the queue.
+    /// Ordered by place in the queue.
     pub(super) names: Vec<Name>,
 }
 
@@ -64,43 +64,43 @@ pub(super) struct Wit {
 pub(super) struct Sent {
     pub(super) attempt: u32,
     pub(super) at: Instant,
-    /// Until when an answer to it counts: leases may have grown since.
+    /// The time until which an answer to it counts. Later questions may ask for longer leases.
     pub(super) valid_until: Instant,
     pub(super) answered: bool,
 }
 
-/// One that was asked.
+/// A node that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
     pub(super) addr: Option<SocketAddr>,
     pub(super) sends: Vec<Sent>,
-    /// How long its last answer took.
+    /// The round-trip time of its last answer.
     pub(super) trip: Option<Duration>,
     pub(super) rto: Duration,
     pub(super) next_at: Instant,
     /// Answers to earlier attempts do not count.
     pub(super) attempt_min: u32,
     pub(super) wit: Option<Wit>,
-    /// Attempt, and until when it counts.
+    /// The attempt that it consented to, and the time until which the consent counts.
     pub(super) consent: Option<(u32, Instant)>,
-    /// Of an answer that is not all there.
+    /// The pieces of an incomplete answer.
     pub(super) pieces: Option<Pieces>,
 }
 
-/// Where a request stands.
+/// The phase of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     Wait,
     Held(Hold),
-    /// The lock is lost, and nobody else is let pass before its holders have stopped.
+    /// The lock is lost, and nobody else is granted it before its holders have stopped.
     Stopping(Stopping),
 }
 
-/// A grant that is over, but for the work that rested on it.
+/// A grant that has ended while its work may still run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stopping {
     pub(super) token: Fence,
-    /// When the work has stopped, whether its holders say so or not.
+    /// The time at which the work must have stopped, confirmed or not.
     pub(super) by: Instant,
 }
 
@@ -110,19 +110,19 @@ pub(super) struct Hold {
     pub(super) token: Fence,
     pub(super) turns: u8,
     pub(super) valid_until: Instant,
-    /// When the work of a holder has stopped that was told nothing but how long the grant is valid: the greatest
-    /// of all times it was told, with the notice, by a clock that may run slower than this node's.
+    /// The time at which the work of a holder must have stopped if it knows only how long the grant is valid: the
+    /// latest end that it was told plus the notice, measured by a clock that may run slower than this node's.
     pub(super) stopped_by: Instant,
-    /// When it is looked at again, at the latest.
+    /// The time of the next check, at the latest.
     pub(super) renew_at: Instant,
     pub(super) grounds: Grounds,
-    /// Until when the grant may stand on fewer than more than half of a group that has grown.
+    /// The time until which the grant may continue without a majority of a group that has grown.
     pub(super) grace: Option<Instant>,
-    /// When the holder has had its time.
+    /// The end of the time that the policy allows the holder.
     pub(super) hold_end: Instant,
 }
 
-/// The request under way.
+/// The active request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Own {
     pub(super) ctr: u32,
@@ -131,27 +131,27 @@ pub(super) struct Own {
     pub(super) attempt: u32,
     pub(super) ttl: Duration,
     pub(super) phase: Phase,
-    /// Who waits for it, or holds by it: one, or several that share.
+    /// The local requests that wait for it or hold by it: one, or several that share.
     pub(super) waiters: Vec<Waiter>,
     pub(super) deadline: Option<Instant>,
     pub(super) asked: BTreeMap<NodeId, Peer>,
-    /// Requests that this node consented to, or knew of before it asked: they come first.
+    /// Requests that come first, because this node consented to them or knew of them before it asked.
     pub(super) selfblock: Vec<Name>,
-    /// A grant takes answers to this attempt or later ones: those to earlier ones may not know of a token that a
-    /// contender used before it disappeared.
+    /// A grant needs answers to this attempt or later ones. Earlier answers may not know of a token that a contender
+    /// used before it disappeared.
     pub(super) fresh_from: u32,
-    /// The latest request that was named, by node.
+    /// The latest known request of each node that was named.
     pub(super) contenders: BTreeMap<NodeId, Name>,
 }
 
-/// How far a contender is out of the way.
+/// Whether a contender is out of the way, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
     No,
     Until(Instant),
 }
 
-/// Latest finished request of a node.
+/// The latest finished request of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Done {
     pub(super) life: Life,
@@ -181,24 +181,24 @@ impl Peer {
         self.sends.push(sent);
     }
 
-    /// The question that an answer to `attempt` answers: the first one of that attempt.
+    /// The question that an answer to `attempt` belongs to: the first one of that attempt.
     pub(super) fn sent(&mut self, attempt: u32) -> Option<&mut Sent> {
         self.sends.iter_mut().find(|s| s.attempt == attempt)
     }
 
-    /// When it was asked last.
+    /// The time of the last question.
     pub(super) fn last_sent(&self) -> Option<Instant> {
         self.sends.last().map(|s| s.at)
     }
 
-    /// It is asked again soon.
+    /// Schedules another question soon.
     pub(super) fn hurry(&mut self, now: Instant) {
         let last = self.last_sent().unwrap_or(now);
         let soon = last + self.rto.min(HURRY_MAX);
         self.next_at = self.next_at.min(soon).max(now);
     }
 
-    /// Forgets what was said, and does not take it from late answers either.
+    /// Discards the answers of this peer, including late ones to attempts before `attempt_min`.
     pub(super) fn forget(&mut self, attempt_min: u32) {
         self.attempt_min = self.attempt_min.max(attempt_min);
         self.wit = None;
@@ -206,7 +206,7 @@ impl Peer {
         self.pieces = None;
     }
 
-    /// Forgets what has lapsed.
+    /// Discards expired answers. Returns whether there were any.
     pub(super) fn lapse(&mut self, now: Instant) -> bool {
         let mut lapsed = false;
         if let Some(wit) = self.wit.take_if(|w| w.valid_until <= now) {
@@ -220,12 +220,12 @@ impl Peer {
         lapsed
     }
 
-    /// What it says of a contender.
+    /// How the witness lists a contender, if it does.
     pub(super) fn named(&self, name: &Name) -> Option<&Name> {
         self.wit.as_ref()?.named(name)
     }
 
-    /// When the next thing that was said lapses.
+    /// The time at which the next answer expires.
     pub(super) fn lapses_at(&self) -> Instant {
         let wit = self.wit.as_ref().map_or(Instant::MAX, |w| w.valid_until);
         wit.min(self.consent.map_or(Instant::MAX, |c| c.1))
@@ -233,13 +233,13 @@ impl Peer {
 }
 
 impl Wit {
-    /// What it says of a contender.
+    /// How the witness lists a contender, if it does.
     pub(super) fn named(&self, name: &Name) -> Option<&Name> {
         listed(&self.names, name)
     }
 }
 
-/// Finds a contender among those in order.
+/// Finds a contender in a sorted list.
 pub(super) fn listed<'a>(names: &'a [Name], name: &Name) -> Option<&'a Name> {
     let at = names.binary_search_by_key(&name.prio(), Name::prio).ok()?;
     names.get(at).filter(|n| n.req == name.req)
@@ -264,7 +264,7 @@ impl Own {
         }
     }
 
-    /// When all work has stopped that rests on this grant, if there is one.
+    /// The time at which all work under this grant must have stopped, if there is a grant.
     pub(super) fn stopped_by(&self) -> Option<Instant> {
         match self.phase {
             Phase::Wait => None,
@@ -273,7 +273,7 @@ impl Own {
         }
     }
 
-    /// Does not renew a grant whose holders are all gone.
+    /// Stops renewing a grant if all its holders are gone.
     pub(super) fn end_unless_used(&mut self) {
         if let Phase::Held(hold) = &mut self.phase
             && self.waiters.iter().all(|w| w.abandoned.is_some())
@@ -296,7 +296,7 @@ impl Own {
             .unwrap_or(&sh.config.bound)
     }
 
-    /// How many nodes there may be (N.upper).
+    /// The greatest possible number of nodes (N.upper), and its source.
     pub(super) fn upper(&self, sh: &mut Shared, now: Instant) -> (u32, super::Source) {
         let told = self.asked.values().filter_map(|p| p.wit.as_ref());
         let told = told.map(|w| w.count).fold(Count::default(), Count::max);
@@ -304,7 +304,7 @@ impl Own {
         self.bound(sh).upper(seen, told, walks)
     }
 
-    /// Whether a contender is out of the way: it may share, it is done, or it lets us pass.
+    /// Whether a contender is out of the way: both requests are shared, it is done, or it consents.
     pub(super) fn resolution(
         &self,
         sh: &Shared,
@@ -315,7 +315,7 @@ impl Own {
         if self.mode().admits(name.mode) {
             return Resolution::Until(Instant::MAX);
         }
-        // What an older life asked for can only disappear (A12).
+        // A request of a former life can only expire (A12).
         let former = sh.census.life(node) != Some(name.req.life);
         if former && !sh.lacks(Ablation::FormerLife) {
             return Resolution::No;
@@ -332,7 +332,7 @@ impl Own {
         }
     }
 
-    /// Until when the answer of `id` counts, if it does.
+    /// The time until which the answer of `id` counts, if it counts.
     fn counts_until(
         &self,
         sh: &Shared,
@@ -358,7 +358,7 @@ impl Own {
         Some(until)
     }
 
-    /// Until when what was said suffices for `upper` nodes (READY), and how many stand behind it.
+    /// The time until which the answers suffice for `upper` nodes (READY), and how many nodes support the request.
     pub(super) fn ready_until(
         &self,
         sh: &Shared,
@@ -368,7 +368,7 @@ impl Own {
         self.ready_since(sh, done, upper, 0)
     }
 
-    /// The same, of answers to attempt `first` and later ones.
+    /// The same, counting only answers to attempt `first` and later ones.
     pub(super) fn ready_since(
         &self,
         sh: &Shared,
@@ -416,7 +416,7 @@ impl Own {
         named.chain(own).min_by_key(Name::prio)
     }
 
-    /// Whether nobody else is in the way.
+    /// Whether no contender except `blocker` is in the way.
     pub(super) fn is_next(
         &self,
         sh: &Shared,
@@ -429,7 +429,7 @@ impl Own {
         !self.selfblock.iter().any(other) && !self.asked.values().any(of_wit)
     }
 
-    /// When something is due.
+    /// The time at which something is due.
     pub(super) fn due_at(&self) -> Instant {
         let peer = |p: &Peer| p.next_at.min(p.lapses_at());
         let asked = self.asked.values().map(peer).min().unwrap_or(Instant::MAX);
@@ -442,7 +442,7 @@ impl Own {
         asked.min(phase).min(abandoned.unwrap_or(Instant::MAX))
     }
 
-    /// Forgets requests of node `id` up to `ctr`, of life `life`: they are over, whatever comes.
+    /// Removes requests of node `id` in life `life` up to `ctr`, because they are over.
     pub(super) fn settle(&mut self, id: NodeId, life: Life, ctr: u32) {
         let goes_on = |n: &Name| n.req.node != id || n.req.life != life || n.req.ctr > ctr;
         self.selfblock.retain(goes_on);

@@ -1,4 +1,4 @@
-//! What all locks of a node share: clock, floor, census, maturity.
+//! The state that all locks of a node share: clock, floor, census and maturity.
 
 use super::census::{Census, Count, Learned};
 use super::coverage::Coverage;
@@ -11,11 +11,11 @@ use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-/// How far ahead of its clock a node stores: one write for so many requests.
-/// Less than a restart takes in milliseconds: a node that lost its disk has only the wall clock.
+/// How far ahead of its clock a node stores, so that one write covers this number of requests. It is less than the
+/// duration of a restart in milliseconds, because a node that lost its disk has only the wall clock.
 const RESERVE: u64 = 1 << 10;
 
-/// Spreads a clock that an operator sets ahead: far past all that is in use.
+/// How far an operator's order to break a lock advances the clock: far beyond all values in use.
 pub(super) const BREAK_STEP: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
@@ -25,48 +25,48 @@ pub(super) struct Shared {
     pub(super) life: Life,
     pub(super) frames_max: usize,
     pub(super) started: Instant,
-    /// Logical clock (L): at or past every stamp that was seen.
+    /// The logical clock (L), not below any stamp that was seen.
     pub(super) clock: u64,
-    /// How far it may follow others above the ceiling, as of `allowed_at`.
+    /// How far it may still follow other nodes above the ceiling, as of `allowed_at`.
     allowed: u64,
     allowed_at: Instant,
-    /// Up to where the clock was asked to be stored.
+    /// The value up to which storing the clock was requested.
     reserved: u64,
-    /// Up to where the clock is stored: only places and tokens below are used.
+    /// The value up to which the clock is stored. Only places and tokens below it are used.
     stored: u64,
-    /// Whether a fact counts as stored only when that is confirmed. Otherwise it does at the end of the step.
+    /// Whether a fact counts as stored only after that is confirmed. Otherwise it counts at the end of the step.
     pub(super) awaits_storage: bool,
     /// Whether facts cannot be stored at present.
     pub(super) storage_failed: bool,
-    /// Floor of locks of which nothing is known.
+    /// The floor of locks about which nothing else is known.
     pub(super) floor: Fence,
-    /// The last place in a queue that was heard of, of locks of which nothing else is known.
+    /// The last known place in a queue, for locks about which nothing else is known.
     pub(super) heard: Fence,
     pub(super) synced: bool,
     pub(super) mature: bool,
-    /// Whether it had read the group's clock, in this life or an earlier one: it belongs to the group.
+    /// Whether this node has read the group's clock, in this life or an earlier one, and thus belongs to the group.
     pub(super) settled: bool,
     pub(super) leaving: bool,
-    /// Whether there was anything about locks yet.
+    /// Whether locks have been used in this life.
     pub(super) active: bool,
     pub(super) census: Census,
-    /// Who has told its clock since the start, and whether it is mature.
+    /// The members that told their clock since the start, and whether they are mature.
     pub(super) told: BTreeMap<NodeId, Told>,
     pub(super) coverage: Coverage,
-    /// Entries made so far, of all locks.
+    /// The number of entries made so far, over all locks.
     pub(super) entries: u64,
     pub(super) ctr: u32,
-    /// Smoothed round trip of those who answer before they are asked again.
+    /// The smoothed round trip of members that answer before they are asked again.
     pub(super) srtt: Duration,
-    /// Smoothed round trip of all, and its deviation.
+    /// The smoothed round trip of all members, and its deviation.
     trip: Duration,
     trip_var: Duration,
-    /// Where this node is.
+    /// This node's place in space.
     pub(super) place: u16,
     pub(super) stats: Stats,
 }
 
-/// Milliseconds of an hour.
+/// The number of milliseconds in an hour.
 const HOUR_MS: u64 = 3_600_000;
 
 impl Shared {
@@ -84,7 +84,7 @@ impl Shared {
             life,
             frames_max,
             started: now,
-            // A life starts with the wall clock, so tokens grow even when everybody forgot.
+            // A life starts with the wall clock, so tokens grow even if all nodes forgot them.
             clock: wall_start(life),
             allowed: SEQ_PER_HOUR,
             allowed_at: now,
@@ -112,9 +112,9 @@ impl Shared {
         }
     }
 
-    /// Takes a clock that somebody told. Whether it can be believed: a forged one must not use up the range, for then
-    /// nobody could ask for a lock again. Above the ceiling the clock follows as far as its allowance goes. So a node
-    /// that was lied to is understood by the others again as soon as they have caught up.
+    /// Follows the clock of another node. Returns whether the value was accepted. A forged clock must not use up the
+    /// range, because then nobody could request a lock again. Above the ceiling the clock follows only within a limited
+    /// allowance, so other nodes understand a node that accepted a forged clock as soon as they have caught up.
     pub(super) fn see(&mut self, now: Instant, seq: u64) -> bool {
         if seq >= SEQ_MAX {
             self.stats.clocks_refused += 1;
@@ -135,15 +135,15 @@ impl Shared {
         taken == growth
     }
 
-    /// Takes the clock that an earlier life of this node stored.
+    /// Restores the clock that an earlier life of this node stored.
     pub(super) fn restore(&mut self, seq: u64) {
         if seq < SEQ_MAX {
             self.clock = self.clock.max(seq);
         }
     }
 
-    /// Moves the clock to at least `seq`, and has it stored. Whether a place or token of `seq` may be used: not
-    /// before it is stored.
+    /// Moves the clock to at least `seq` and requests that it is stored. Returns whether a place or token of `seq` may
+    /// be used, that is, whether it is stored.
     pub(super) fn advance(&mut self, cx: &mut MutexCx<'_>, seq: u64) -> bool {
         self.clock = self.clock.max(seq);
         if self.clock >= self.reserved {
@@ -156,23 +156,24 @@ impl Shared {
         seq < self.stored
     }
 
-    /// The clock is stored up to `seq`.
+    /// Records that the clock is stored up to `seq`.
     pub(super) fn note_stored(&mut self, seq: u64) {
         self.stored = self.stored.max(seq);
     }
 
-    /// The wall clock as far as this node knows it, in milliseconds: that of its start, and what passed since.
+    /// The wall clock in milliseconds as far as this node knows it: its value at the start, plus the time since then.
     pub(super) fn wall(&self, now: Instant) -> u64 {
         wall_start(self.life) + now.since(self.started).as_millis() as u64
     }
 
-    /// How many nodes there are, and were here during the last lease.
+    /// The number of nodes that are present or were so during the last lease.
     pub(super) fn window(&mut self, now: Instant) -> Count {
         let span = self.config.remembered(self.config.ttl_max);
         self.census.window(now, span)
     }
 
-    /// How many nodes there may be, by random walks: any number before the first came home; 0 without them.
+    /// The greatest possible number of nodes according to random walks. It is unlimited before the first sample, and 0
+    /// if walks are disabled.
     pub(super) fn walked(&self) -> u32 {
         if !self.config.walks {
             return 0;
@@ -194,7 +195,7 @@ impl Shared {
         self.config.retry.max(self.srtt * 2)
     }
 
-    /// An answer took so long.
+    /// Records the round trip of an answer.
     pub(super) fn note_round_trip(&mut self, span: Duration) {
         if self.trip.is_zero() {
             (self.trip, self.trip_var) = (span, span / 2);
@@ -204,8 +205,8 @@ impl Shared {
         }
     }
 
-    /// An answer to the last question took so long. Questions are repeated by what the quick need: where many are
-    /// lost on the way, waiting for the slow would be waiting for the lost.
+    /// Records the round trip of an answer to the last question. Questions are repeated after the time that quick
+    /// members need: on a lossy network, waiting for slow members would mostly be waiting for lost messages.
     pub(super) fn note_quick(&mut self, span: Duration) {
         self.srtt = match self.srtt.is_zero() {
             true => span,
@@ -213,13 +214,14 @@ impl Shared {
         };
     }
 
-    /// The shortest lease that works: it is renewed every third of it, and all but few answers are back by then.
+    /// The shortest lease that works: it is renewed every third of its duration, and nearly all answers arrive within
+    /// that time.
     pub(super) fn lease(&self) -> Duration {
         let slow = self.trip + self.trip_var * 4;
         (slow * 3).min(self.config.ttl_max)
     }
 
-    /// A number for a new entry.
+    /// The number of a new entry.
     pub(super) fn next_entry(&mut self) -> u64 {
         self.entries += 1;
         self.entries

@@ -1,5 +1,5 @@
-//! How a node starts: it reads the group's clock from more than half of it, and counts as a witness only
-//! when all leases that an earlier life may have witnessed are over (H9).
+//! The start of a node: it reads the group's clock from more than half of the group, and counts as a witness only when
+//! all leases that an earlier life may have witnessed have expired (H9).
 
 use super::ablation::Ablation;
 use super::census::Count;
@@ -11,24 +11,24 @@ use crate::id::NodeId;
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
 
-/// Members asked for their clock at a time, at least.
+/// The least number of members that are asked for their clock at a time.
 const SYNCS_MIN: usize = 16;
-/// The part of all members that is asked at a time.
+/// The divisor for the share of members that is asked at a time.
 const SYNCS_SHARE: usize = 8;
 
-/// How much longer to wait until those are asked again who answered.
+/// The factor by which the wait is longer before members that answered are asked again.
 const REPEAT: u32 = 8;
 
-/// What a member told at the start.
+/// What a member told about itself when this node started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Told {
     pub(super) mature: bool,
-    /// Whether it belonged to the group before this start.
+    /// Whether it belonged to the group before it started.
     pub(super) settled: bool,
     pub(super) count: Count,
 }
 
-/// How many nodes, this one included, told their clock.
+/// The number of nodes, including this one, that told their clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     all: u32,
@@ -43,9 +43,10 @@ impl Tally {
         self.settled += u32::from(mature || settled);
     }
 
-    /// Whether these may read the clock together, of a group of `upper`, when none or few are mature. Newcomers are
-    /// admitted by more than half of those that belonged to the group before: otherwise both sides of a partition
-    /// could be joined by enough of them. Where nobody did, more than half begin a new group.
+    /// Whether these nodes may read the clock together, in a group of `upper` nodes of which no majority is mature.
+    /// Newcomers are admitted by more than half of the nodes that belonged to the group before; otherwise enough
+    /// newcomers could join both sides of a partition. If no node belonged to it, more than half of all begin a new
+    /// group.
     fn suffices(self, upper: u32) -> bool {
         let newcomers = self.all - self.settled;
         match self.settled {
@@ -56,7 +57,7 @@ impl Tally {
 }
 
 impl Mutex {
-    /// Something is said about locks, for the first time in this life: until then they cost nothing.
+    /// Starts the lock layer at the first message or order about locks in this life. Until then it causes no traffic.
     pub(super) fn activate(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         let sh = &mut self.shared;
         if core::mem::replace(&mut sh.active, true) {
@@ -71,7 +72,7 @@ impl Mutex {
         self.on_sync_timer(cx, peers);
     }
 
-    /// Asks some of those for their clock that have not told it.
+    /// Asks some of the members for their clock that have not told it.
     pub(super) fn on_sync_timer(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         self.try_sync(cx, peers);
         if self.shared.synced {
@@ -82,7 +83,8 @@ impl Mutex {
         let mut missing: Vec<NodeId> = missing.collect();
         let mut wait = sh.rto();
         if missing.is_empty() {
-            // All told, and it does not suffice. What they tell changes: members come back or are forgotten.
+            // All members answered and that does not suffice. Their answers change when members return or are
+            // forgotten.
             missing.extend(sh.census.present());
             wait *= REPEAT;
         }
@@ -121,7 +123,7 @@ impl Mutex {
         from: &Sender,
         told: Told,
     ) {
-        // The first round trips that are known. Who takes longer than any lease was not there.
+        // These are the first known round trips. A time longer than any lease means that the member was not present.
         let trip = self.clock_asked.remove(&from.id);
         let trip = trip.map(|at| cx.now.since(at));
         if let Some(trip) = trip.filter(|t| *t < self.shared.config.ttl_max) {
@@ -134,7 +136,7 @@ impl Mutex {
         self.try_sync(cx, peers);
     }
 
-    /// Whether enough have told their clock.
+    /// Checks whether enough members have told their clock.
     pub(super) fn try_sync(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers) {
         let sh = &mut self.shared;
         if sh.synced || !sh.active {
@@ -157,8 +159,8 @@ impl Mutex {
         let strict = sh.config.bound == Bound::Members;
         let alone = upper == 1 && (strict || sh.config.bound == Bound::Available);
         if !majority || alone {
-            // All leases of earlier lives are over by now, so exclusion holds; whether tokens grow rests
-            // on clocks.
+            // All leases of earlier lives have expired by now, so exclusion holds. Whether tokens grow depends on
+            // clocks.
             let enough = match strict {
                 true => tally.suffices(upper) && !(alone && peers.seeks()),
                 false => 2 * tally.all > upper,
@@ -173,7 +175,7 @@ impl Mutex {
             }
         }
         if !core::mem::replace(&mut sh.settled, true) {
-            // So that its next life knows.
+            // Store it, so that the next life knows.
             sh.advance(cx, sh.clock);
         }
         sh.synced = true;

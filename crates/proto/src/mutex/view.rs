@@ -1,4 +1,4 @@
-//! What can be seen of the locks of a node, by applications and by those who watch over it.
+//! Read access to the locks of a node, for applications and for the oracles of the simulator.
 
 use super::census::Count;
 use super::event::{Source, Ticket};
@@ -10,83 +10,83 @@ use super::{Bound, Config, Mode, Mutex, Peers, Stats};
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
 
-/// Contenders told in answer to one question.
+/// The greatest number of contenders in the answers to one question.
 const SEEN_MAX: usize = 256;
 
-/// Where a local request stands.
+/// The state of a local request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The grant, if this node holds the lock.
+    /// The token and the end of the lease, if this node holds the lock.
     pub held: Option<(Fence, Instant)>,
-    /// On how many nodes a grant stands or would stand.
+    /// The greatest possible number of nodes; a grant needs more than half of them.
     pub bound: u32,
-    /// What said so.
+    /// The source of that number.
     pub source: Source,
-    /// How many have answered.
+    /// The number of nodes that have answered.
     pub answered: u32,
-    /// Who is in the way.
+    /// The node whose request is in the way.
     pub blocker: Option<NodeId>,
-    /// Local requests behind it.
+    /// The number of local requests behind it.
     pub behind: usize,
 }
 
-/// Whether enough members are in sight.
+/// Whether enough members are present for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// How many nodes there may be.
+    /// The greatest possible number of nodes.
     pub bound: u32,
-    /// How many of them a grant takes: more than half.
+    /// The number of nodes that have to support a grant: more than half.
     pub needed: u32,
-    /// How many of them are here, this node included, and not suspected.
+    /// The number of nodes that are present and not suspected, including this one.
     pub here: u32,
-    /// Whether this node looks for a group that it was told of, and knows nobody.
+    /// Whether this node still looks for a group that it was told to join, and knows nobody.
     pub seeks: bool,
 }
 
-/// A request of another node that this one remembers.
+/// A request of another node that this node remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witnessed {
-    /// Whose, and which.
+    /// The request.
     pub req: ReqId,
     /// Its latest attempt.
     pub attempt: u32,
-    /// How it asks.
+    /// The mode of the request.
     pub mode: Mode,
-    /// Rises with each entry that the node makes.
+    /// The number of the entry, which grows with each entry that this node makes.
     pub number: u64,
-    /// Whether this node lets it pass.
+    /// Whether this node consents to it.
     pub passes: bool,
 }
 
-/// What a witness of this node's own request said last.
+/// The last answer of a witness to this node's own request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard<'a> {
-    /// Who said it.
+    /// The witness.
     pub from: NodeId,
-    /// In which life.
+    /// The life of the witness.
     pub life: Life,
-    /// For which entry, by the low bits of its number.
+    /// The entry that the answer refers to, by the low bits of its number.
     entry: u32,
-    /// Whether it counted as a witness.
+    /// Whether it was mature, that is, counted as a witness.
     pub mature: bool,
-    /// Who is in the way.
+    /// The contenders that are in the way.
     pub names: &'a [Name],
 }
 
 impl Heard<'_> {
-    /// Whether it was said of this entry.
+    /// Whether the answer refers to this entry.
     pub fn is_of(&self, entry: &Witnessed) -> bool {
         self.entry == (entry.number as u32) << u8::BITS >> u8::BITS
     }
 }
 
 impl Mutex {
-    /// Counts since start.
+    /// Counters since the start.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
 
-    /// Settings.
+    /// The settings.
     pub fn config(&self) -> &Config {
         &self.shared.config
     }
@@ -96,33 +96,34 @@ impl Mutex {
         self.shared.mature
     }
 
-    /// Whether this node has read the group's clock, and may ask for locks.
+    /// Whether this node has read the group's clock and may request locks.
     pub fn is_synced(&self) -> bool {
         self.shared.synced
     }
 
-    /// When this node counts as a witness, if it has read the clock by then.
+    /// The time at which this node counts as a witness, if it has read the clock by then.
     pub fn matures_at(&self) -> Instant {
         self.shared.started + self.shared.config.maturity()
     }
 
-    /// Locks of which this node keeps track.
+    /// The locks that this node keeps track of.
     pub fn locks(&self) -> impl Iterator<Item = LockId> + '_ {
         self.locks.keys().copied()
     }
 
-    /// How many requests of other nodes this node remembers for a lock.
+    /// The number of requests of other nodes that this node remembers for a lock.
     pub fn witnessed(&self, lock: LockId) -> usize {
         self.locks.get(&lock).map_or(0, |l| l.table.len())
     }
 
-    /// Token and end of the lease, if this node holds the lock.
+    /// The token and the end of the lease, if this node holds the lock.
     pub fn held(&self, lock: LockId) -> Option<(Fence, Instant)> {
         let hold = self.own(lock)?.hold()?;
         Some((hold.token, hold.valid_until))
     }
 
-    /// Local requests that lost a lock and may still be at work, and until when.
+    /// The local requests that lost a lock and may still be working, each with the time at which the work must have
+    /// stopped.
     pub fn stopping(&self, lock: LockId) -> impl Iterator<Item = (Ticket, Instant)> + '_ {
         let stopping = self
             .own(lock)
@@ -132,20 +133,20 @@ impl Mutex {
             .flat_map(|(own, by)| own.waiters.iter().map(move |w| (w.ticket, by)))
     }
 
-    /// When all work has stopped that rested on locks this node lost, if there is any.
+    /// The time at which all work under locks that this node lost must have stopped, if there is any.
     pub fn stopped_by(&self) -> Option<Instant> {
         let own = self.locks.values().filter_map(|l| l.own.as_ref());
         own.filter_map(|own| Some(own.stopping()?.by)).max()
     }
 
-    /// Local requests that hold a lock, without those that were abandoned.
+    /// The local requests that hold a lock, without abandoned ones.
     pub fn holders(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
         let held = self.own(lock).filter(|own| own.hold().is_some());
         let waiters = held.into_iter().flat_map(|own| &own.waiters);
         waiters.filter(|w| w.abandoned.is_none()).map(|w| w.ticket)
     }
 
-    /// Local requests that wait for a lock, in their order.
+    /// The local requests that wait for a lock, in order.
     pub fn waiting(&self, lock: LockId) -> impl Iterator<Item = Ticket> + '_ {
         let first = self.own(lock).filter(|own| own.waits());
         let first = first.into_iter().flat_map(|own| &own.waiters);
@@ -153,17 +154,17 @@ impl Mutex {
         first.chain(queue).map(|w| w.ticket)
     }
 
-    /// How this node holds a lock: as its mode says.
+    /// The mode of this node's own request for a lock.
     pub fn mode(&self, lock: LockId) -> Option<Mode> {
         self.own(lock).map(Own::mode)
     }
 
-    /// This node's own request for a lock: its number, its place in the queue and the token it would use.
+    /// This node's own request for a lock: its number, its place in the queue, and the token that it would use.
     pub fn requested(&self, lock: LockId) -> Option<(u32, Fence, Fence)> {
         self.own(lock).map(|own| (own.ctr, own.prio, own.stamp))
     }
 
-    /// Whether what was said still suffices for a lock that this node holds (I3).
+    /// Whether the answers still suffice for a lock that this node holds (I3).
     pub fn is_ready(&self, now: Instant, lock: LockId) -> bool {
         let Some(hold) = self.own(lock).and_then(Own::hold) else {
             return false;
@@ -177,8 +178,8 @@ impl Mutex {
         until.is_some_and(|(until, _)| until > now)
     }
 
-    /// The answers that this node's own request for a lock counts on: of whom, in which life, to which
-    /// attempt of which request, and until when.
+    /// The answers that this node's own request for a lock counts on: the node, its life, the request, the attempt, and
+    /// the time until which the answer counts.
     pub fn counted(
         &self,
         lock: LockId,
@@ -202,7 +203,7 @@ impl Mutex {
         })
     }
 
-    /// What the witnesses of this node's own request for a lock said last.
+    /// The last answers of the witnesses of this node's own request for a lock.
     pub fn answers(&self, lock: LockId) -> impl Iterator<Item = Heard<'_>> + '_ {
         let own = self.own(lock).filter(|own| own.stopping().is_none());
         let asked = own.into_iter().flat_map(|own| &own.asked);
@@ -217,19 +218,19 @@ impl Mutex {
         })
     }
 
-    /// The requests that come before this node's own, because it let them pass, while it waits.
+    /// The requests that come before this node's own waiting request, because it consented to them.
     pub fn in_front(&self, lock: LockId) -> Option<&[Name]> {
         let own = self.own(lock).filter(|own| own.waits())?;
         Some(&own.selfblock)
     }
 
-    /// Whether a request is known here to be over.
+    /// Whether this node knows that a request is over.
     pub fn knows_over(&self, lock: LockId, req: ReqId) -> bool {
         let done = |l: &Lock| l.is_done(req.node, req.life, req.ctr);
         self.locks.get(&lock).is_some_and(done)
     }
 
-    /// The requests of others that this node remembers.
+    /// The requests of other nodes that this node remembers.
     pub fn entries(&self, lock: LockId) -> impl Iterator<Item = Witnessed> + '_ {
         let table = self.locks.get(&lock).into_iter().flat_map(|l| &l.table);
         table.map(|(node, e)| Witnessed {
@@ -245,7 +246,7 @@ impl Mutex {
         })
     }
 
-    /// Where this node's own request for a lock stands.
+    /// The state of this node's own request for a lock.
     pub fn standing(&self, now: Instant, lock: LockId) -> Option<Standing> {
         let own = self.own(lock)?;
         let (bound, source) = own.upper(&mut self.shared.clone(), now);
@@ -260,7 +261,7 @@ impl Mutex {
         })
     }
 
-    /// Whether enough members are in sight for a lock, under `bound` or that of this node.
+    /// Whether enough members are present for a lock, under `bound` or this node's setting.
     pub fn outlook(
         &self,
         now: Instant,

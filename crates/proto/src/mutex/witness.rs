@@ -1,4 +1,4 @@
-//! What a node does for the requests of others: remember them for a while, and tell each of the others.
+//! The role of a witness: it remembers requests of other nodes for a while and tells them about each other.
 
 use super::ablation::Ablation;
 use super::lock::{Entry, Lock, millis};
@@ -15,15 +15,15 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Bytes of an answer besides its names, at most.
+/// The greatest number of bytes of an answer without its names.
 const REPLY_LEN: usize = 88;
-/// Members told to one that knows too few, at most.
+/// The greatest number of members that are named to a node that knows too few.
 const EXTRA_MAX: usize = 8;
-/// Bytes of a member so told, at most.
+/// The greatest number of bytes for such a member.
 const EXTRA_LEN: usize = 28;
 
 impl Lock {
-    /// Somebody asks, asks again, renews or claims (H2).
+    /// Handles a request in any of its roles: first request, repetition, renewal, or recording of a token (H2).
     pub(super) fn on_request(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -40,7 +40,7 @@ impl Lock {
         }
         let prio = Fence::new(r.prio, r.place, from.id);
         self.heard = self.heard.max(prio);
-        // What a former life asked for has to run out first, where its work may go on (`zombie_safe`).
+        // With `zombie_safe`, a request of a former life has to expire first, because its work may continue.
         let in_front = |e: &Entry| match e.life == from.life {
             true => e.ctr > r.ctr || e.ctr == r.ctr && e.broken,
             false => sh.config.zombie_safe,
@@ -100,7 +100,7 @@ impl Lock {
             && !own.mode().admits(r.mode)
             && !sh.lacks(Ablation::Selfblock)
         {
-            // From here on the other comes first: without this both could pass (P2c).
+            // From now on the other request comes first. Without this both could be granted (P2c).
             if !own.selfblock.iter().any(|n| n.req == name.req) {
                 own.selfblock.push(name);
             }
@@ -136,7 +136,7 @@ impl Lock {
             return;
         };
         if count > 1 {
-            // Half an answer would be worse than none, and so would be halves of two.
+            // An incomplete answer, or a mixture of two, would be worse than none.
             if count > usize::from(PIECES_MAX) || entry.answers == u8::MAX {
                 sh.stats.requests_refused += 1;
                 return;
@@ -175,7 +175,7 @@ impl Lock {
         }
     }
 
-    /// Everybody who contends with a request that is remembered here, and has to be out of its way.
+    /// All contenders that have to be out of the way of a remembered request.
     fn names(&self, sh: &Shared, now: Instant, entry: &Entry) -> Vec<Name> {
         let others = self
             .table
@@ -191,7 +191,7 @@ impl Lock {
         names
     }
 
-    /// A request is over (H7).
+    /// Handles the release of a request (H7).
     pub(super) fn on_release(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -220,7 +220,7 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// A request was not renewed, or its owner lives another life (H8).
+    /// Forgets a request that was not renewed, or whose owner has a new life (H8).
     pub(super) fn expire(
         &mut self,
         cx: &mut MutexCx<'_>,
@@ -240,7 +240,7 @@ impl Lock {
             let in_the_way =
                 |n: &Name| n.req.node == id && own.resolution(sh, &self.done, n) == Resolution::No;
             if own.selfblock.iter().any(in_the_way) && !sh.lacks(Ablation::FreshRound) {
-                // It may have used a token that only others know of (F5, F6).
+                // It may have used a token that only other nodes know (F5, F6).
                 own.fresh_from = own.attempt + 1;
             }
             own.selfblock.retain(|n| n.req.node != id);
@@ -251,7 +251,7 @@ impl Lock {
         self.check(cx, sh, peers);
     }
 
-    /// Forgets what has run out.
+    /// Forgets expired requests.
     pub(super) fn clean(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let now = cx.now;
         self.done.retain(|_, d| d.keep_until > now);
@@ -262,7 +262,7 @@ impl Lock {
         }
     }
 
-    /// Tells those who wait for this node that they need not any more (H6).
+    /// Sends consent to all nodes that wait for this node (H6).
     pub(super) fn let_pass(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         let waiting = self
             .table
@@ -299,7 +299,7 @@ fn own_name(sh: &Shared, own: &Own, now: Instant) -> Name {
     }
 }
 
-/// Members that a node that asked only those in `asked` may not know.
+/// Members that are not in `asked`, so that the requester may not know them.
 fn extra(
     sh: &Shared,
     peers: &dyn Peers,

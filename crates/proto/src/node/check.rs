@@ -1,4 +1,4 @@
-//! What model checking needs: states that can be copied and told apart, and draws that the model makes.
+//! What the model checker needs: states that can be copied and compared, and random draws that the model chooses.
 
 use super::{Layer, Membership, Node};
 use crate::protocol::Protocol;
@@ -12,24 +12,24 @@ impl<P: Protocol + Clone> Clone for Layer<P> {
         Layer {
             state: self.state.clone(),
             rng: self.rng.clone(),
-            // Empty between steps.
+            // The effects are empty between steps.
             effects: Vec::new(),
         }
     }
 }
 
 impl Node {
-    /// Has membership draw its random numbers from this seed from now on.
+    /// Makes membership draw its random numbers from this seed from now on.
     pub fn reseed_membership(&mut self, seed: u64) {
         self.membership.rng = Rng::seed(seed, 1);
     }
 
-    /// Membership, to be tampered with.
+    /// Mutable access to membership, so that the model checker can inject faults.
     pub fn membership_mut(&mut self) -> &mut Membership {
         &mut self.membership.state
     }
 
-    /// Writes what decides on the next steps of membership: its state and the timers.
+    /// Writes the state that determines the next steps of membership: its own state and the timers.
     pub fn write_membership(&self, out: &mut impl fmt::Write) -> fmt::Result {
         self.membership.state.write_state(out)?;
         let mut timers = self.io.timers.clone();

@@ -10,7 +10,7 @@ use crate::mutex;
 use crate::omega;
 use crate::protocol::{Fact, Protocol, Sender};
 use crate::reliability::Evidence;
-use crate::seal::{Class, Clear};
+use crate::seal::{Class, Clear, Form};
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame, Header, Read, VERSION};
 use alloc::vec::Vec;
@@ -56,7 +56,8 @@ impl Node {
             self.io.stats.seal.datagrams_oversize += 1;
             return;
         }
-        let opened = match self.sealer.is_open() {
+        let open = self.sealer.is_open() || self.is_migrating() && bytes.first() == Some(&VERSION);
+        let opened = match open {
             true => self.read_open(now, from, bytes).map(|()| None),
             false => self.read_sealed(now, from, bytes).map(Some),
         };
@@ -69,7 +70,7 @@ impl Node {
         self.io.inbox.frames = frames;
     }
 
-    /// Reads a datagram of an open group into the inbox.
+    /// Reads an unsealed datagram into the inbox.
     fn read_open(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<()> {
         let Ok((header, rest)) = Header::decode(bytes) else {
             self.io.stats.datagrams_malformed += 1;
@@ -79,6 +80,10 @@ impl Node {
         };
         if header.group != self.io.group {
             self.io.stats.datagrams_foreign += 1;
+            return None;
+        }
+        if !self.sealer.hears_open(header.id) {
+            self.io.stats.seal.unsealed += 1;
             return None;
         }
         if !self.lets_in(now, from, header.id) {
@@ -158,7 +163,11 @@ impl Node {
             self.io.stats.datagrams_own_id += 1;
             return;
         }
-        self.io.answering = Some(from.addr);
+        let form = match opened {
+            None => Form::Open,
+            Some(_) => Form::Sealed,
+        };
+        self.io.answering = Some((from.addr, form));
         if !self.meets(now, from, header.holds, opened.as_ref(), frames) {
             self.flush(now);
             self.io.answering = None;
@@ -202,6 +211,9 @@ impl Node {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
                 Frame::Session(_) => {}
+                // Nothing about keys is ever said in the open.
+                Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
+                Frame::Keys(msg) => self.on_key_msg(now, from, msg),
                 Frame::Reliability(report) => {
                     let table = self.membership.state.table();
                     let known = match table.get(report.id) {
@@ -222,6 +234,8 @@ impl Node {
 
     /// Fires the timers that are due, up to [`Config::timers_per_call`](crate::Config::timers_per_call).
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.sealer.answering = None;
+        self.check_migration(now);
         for _ in 0..self.io.timers_per_call {
             let Some((_, key)) = self.io.timers.pop_due(now) else {
                 break;
@@ -298,6 +312,7 @@ impl Node {
 
     /// Carries out an order.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
+        self.sealer.answering = None;
         use membership::Input;
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),
@@ -345,6 +360,7 @@ impl Node {
                 self.reliability.restore(now, &reports);
                 return self.flush(now);
             }
+            Command::SetKeys(ring) => return self.set_keys(ring),
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),

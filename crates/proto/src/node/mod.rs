@@ -1,11 +1,12 @@
-//! The wiring diagram: one private method per layer, one outbox, one timer queue.
+//! A node: the wiring of all layers, with one private method per layer, one outbox and one timer queue.
 //!
-//! All frames that one step produces for one destination travel together. When the step is over,
-//! each datagram is filled up with rumors in the one order of priority given in [`Node::flush`].
+//! All frames that one step produces for one destination travel together. At the end of the step each datagram is
+//! filled up in the order of priority that [`Node::fill`] defines.
 
 #[cfg(feature = "_check")]
 mod check;
 mod input;
+mod keys;
 mod meeting;
 mod output;
 mod sealing;
@@ -28,7 +29,7 @@ use crate::omega::{self, Omega};
 use crate::protocol::{Destination, EffectOf, Fact, Protocol, To};
 use crate::reliability::Ledger;
 use crate::rng::Rng;
-use crate::seal::{Doorkeeper, Gates, derive};
+use crate::seal::{Doorkeeper, Form, Gates, Migration, derive};
 use crate::stats::Stats;
 use crate::time::Instant;
 use crate::timer::TimerQueue;
@@ -37,30 +38,30 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-/// Who a node is when it starts.
+/// The identity of a node when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Stable identity of the device.
+    /// The stable identity of the device.
     pub id: NodeId,
-    /// This process life; see [`Life::starting`].
+    /// The life of this process; see [`Life::starting`].
     pub life: Life,
-    /// Where others reach it.
+    /// The address at which other nodes reach it.
     pub addr: SocketAddr,
-    /// Name and tags.
+    /// Its name and tags.
     pub meta: Meta,
-    /// The life in which its state directory was made; `life` for a node that stores nothing.
+    /// The life in which its state directory was created, or `life` for a node that stores nothing.
     pub memory: Life,
-    /// The wall clock in seconds since 1970; `None` without a clock.
+    /// The wall clock in seconds since 1970, or `None` if the node has no clock.
     pub wall: Option<u64>,
 }
 
-/// Number of the random stream of first contacts.
+/// The number of the random stream for first contacts.
 const CHANCE_STREAM: u64 = 9;
 
-/// What a queue keeps room for once it is empty, after it held many.
+/// The capacity that an empty queue keeps after it held many elements.
 const QUEUE_SPARE: usize = 16;
 
-/// One node: all protocols, no clock, no socket.
+/// One node with all protocols, but without a clock or a socket.
 #[derive(Debug)]
 #[cfg_attr(feature = "_check", derive(Clone))]
 pub struct Node {
@@ -74,7 +75,7 @@ pub struct Node {
     io: Io,
 }
 
-/// A protocol with what belongs to it.
+/// A protocol, its random stream and its effects.
 #[derive(Debug)]
 struct Layer<P: Protocol> {
     state: P,
@@ -82,7 +83,7 @@ struct Layer<P: Protocol> {
     effects: Vec<EffectOf<P>>,
 }
 
-/// What all layers share.
+/// The state that all layers share.
 #[derive(Debug)]
 #[cfg_attr(feature = "_check", derive(Clone))]
 struct Io {
@@ -99,29 +100,29 @@ struct Io {
     /// Draws who challenges a stranger that all hear.
     chance: Rng,
     /// The address whose datagram is being answered in this step.
-    answering: Option<SocketAddr>,
+    answering: Option<(SocketAddr, Form)>,
     timers_per_call: u16,
     timers: TimerQueue<Key>,
-    /// Frames of the current step.
+    /// The frames of the current step.
     sends: Vec<(To, Frame)>,
     outbox: VecDeque<Outgoing>,
-    /// Emptied frame lists, to be used again.
+    /// Empty frame lists for reuse.
     spare: Vec<Vec<Frame>>,
     events: VecDeque<Event>,
-    /// Changes of the member list that elections have not seen.
+    /// Changes of the member list that the layers above have not processed.
     changes: VecDeque<membership::Event>,
-    /// What elections want of membership.
+    /// Requests of elections to membership.
     wishes: VecDeque<Report>,
-    /// A later life that others remember of this node.
+    /// A later life of this node that other nodes remember.
     outlived: Option<Life>,
-    /// This node leaves as soon as its work as a leader, and that of those that held its locks, has stopped.
+    /// Whether this node leaves as soon as its work as a leader, and the work under its locks, has stopped.
     leaves: bool,
     facts: VecDeque<Fact>,
     /// The fact that the driver is storing.
     storing: Option<Fact>,
-    /// Facts cannot be stored at present.
+    /// Whether facts cannot be stored at present.
     storage_failed: bool,
-    /// The life that is not stored yet: until then nothing is sent.
+    /// Whether the current life is not stored yet. Nothing is sent until it is.
     life_unstored: bool,
     /// The time of the last step.
     now: Instant,
@@ -134,11 +135,12 @@ struct Io {
 struct Outgoing {
     dest: Destination,
     to: Option<NodeId>,
+    form: Form,
     /// It is about first contact: it carries nothing besides.
     bare: bool,
     /// The receiver is known to be where it goes.
     known: bool,
-    /// Bytes of the frames.
+    /// The number of bytes of the frames.
     len: usize,
     frames: Vec<Frame>,
 }
@@ -153,7 +155,7 @@ enum Key {
 }
 
 impl Node {
-    /// A node that starts now. `seed` decides all its random draws; nodes may share one.
+    /// Creates a node that starts now. `seed` determines all its random draws; several nodes may use the same seed.
     pub fn new(
         config: Config,
         identity: Identity,
@@ -177,7 +179,10 @@ impl Node {
         let boot = derive(&config.seal.secret.0, "consort3 boot", &[&own, &first]);
         let (period, patience) = (members.config().probe_period, members.suspicion_min());
         let (suite, name) = (config.seal.suite, config.group);
-        let sealer = sealing::Sealer::new(suite, name, boot, sessions_max);
+        let mut sealer = sealing::Sealer::new(suite, name, boot, sessions_max);
+        if !sealer.is_open() {
+            sealer.migration = Migration::begin(now, config.seal.migrate);
+        }
         let mut node = Node {
             sealer,
             reliability: Ledger::new(config.reliability, id, period, patience, now),
@@ -236,6 +241,7 @@ impl Node {
                 stats: Stats::default(),
             },
         };
+        node.note_ring();
         node.election.state.await_storage();
         node.mutex.state.await_storage();
         node.election.state.remember(memory, wall);
@@ -247,22 +253,22 @@ impl Node {
         Ok(node)
     }
 
-    /// This node's identity.
+    /// The identity of this node.
     pub fn id(&self) -> NodeId {
         self.io.me
     }
 
-    /// Who is here, as this node sees it.
+    /// The membership layer: the member list as this node sees it.
     pub fn membership(&self) -> &Membership {
         &self.membership.state
     }
 
-    /// Who leads, as this node sees it.
+    /// The election layer: leaders as this node sees them.
     pub fn election(&self) -> &Election {
         &self.election.state
     }
 
-    /// Whether enough members are in sight for a lock, under `bound` or that of this node.
+    /// Whether enough members are present for a lock, under `bound` or this node's setting.
     pub fn lock_outlook(
         &self,
         now: Instant,
@@ -273,27 +279,27 @@ impl Node {
         self.mutex.state.outlook(now, peers, lock, bound)
     }
 
-    /// Whose turn it is, as this node sees it.
+    /// The lock layer: locks as this node sees them.
     pub fn mutex(&self) -> &Mutex {
         &self.mutex.state
     }
 
-    /// Who hears whom, as this node sees it.
+    /// The topology layer: links and components as this node sees them.
     pub fn omega(&self) -> &Omega {
         &self.omega.state
     }
 
-    /// Application messages that this node passes on or waits for.
+    /// The application messages that this node passes on or waits for.
     pub fn messages(&self) -> &Messages {
         &self.message.state
     }
 
-    /// Who fails how often, as this node sees it.
+    /// The record of how often members fail, as this node sees it.
     pub fn reliability(&self) -> &Ledger {
         &self.reliability
     }
 
-    /// How an election stands at this node.
+    /// The state of an election at this node.
     pub fn standing(&self, now: Instant, election: ElectionId) -> Option<Standing> {
         let (me, membership) = (self.io.me, &self.membership.state);
         if self.is_by_component(election) {
@@ -304,7 +310,7 @@ impl Node {
         self.election.state.standing(me, now, view, election)
     }
 
-    /// The elections of which this node knows something, in order of id.
+    /// The elections that this node knows, ordered by id.
     pub fn elections(&self) -> Vec<ElectionId> {
         let mut known = self.omega.state.known();
         known.extend(self.election.state.elections());
@@ -313,7 +319,7 @@ impl Node {
         known
     }
 
-    /// Whether an election is held by component: here or, as far as this node knows, elsewhere.
+    /// Whether an election is held by component, at this node or, as far as it knows, at others.
     pub fn is_by_component(&self, election: ElectionId) -> bool {
         let omega = &self.omega.state;
         let elsewhere = || {
@@ -324,7 +330,7 @@ impl Node {
         omega.holds(election) || elsewhere()
     }
 
-    /// All candidates of an election as this node lists them, the best first.
+    /// All candidates of an election that this node lists, best first.
     pub fn candidates(&self, now: Instant, election: ElectionId) -> Vec<election::Entry> {
         if self.is_by_component(election) {
             let all = self.omega.state.candidates(election);
@@ -340,7 +346,7 @@ impl Node {
             .candidates(self.io.me, now, view, election)
     }
 
-    /// What elections read.
+    /// What elections read from the layers below.
     fn election_view(&self) -> View<'_> {
         View {
             membership: &self.membership.state,
@@ -348,7 +354,7 @@ impl Node {
         }
     }
 
-    /// Counts since start.
+    /// Counters since the start.
     pub fn stats(&self) -> Stats {
         Stats {
             membership: *self.membership.state.stats(),

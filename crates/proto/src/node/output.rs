@@ -1,35 +1,35 @@
-//! What goes out: timeouts, facts, events, and datagrams that are packed at the end of a step.
+//! Outputs of a node: timeouts, facts, events, and datagrams that are packed at the end of a step.
 
 use super::meeting::is_session;
 use super::{Node, Outgoing, QUEUE_SPARE};
 use crate::event::Event;
 use crate::membership::{self, Room};
 use crate::protocol::{Destination, Fact, To};
-use crate::seal::EXTRA_LEN;
+use crate::seal::{EXTRA_LEN, Form};
 use crate::time::Instant;
 use crate::wire::{Datagram, FRAMES_MAX, Frame, Header};
 use core::mem;
 
-/// Datagrams that go back to the sender of one, at most.
+/// The greatest number of datagrams that one received datagram may cause to be sent back to its sender.
 const ANSWERS_MAX: usize = 4;
 
-/// Why a message is in no datagram.
+/// The reason why a message was not put into a datagram.
 enum Unsent {
-    /// There is no address, or it is too long.
+    /// The address is unknown, or the message is too long.
     Undeliverable,
-    /// Its receiver has been answered enough.
+    /// The receiver has already been sent enough answers.
     Cut,
 }
 
 impl Node {
-    /// When [`Node::handle_timeout`] is due.
+    /// The time at which [`Node::handle_timeout`] has to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.io.timers.next()
     }
 
-    /// The next fact to store. Drain these before [`Node::poll_event`] and [`Node::poll_transmit`]: asking for the
-    /// next one, or for none, says that the last one is stored, and what waited for it is issued. If it could
-    /// not be stored, call [`Node::handle_storage_failure`] before.
+    /// The next fact to store. Drain these before [`Node::poll_event`] and [`Node::poll_transmit`]. The next call, even
+    /// if it returns `None`, confirms that the former fact is stored, and releases what waited for it. If the fact
+    /// could not be stored, call [`Node::handle_storage_failure`] first.
     pub fn poll_fact(&mut self) -> Option<Fact> {
         if let Some(fact) = self.io.storing.take() {
             self.handle_stored(self.io.now, fact);
@@ -47,7 +47,7 @@ impl Node {
         event
     }
 
-    /// Puts the next datagram into `out` and says where it goes and how many bytes it takes.
+    /// Writes the next datagram to `out`, and returns its destination and its length in bytes.
     ///
     /// Nothing is sent in a life that is not stored.
     pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
@@ -56,7 +56,10 @@ impl Node {
         }
         let mut outgoing = self.io.outbox.pop_front()?;
         let holds = self.is_proven(outgoing.to, outgoing.dest);
-        out.envelope = self.envelop(outgoing.to);
+        out.envelope = match outgoing.form {
+            Form::Open => None,
+            Form::Sealed | Form::Both => self.envelop(outgoing.to),
+        };
         let membership = &self.membership.state;
         out.header = Header {
             group: self.io.group,
@@ -70,14 +73,28 @@ impl Node {
             holds,
             coordinate: membership.coordinate().filter(|_| !outgoing.bare),
         };
-        mem::swap(&mut out.frames, &mut outgoing.frames);
-        outgoing.frames.clear();
-        self.io.spare.push(outgoing.frames);
+        if outgoing.form == Form::Open && self.is_migrating() {
+            // None should be there.
+            outgoing.frames.retain(|f| !matches!(f, Frame::Keys(_)));
+            outgoing.len = outgoing.frames.iter().map(Frame::encoded_len).sum();
+        }
         let sealed = out.envelope.map_or(0, |_| EXTRA_LEN);
-        let len = out.header.encoded_len() + sealed + outgoing.len;
+        let (dest, len) = (
+            outgoing.dest,
+            out.header.encoded_len() + sealed + outgoing.len,
+        );
+        if outgoing.form == Form::Both {
+            out.frames.clone_from(&outgoing.frames);
+            outgoing.form = Form::Open;
+            self.io.outbox.push_front(outgoing);
+        } else {
+            mem::swap(&mut out.frames, &mut outgoing.frames);
+            outgoing.frames.clear();
+            self.io.spare.push(outgoing.frames);
+        }
         self.io.stats.datagrams_out += 1;
         self.io.stats.bytes_out += len as u64;
-        Some((outgoing.dest, len))
+        Some((dest, len))
     }
 
     /// Ends a step: packs its frames into datagrams and fills these up.
@@ -102,7 +119,7 @@ impl Node {
         }
     }
 
-    /// Fills datagrams up with what rides along.
+    /// Fills datagrams up with frames that need no datagram of their own.
     fn fill(&mut self, now: Instant, first: usize) {
         for at in first..self.io.outbox.len() {
             let outgoing = &self.io.outbox[at];
@@ -118,17 +135,18 @@ impl Node {
             mutex,
             message,
             reliability,
+            sealer,
             io,
             ..
         } = self;
         let claims = election.state.beacon().map(Frame::Election);
         let clock = mutex.state.beacon().map(Frame::Mutex);
         for outgoing in io.outbox.range_mut(first..) {
-            // The order of priority: what a layer sends itself, then which claims this node holds and the
-            // clock of its locks, then rumors of membership, then what is known of one member's failures, then
-            // messages of applications.
+            // The order of priority: the layers' own messages, then the name of the ring of keys, the digest of this
+            // node's claims and its lock clock, then rumors of membership, then a report about one member's failures, then application messages.
             if !outgoing.bare && outgoing.frames.iter().any(is_ping_or_ack) {
-                for beacon in [&claims, &clock].into_iter().flatten() {
+                let keys = outgoing.to.and_then(|to| sealer.news_for(to));
+                for beacon in [&keys, &claims, &clock].into_iter().flatten() {
                     let fits = outgoing.len + beacon.encoded_len() <= io.frames_max;
                     if fits && outgoing.frames.len() < FRAMES_MAX {
                         outgoing.len += beacon.encoded_len();
@@ -142,9 +160,9 @@ impl Node {
             let room = Room {
                 bytes: io.frames_max - outgoing.len,
                 frames: match outgoing.known {
-                    // One is left for the report below.
+                    // One frame is reserved for the report below.
                     true => (FRAMES_MAX - 1).saturating_sub(outgoing.frames.len()),
-                    // What is said of the receiver itself, so that it can answer for itself.
+                    // Only the record of the receiver itself, so that it can refute.
                     false => 1,
                 },
             };
@@ -177,7 +195,7 @@ impl Node {
         }
     }
 
-    /// A datagram of this step to which a frame of `len` bytes is added now.
+    /// The datagram of this step to which a frame of `len` bytes is added now.
     fn open(&mut self, first: usize, to: To, len: usize) -> Result<&mut Outgoing, Unsent> {
         let io = &mut self.io;
         let (id, addr) = match to {
@@ -202,7 +220,10 @@ impl Node {
         {
             Some(at) => at,
             None => {
-                if io.answering.map(Destination::Addr) == Some(dest) {
+                let answers = io
+                    .answering
+                    .filter(|(addr, _)| Destination::Addr(*addr) == dest);
+                if answers.is_some() {
                     let answers = io.outbox.range(first..).filter(|o| o.dest == dest);
                     if answers.count() >= ANSWERS_MAX {
                         return Err(Unsent::Cut);
@@ -211,6 +232,7 @@ impl Node {
                 io.outbox.push_back(Outgoing {
                     dest,
                     to: id,
+                    form: self.sealer.form(id, answers.map(|(_, form)| form)),
                     bare: false,
                     known: false,
                     len: 0,

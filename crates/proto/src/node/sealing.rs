@@ -1,15 +1,21 @@
 //! Sealing what goes out and opening what comes in.
 
 use super::Node;
+use crate::bucket::Bucket;
+use crate::event::Event;
 use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::seal::{
-    self, COUNTER_END, Clear, Counter, Envelope, Secret, Sessions, Suite, kid, session_key, toy_tag,
+    self, COUNTER_END, Clear, Counter, Envelope, Form, KeyMsg, KeyRing, Migration, RingStamp,
+    Session, Sessions, Suite, kid, session_key, toy_tag,
 };
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame};
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// How many members are given this node's ring of keys in a second.
+const GIVES_PER_SECOND: u32 = 64;
 
 /// How this node seals, and whose sessions it knows.
 #[derive(Clone, Debug)]
@@ -17,16 +23,34 @@ pub(super) struct Sealer {
     suite: Suite,
     group: String,
     boot: [u8; 32],
-    /// Of the sending key.
-    kid: u8,
-    /// The life that salt, key and counter are of.
+    /// What follows from the keys of the ring, in their order.
+    keys: Vec<Derived>,
+    stamp: Option<RingStamp>,
+    /// Set as long as others may be unsealed.
+    pub(super) migration: Option<Migration>,
+    /// The life that salt, keys and counter are of.
     life: Life,
     salt: u64,
-    key: [u8; 32],
     counter: u64,
     pub(super) sessions: Sessions,
+    /// The sender of the datagram that is being answered, if its session under this key is not known, and the place of the
+    /// key in the ring: it is answered under the same.
+    pub(super) answering: Option<(NodeId, u8)>,
+    /// When another member was last asked for its ring.
+    pub(super) asked: Option<Instant>,
+    /// Limits how often others are given this node's ring.
+    pub(super) gives: Bucket,
     /// What was decrypted last; the allocation is used again.
     plain: Vec<u8>,
+}
+
+/// What follows from one key of the ring.
+#[derive(Clone, Copy, Debug)]
+struct Derived {
+    kid: u8,
+    name: u32,
+    /// Seals in the present life.
+    send: [u8; 32],
 }
 
 /// The session that a sealed datagram belongs to.
@@ -35,38 +59,125 @@ pub(super) struct Opened {
     pub(super) directed: bool,
     pub(super) salt: u64,
     pub(super) counter: u64,
-    pub(super) key: [u8; 32],
+    /// The key of the session, and the name of the group's key that it is made of.
+    pub(super) key: ([u8; 32], u32),
 }
 
 impl Sealer {
     pub(super) fn new(suite: Suite, group: String, boot: [u8; 32], sessions_max: usize) -> Sealer {
-        let kid = match &suite {
-            Suite::Keyed(keys) => keys.first().map_or(0, kid),
-            Suite::Open | Suite::Toy(_) => 0,
-        };
-        Sealer {
+        let mut sealer = Sealer {
             suite,
             group,
             boot,
-            kid,
+            keys: Vec::new(),
+            stamp: None,
+            migration: None,
             life: Life(0),
             salt: 0,
-            key: [0; 32],
             counter: 0,
             sessions: Sessions::new(sessions_max),
+            answering: None,
+            asked: None,
+            gives: Bucket::new(GIVES_PER_SECOND),
             plain: Vec::new(),
+        };
+        sealer.derive_keys();
+        sealer
+    }
+
+    /// Computes what follows from the ring.
+    fn derive_keys(&mut self) {
+        let derived = |key| Derived {
+            kid: kid(key),
+            name: key.name(),
+            send: [0; 32],
+        };
+        let keys = self.ring().map(|ring| ring.keys.iter().map(derived));
+        self.keys = keys.into_iter().flatten().collect();
+        self.stamp = self.ring().map(KeyRing::stamp);
+    }
+
+    pub(super) fn ring(&self) -> Option<&KeyRing> {
+        match &self.suite {
+            Suite::Keyed(ring) => Some(ring),
+            Suite::Open | Suite::Toy(_) => None,
         }
+    }
+
+    pub(super) fn stamp(&self) -> Option<RingStamp> {
+        self.stamp
+    }
+
+    /// Uses another ring. Whether there was one before.
+    pub(super) fn set_ring(&mut self, me: NodeId, ring: KeyRing) -> bool {
+        let Suite::Keyed(own) = &mut self.suite else {
+            return false;
+        };
+        *own = ring;
+        self.answering = None;
+        self.derive_keys();
+        self.derive_send(me);
+        let names: Vec<u32> = self.keys.iter().map(|key| key.name).collect();
+        self.sessions.change_ring(&names);
+        true
+    }
+
+    /// Computes the keys that seal in the present life.
+    fn derive_send(&mut self, me: NodeId) {
+        let Suite::Keyed(ring) = &self.suite else {
+            return;
+        };
+        for (derived, key) in self.keys.iter_mut().zip(&ring.keys) {
+            derived.send = session_key(key, &self.group, me, self.salt);
+        }
+    }
+
+    /// The name of the key under which a node was last heard.
+    pub(super) fn key_of(&self, id: NodeId) -> Option<u32> {
+        let session = self.sessions.get(id).filter(|_| self.stamp.is_some());
+        session.map(|session| session.under)
+    }
+
+    /// What a member is told about this node's ring: nothing before the first change, and nothing to one that has the same.
+    pub(super) fn news_for(&self, to: NodeId) -> Option<Frame> {
+        let stamp = self.stamp.filter(|stamp| stamp.version > 0)?;
+        let session = self.sessions.get(to)?;
+        (!session.agrees).then_some(Frame::Keys(KeyMsg::Have(stamp)))
+    }
+
+    /// The place of the key that seals what goes to `to`: the first one, unless the receiver may not have it.
+    fn key_for(&self, to: Option<NodeId>) -> u8 {
+        let Some(to) = to else {
+            return 0;
+        };
+        if let Some((_, at)) = self.answering.filter(|(who, _)| *who == to) {
+            return at;
+        }
+        let session = self.sessions.get(to).filter(|session| !session.agrees);
+        let heard = |session: &Session| self.keys.iter().position(|k| k.name == session.under);
+        session.and_then(heard).unwrap_or(0) as u8
     }
 
     pub(super) fn is_open(&self) -> bool {
         self.suite == Suite::Open
     }
 
-    fn first_key(&self) -> Option<&Secret> {
-        match &self.suite {
-            Suite::Keyed(keys) => keys.first(),
-            Suite::Open | Suite::Toy(_) => None,
+    /// The form of a datagram to `to`; `answers` is the form of the one that it answers.
+    pub(super) fn form(&self, to: Option<NodeId>, answers: Option<Form>) -> Form {
+        if self.is_open() {
+            return Form::Open;
         }
+        let seals = to.is_some_and(|to| self.sessions.get(to).is_some());
+        match self.migration {
+            None => Form::Sealed,
+            Some(_) if seals => Form::Sealed,
+            Some(_) => answers.unwrap_or(Form::Both),
+        }
+    }
+
+    /// Whether a node is heard unsealed: only while this one migrates, and if it has never been heard sealed.
+    pub(super) fn hears_open(&self, id: NodeId) -> bool {
+        self.is_open() || self.migration.is_some() && self.sessions.get(id).is_none()
     }
 
     /// What protects the next datagram to `to`, of a node in `life`. `None` in an open group.
@@ -75,12 +186,11 @@ impl Sealer {
             return None;
         }
         if self.life != life || self.counter == 0 {
-            // A life has a salt and a key of its own.
+            // A life has a salt and keys of its own.
             self.life = life;
             self.salt = seal::salt(&self.boot, life);
             self.counter = 0;
-            let key = self.first_key();
-            self.key = key.map_or([0; 32], |key| session_key(key, &self.group, me, self.salt));
+            self.derive_send(me);
         }
         self.counter += 1;
         let mut envelope = Envelope {
@@ -88,6 +198,7 @@ impl Sealer {
             salt: self.salt,
             counter: self.counter,
             tag: 0,
+            key: self.key_for(to),
         };
         if let Suite::Toy(key) = self.suite {
             envelope.tag = toy_tag(key, me, &envelope);
@@ -103,7 +214,8 @@ impl Sealer {
         clear: &Clear,
         stats: &mut seal::Stats,
     ) -> Option<Opened> {
-        let Suite::Keyed(keys) = &self.suite else {
+        self.answering = None;
+        let Suite::Keyed(ring) = &self.suite else {
             return None;
         };
         let to = clear.directed.then_some(me);
@@ -111,19 +223,24 @@ impl Sealer {
             directed: clear.directed,
             salt: clear.salt,
             counter: clear.counter,
-            key: [0; 32],
+            key: ([0; 32], 0),
         };
         if let Some(key) = self.sessions.key(clear.sender, clear.salt)
-            && seal::open(&key, clear, to, bytes, &mut self.plain)
+            && seal::open(&key.0, clear, to, bytes, &mut self.plain)
         {
             opened.key = key;
             return Some(opened);
         }
         let mut named = false;
-        for key in keys.iter().filter(|key| kid(key) == clear.kid) {
+        for (at, key) in self.keys.iter().enumerate() {
+            if key.kid != clear.kid {
+                continue;
+            }
             named = true;
-            opened.key = session_key(key, &self.group, clear.sender, clear.salt);
-            if seal::open(&opened.key, clear, to, bytes, &mut self.plain) {
+            let session = session_key(&ring.keys[at], &self.group, clear.sender, clear.salt);
+            if seal::open(&session, clear, to, bytes, &mut self.plain) {
+                opened.key = (session, key.name);
+                self.answering = Some((clear.sender, at as u8));
                 return Some(opened);
             }
         }
@@ -142,9 +259,14 @@ impl Node {
             return datagram.encode(out);
         };
         let sealer = &self.sealer;
+        // The ring may have become shorter since.
+        let place = usize::from(envelope.key).min(sealer.keys.len().saturating_sub(1));
+        let Some(derived) = sealer.keys.get(place) else {
+            return;
+        };
         let clear = Clear {
             directed: envelope.to.is_some(),
-            kid: sealer.kid,
+            kid: derived.kid,
             sender: datagram.header.id,
             salt: envelope.salt,
             counter: envelope.counter,
@@ -152,13 +274,52 @@ impl Node {
         out.extend_from_slice(&clear.encode());
         let start = out.len();
         datagram.encode_inner(out);
-        let key = match sealer.first_key() {
-            Some(_) if envelope.salt == sealer.salt => sealer.key,
+        let key = match sealer.ring() {
+            Some(_) if envelope.salt == sealer.salt => derived.send,
             // Made in an earlier life, or by another node of a simulation.
-            Some(key) => session_key(key, &sealer.group, datagram.header.id, envelope.salt),
+            Some(ring) => {
+                let key = &ring.keys[place];
+                session_key(key, &sealer.group, datagram.header.id, envelope.salt)
+            }
             None => return,
         };
         seal::seal(&key, &clear, envelope.to, out, start);
+    }
+
+    /// Appends the next datagram of this node to `to`, sealed with its key, with any contents: a header if there is one,
+    /// and bytes in place of frames.
+    #[cfg(feature = "_fuzz")]
+    pub fn seal_bytes(
+        &mut self,
+        to: Option<NodeId>,
+        header: Option<&crate::wire::Header>,
+        rest: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let Some(envelope) = self.envelop(to) else {
+            return;
+        };
+        let Some(derived) = self.sealer.keys.get(usize::from(envelope.key)).copied() else {
+            return;
+        };
+        let clear = Clear {
+            directed: to.is_some(),
+            kid: derived.kid,
+            sender: self.io.me,
+            salt: envelope.salt,
+            counter: envelope.counter,
+        };
+        out.extend_from_slice(&clear.encode());
+        let start = out.len();
+        if let Some(header) = header {
+            let bare = Datagram {
+                header: *header,
+                ..Datagram::default()
+            };
+            bare.encode_inner(out);
+        }
+        out.extend_from_slice(rest);
+        seal::seal(&derived.send, &clear, to, out, start);
     }
 
     /// What protects the next datagram. Before counters are used up, a new life begins.
@@ -205,7 +366,7 @@ impl Node {
             directed: envelope.to.is_some(),
             salt: envelope.salt,
             counter: envelope.counter,
-            key: [0; 32],
+            key: ([0; 32], 0),
         }))
     }
 
@@ -235,7 +396,8 @@ impl Node {
     /// Counts a datagram that is taken as seen.
     pub(super) fn see(&mut self, now: Instant, from: Sender, opened: Option<&Opened>) {
         if let Some(opened) = opened {
-            self.sealer.sessions.see(now, from.id, opened.counter);
+            let sessions = &mut self.sealer.sessions;
+            sessions.see(now, from.id, opened.counter, opened.key);
         }
     }
 
@@ -251,7 +413,7 @@ impl Node {
         };
         let sessions = &mut self.sealer.sessions;
         if sessions.judge(from.id, o.salt, o.counter) == Counter::Fresh {
-            sessions.see(now, from.id, o.counter);
+            sessions.see(now, from.id, o.counter, o.key);
             return true;
         }
         sessions.may_begin(from.id, from.life)
@@ -260,6 +422,29 @@ impl Node {
 
     /// Whether a session of a member's present life is proven here; in an open group there are none to prove.
     pub(super) fn has_session(&self, id: NodeId, life: Life) -> bool {
-        self.sealer.is_open() || self.sealer.sessions.get(id).is_some_and(|s| s.life == life)
+        let session = self.sealer.sessions.get(id);
+        self.sealer.hears_open(id) || session.is_some_and(|s| s.life == life)
+    }
+
+    /// Whether unsealed datagrams still count here although the group has a key.
+    pub fn is_migrating(&self) -> bool {
+        self.sealer.migration.is_some()
+    }
+
+    /// Ends the migration when its time has come.
+    pub(super) fn check_migration(&mut self, now: Instant) {
+        let Some(migration) = &mut self.sealer.migration else {
+            return;
+        };
+        let (table, sessions) = (self.membership.state.table(), &self.sealer.sessions);
+        let seals = |id, life| sessions.get(id).is_some_and(|s: &Session| s.life == life);
+        let all_seal = || {
+            let mut live = table.iter().filter(|m| !m.precedence.status.is_terminal());
+            table.live() > 0 && live.all(|m| seals(m.id, m.precedence.life))
+        };
+        if migration.is_over(now, all_seal) {
+            self.sealer.migration = None;
+            self.io.events.push_back(Event::OnlySealed);
+        }
     }
 }

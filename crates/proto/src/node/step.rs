@@ -1,4 +1,4 @@
-//! One step of a layer, and what the layers tell each other after it.
+//! One step of a layer, and the exchange between layers after it.
 
 use super::{Io, Key, Layer, Node};
 use crate::election::{self, Election, Report, View};
@@ -36,7 +36,7 @@ impl Node {
         now: Instant,
         f: impl FnOnce(&mut Election, &mut Cx<'_, Election>, View<'_>),
     ) {
-        // Not by `election_view`: what is stepped is borrowed with it.
+        // `election_view` would borrow all of `self`.
         let view = View {
             membership: &self.membership.state,
             reliability: &self.reliability,
@@ -116,15 +116,15 @@ impl Node {
         );
     }
 
-    /// Tells elections what changed below, and membership what they want of it, until both are done.
-    /// It ends: no wish changes the member list, other than by what others answer later.
+    /// Passes changes from lower to upper layers and requests in the other direction, until none are left. This
+    /// terminates, because a request changes the member list only through later answers of other nodes.
     pub(super) fn relay(&mut self, now: Instant) {
         while !self.is_settled() {
             self.relay_one(now);
         }
     }
 
-    /// Whether no layer has anything to tell another: after nearly every step.
+    /// Whether no layer has anything to pass to another, as is the case after nearly every step.
     fn is_settled(&self) -> bool {
         let life = self.membership.state.life();
         self.io.changes.is_empty()
@@ -136,7 +136,7 @@ impl Node {
             && !self.may_leave()
     }
 
-    /// Whether this node is to leave, and nothing that it started as a leader or under a lock is still at work.
+    /// Whether this node should leave and none of its work as a leader or under a lock is still running.
     fn may_leave(&self) -> bool {
         self.io.leaves
             && self.mutex.state.stopped_by().is_none()
@@ -186,7 +186,7 @@ impl Node {
         self.reliability.learn(now, members, evidence);
     }
 
-    /// What a change of the member list says about failures.
+    /// Passes on what a change of the member list says about failures.
     fn learn_change(&mut self, now: Instant, change: membership::Event) {
         use membership::{Arrival, Departure, Event};
         let evidence = match change {
@@ -213,7 +213,7 @@ impl Node {
 }
 
 impl<P: Protocol> Layer<P> {
-    /// Runs one handler and carries out its effects; program order is delivery order.
+    /// Runs one handler and carries out its effects in program order.
     fn step(
         &mut self,
         io: &mut Io,

@@ -1,4 +1,4 @@
-//! What cannot be stored is not used: a node alone whose disk fails and works again.
+//! A value that cannot be stored is not used: a single node whose disk fails and recovers.
 
 use super::*;
 use crate::command::Command;
@@ -12,13 +12,13 @@ use core::time::Duration;
 const E: ElectionId = ElectionId(7);
 const LIFE: Life = Life(500 << 16);
 
-/// A node alone, and its disk.
+/// A single node and its disk.
 struct Alone {
     node: Node,
     now: Instant,
-    /// The disk fails.
+    /// Whether the disk fails.
     broken: bool,
-    /// What could not be stored.
+    /// The facts that could not be stored.
     unstored: Vec<Fact>,
     stored: Vec<Fact>,
     events: Vec<Event>,
@@ -30,7 +30,7 @@ impl Alone {
         let mut config = Config::default();
         config.mutex.bound = Bound::Floor(1);
         config.mutex.bootstrap = true;
-        // Datagrams are made by hand.
+        // Datagrams are made by hand, without proof of their addresses.
         config.seal.challenge = false;
         let identity = Identity {
             id: NodeId(1),
@@ -76,7 +76,7 @@ impl Alone {
         self.drain();
     }
 
-    /// Time passes.
+    /// Lets time pass.
     fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         while let Some(at) = self.node.poll_timeout().filter(|at| *at <= end) {
@@ -87,7 +87,7 @@ impl Alone {
         self.now = end;
     }
 
-    /// The disk works again, and what is missing on it is stored.
+    /// Repairs the disk, and stores the missing facts.
     fn repair(&mut self) {
         self.broken = false;
         for fact in core::mem::take(&mut self.unstored) {
@@ -124,7 +124,7 @@ impl Alone {
         self.events.iter().any(granted)
     }
 
-    /// What is stored of `token` covers it.
+    /// Whether the stored clock covers the token.
     fn covers_fence(&self) -> bool {
         let stored = self.stored.iter().filter_map(|fact| match fact {
             Fact::Fence(seq) => Some(*seq),
@@ -201,7 +201,7 @@ fn what_is_held_is_kept_when_the_disk_fails() {
     alone.pass(Duration::from_secs(60));
     let lost = |e: &Event| matches!(e, Event::Lock(mutex::Event::Lost { .. }));
     assert!(!alone.events.iter().any(lost));
-    // What was stored ahead covers more requests.
+    // The clock that was stored ahead covers more requests.
     let release = mutex::Order::Release(crate::mutex::LockId::of("l"), Ticket(1));
     alone.command(Command::Lock(release));
     alone.acquire(2, Wait::Forever);
@@ -216,7 +216,7 @@ fn nothing_is_sent_in_a_life_that_is_not_stored() {
     let seed = SocketAddr::from(([10, 0, 0, 2], 7000));
     alone.command(Command::Join(Vec::from([seed])));
     assert!(alone.sent > 0, "an old life may speak");
-    // Somebody remembers a later life of this node.
+    // Another node remembers a later life of this node.
     let header = Header {
         group: Config::default().group_tag(),
         id: NodeId(1),

@@ -5,47 +5,46 @@ use core::time::Duration;
 /// Settings of neighbour detection, link state and leaders of components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Whether this node says hello to its neighbours at all. Default no.
+    /// Whether this node sends hellos to its neighbours at all. Default: false.
     pub enabled: bool,
-    /// Longest time between two hellos; each comes up to a quarter earlier, so that two nodes that do
-    /// not hear each other do not collide for ever (tau). Default 500 ms.
+    /// The longest time between two hellos (tau). Each hello is sent up to a quarter earlier, so that two nodes that do
+    /// not hear each other do not collide for ever. Default: 500 ms.
     pub hello_period: Duration,
-    /// After how many silent periods a neighbour is looked for (gamma). Default 3.
+    /// The number of silent periods after which a neighbour is pinged (gamma). Default: 3.
     pub hello_misses: u32,
-    /// How many pings half a period apart look for it before the link is down. Default 2.
+    /// The number of pings, half a period apart, before the link is considered down. Default: 2.
     pub hello_pings: u8,
-    /// How many times longer periods become in a neighbourhood where nothing changes. Default 1: no
-    /// longer.
+    /// The factor by which periods may grow in a neighbourhood where nothing changes. Default: 1, no growth.
     pub hello_stretch: u32,
-    /// A new link needs this share of its hellos, in percent. Default 70.
+    /// The share of its hellos that a new link needs, in percent. Default: 70.
     pub quality_admit: u32,
-    /// A link with less than this share of its hellos, in percent, is down. Default 40.
+    /// The share of its hellos below which a link is considered down, in percent. Default: 40.
     pub quality_drop: u32,
-    /// Least time between two records of this node, but for the first after a while. Default 50 ms.
+    /// The least time between two records of this node, except for the first one after a while. Default: 50 ms.
     pub publish_every: Duration,
-    /// Airtime of a typical message: those who have to pass one on spread out over five times as long
-    /// for each neighbour. Default 250 us.
+    /// The airtime of a typical message. Nodes that have to forward one spread out over five times this duration for
+    /// each neighbour. Default: 250 us.
     pub airtime: Duration,
-    /// Messages besides hellos that a node sends in a second, and at once. Default 20.
+    /// The greatest number of messages, hellos excluded, that a node sends per second and in one burst. Default: 20.
     pub messages_max: u32,
-    /// Least time between two comparisons of records. Default 500 ms.
+    /// The least time between two comparisons of records. Default: 500 ms.
     pub summary_every: Duration,
-    /// How much farther from everybody else than the best one, in percent, a leader may be before it is
-    /// replaced (h); `u32::MAX` is any. Default 20.
+    /// How much farther from all other nodes than the best candidate a leader may be before it is replaced, in percent
+    /// (h); `u32::MAX` is unlimited. Default: 20.
     pub hysteresis: u32,
-    /// How long a node finds itself leader before it says so, and how long another before it is silent
-    /// again. Default 1 s.
+    /// How long a node has to be the leader before it claims the lead, and how long another node before the claim is
+    /// withdrawn. Default: 1 s.
     pub claim_after: Duration,
-    /// How long a change of leader lasts before the application is told; that this node no longer leads
-    /// is told at once. Default 250 ms.
+    /// How long a change of leader has to last before the application is told. The end of this node's own leadership is
+    /// reported at once. Default: 250 ms.
     pub settle: Duration,
-    /// How long records of unreachable nodes are kept. Default 10 min.
+    /// How long records of unreachable nodes are kept. Default: 10 min.
     pub forget_after: Duration,
-    /// Most nodes of which records are kept. Default 512.
+    /// The greatest number of nodes whose records are kept. Default: 512.
     pub records_max: u16,
-    /// Most neighbours that are watched. Default 256.
+    /// The greatest number of neighbours that are tracked. Default: 256.
     pub links_max: u16,
-    /// Most elections that this node takes part in by component. Default 8.
+    /// The greatest number of elections by component that this node takes part in. Default: 8.
     pub elections_max: u8,
 }
 
@@ -75,7 +74,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Finds out about links five times sooner, at five times the hellos.
+    /// Settings that detect changes of links five times sooner, at five times as many hellos.
     pub fn fast() -> Config {
         Config {
             hello_period: Duration::from_millis(100),

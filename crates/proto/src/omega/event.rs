@@ -3,34 +3,34 @@
 use super::judge::Chosen;
 use crate::id::{ElectionId, Life, NodeId};
 
-/// A fact about the neighbourhood or the component of this node.
+/// A change in the neighbourhood or the component of this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A node and this one hear each other.
+    /// This node and another one hear each other.
     LinkUp(NodeId),
-    /// They no longer do.
+    /// They no longer hear each other.
     LinkDown(NodeId),
-    /// Another leads the component, or nobody does, and it has been so for a moment.
+    /// The component has another leader, or none, and this has lasted for [`Config::settle`](super::Config::settle).
     Leader {
-        /// In which election.
+        /// The election.
         election: ElectionId,
         /// The leader; `None` while there is none.
         leader: Option<Chosen>,
     },
-    /// This node leads its component, and says so from now on.
+    /// This node leads its component and has claimed the lead.
     Leading {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// Its claim.
+        /// The number of its claim.
         term: u32,
     },
-    /// This node no longer leads, after it had said so.
+    /// This node no longer leads after it had claimed the lead.
     Stopped {
-        /// In which election.
+        /// The election.
         election: ElectionId,
-        /// What its claim was.
+        /// The number of its former claim.
         term: u32,
     },
-    /// This node took another life, because records of a later one are about.
+    /// This node took a new life, because records of a later one are known to others.
     Outlived(Life),
 }

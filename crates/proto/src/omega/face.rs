@@ -1,49 +1,49 @@
-//! What the rest of a node sees of the topology layer: inputs, deadlines and counts.
+//! The interface of the topology layer to the rest of a node: inputs, timers and counters.
 
 use crate::id::{ElectionId, Life};
 use serde::Serialize;
 
-/// Inputs of the topology layer.
+/// An input of the topology layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Begin to say hello.
+    /// Start to send hellos.
     Start,
-    /// Membership took another life.
+    /// Membership took a new life.
     Life(Life),
     /// Take part in an election.
     Open(ElectionId),
-    /// Stand in it, with a class and an attribute.
+    /// Campaign in an election, with a class and an attribute.
     Campaign(ElectionId, u8, u32),
-    /// Stop standing in it.
+    /// Stop campaigning in an election.
     Withdraw(ElectionId),
-    /// Stop leading; stand again when another claims the lead.
+    /// Stop leading, and campaign again once another node claims the lead.
     Resign(ElectionId),
-    /// Take no part in it any more.
+    /// Stop taking part in an election.
     Close(ElectionId),
     /// Say goodbye.
     Leave,
 }
 
-/// A deadline.
+/// A timer of the topology layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// The next hello.
+    /// The next hello is due.
     Hello,
-    /// A silent link.
+    /// A link is silent for too long.
     Links,
-    /// This node's own record.
+    /// This node's own record may be published again.
     Publish,
-    /// Records to pass on.
+    /// Records have to be forwarded.
     Flush,
-    /// A look at who is in the middle.
+    /// Centrality and leaders have to be computed again.
     Judge,
-    /// Claims and news of leaders.
+    /// A claim or the report of a leader is due.
     Race,
-    /// Another goodbye.
+    /// The goodbye has to be repeated.
     Goodbye,
 }
 
-/// Counts since start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Hellos sent.
@@ -56,22 +56,22 @@ pub struct Stats {
     pub wants: u64,
     /// Links that came up.
     pub links_up: u64,
-    /// Links that came to an end.
+    /// Links that went down.
     pub links_down: u64,
-    /// Links that came up again within two periods: they were not gone.
+    /// Links that came up again within two periods and thus were probably never down.
     pub links_false_down: u64,
-    /// Hellos ignored because too many neighbours are watched, or because they are old.
+    /// Hellos ignored because too many neighbours are tracked, or because they are old.
     pub hellos_dropped: u64,
-    /// Neighbours that this node does not name because its record is full.
+    /// Neighbours left out of this node's record because it is full.
     pub neighbours_unnamed: u64,
-    /// Records of more nodes than are kept.
+    /// Records dropped because records of too many nodes are kept.
     pub records_dropped: u64,
-    /// Records that nobody writes.
+    /// Records that violate the format.
     pub records_malformed: u64,
-    /// Records of this node that it did not write: of an earlier life, or of another with its id.
+    /// Records of this node that it did not write: of an earlier life, or of another node with the same id.
     pub refutations: u64,
     /// Changes of leader, in elections that this node takes part in.
     pub leader_changes: u64,
-    /// Messages and orders that came while this layer is off.
+    /// Messages and orders that arrived while this layer was off.
     pub ignored: u64,
 }

@@ -1,27 +1,27 @@
-//! Who is in the middle: sums of hop distances of all nodes of a connected graph at once.
+//! Centrality: the sums of hop distances of all nodes of a connected graph, computed together.
 //!
-//! One bit per source: a node's row is the set of sources whose wave has reached it, and one step ORs the
-//! rows of its neighbours. Since distances are symmetric, the number of new bits in a node's row is the
-//! number of nodes at that distance of it. Sources go in blocks, so that rows stay in the cache and
-//! memory is bounded. [`Graph::farness_plain`] does the same by one search per node: for comparison.
+//! Each source has one bit: a node's row is the set of sources whose wave has reached it, and one step combines the
+//! rows of its neighbours with OR. Since distances are symmetric, the number of new bits in a node's row is the number
+//! of nodes at that distance from it. Sources are processed in blocks, so that rows stay in the cache and memory is
+//! bounded. [`Graph::farness_plain`] does the same with one search per node, for comparison.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Words of one block of sources.
+/// The number of words in one block of sources.
 const WORDS: usize = 8;
 
 /// A graph over nodes numbered from 0; edges go both ways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// Where the edges of each node begin.
+    /// The index at which the edges of each node begin.
     offsets: Vec<u32>,
     edges: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph of nodes with these neighbours. Every edge must be in both lists.
+    /// Creates a graph from the neighbours of each node. Every edge must be in both lists.
     pub fn new<I: IntoIterator<Item = u32>>(neighbours: impl IntoIterator<Item = I>) -> Graph {
         let (mut offsets, mut edges) = (vec![0], Vec::new());
         for list in neighbours {
@@ -31,12 +31,12 @@ impl Graph {
         Graph { offsets, edges }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -46,7 +46,7 @@ impl Graph {
         &self.edges[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }
 
-    /// Sum of the hop distances from each node to all it can reach; smaller is more central.
+    /// The sum of the hop distances from each node to all nodes it can reach. A smaller sum is more central.
     pub fn farness(&self) -> Vec<u32> {
         let n = self.len();
         let mut farness = vec![0_u32; n];
@@ -88,14 +88,14 @@ impl Graph {
         farness
     }
 
-    /// The same as [`Graph::farness`], by one search per node.
+    /// The same as [`Graph::farness`], computed with one search per node.
     pub fn farness_plain(&self) -> Vec<u32> {
         (0..self.len())
             .map(|source| self.distances(source).into_iter().flatten().sum())
             .collect()
     }
 
-    /// Hop distances from `source`; `None` where there is no way.
+    /// The hop distances from `source`; `None` for nodes that it cannot reach.
     pub fn distances(&self, source: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.len()];
         distance[source] = Some(0);

@@ -1,4 +1,4 @@
-//! Who hears whom: hellos, silence, and what the application is told of links.
+//! Sending and receiving hellos, detecting silence, and reporting links to the application.
 
 use super::links::LinkState;
 use super::{Event, Hello, Msg, Omega, OmegaCx, Timer, Version};
@@ -8,10 +8,10 @@ use crate::time::micros;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Nothing has changed for so long: hellos may come more rarely, and twice as rarely after as long again.
+/// The time without changes after which hellos may be sent half as often, and so on for each further such time.
 const STABLE: Duration = Duration::from_secs(30);
 
-/// Most neighbours named in a hello.
+/// The greatest number of neighbours named in a hello.
 const HEARD_MAX: usize = 100;
 
 impl Omega {
@@ -64,7 +64,8 @@ impl Omega {
         self.compare(cx, from, hello);
     }
 
-    /// Whom this node hears, as many as fit, and between which ids that is everybody.
+    /// A page of the neighbours that this node hears, and the range of ids for which the page is complete. `None` means
+    /// that the page is complete for all ids.
     fn heard_page(&mut self) -> (Option<(NodeId, NodeId)>, Vec<NodeId>) {
         let fit = (self.frames_max.saturating_sub(64) / 8).clamp(1, HEARD_MAX);
         if self.links.heard().count() <= fit {
@@ -86,7 +87,7 @@ impl Omega {
         }
     }
 
-    /// Reports links that came and went.
+    /// Reports links that came up or went down.
     pub(super) fn tell_links(&mut self, cx: &mut OmegaCx<'_>) {
         if self.links.two_way().eq(self.told.iter().copied()) {
             return;

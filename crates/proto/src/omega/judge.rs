@@ -1,11 +1,11 @@
-//! Who leads a component: a pure function of its records.
+//! The leader of a component, as a pure function of its records.
 
 use super::record::{Record, Seat};
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::CLASS_NEVER;
 use core::cmp::Reverse;
 
-/// A member of the component that stands in an election.
+/// A member of the component that campaigns in an election.
 #[derive(Clone, Copy, Debug)]
 struct Candidate<'a> {
     record: &'a Record,
@@ -14,7 +14,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The smallest is best: class, then the middle, then the attribute, then the greatest id.
+    /// The order of candidates, smallest first: class, farness, attribute, then the greatest id.
     fn order(&self) -> (u8, u32, u32, Reverse<NodeId>) {
         let Seat {
             class, attribute, ..
@@ -23,24 +23,24 @@ impl Candidate<'_> {
     }
 }
 
-/// Who leads, and by what.
+/// The leader of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chosen {
     /// The node's id.
     pub id: NodeId,
-    /// In which life.
+    /// The life of the node.
     pub life: Life,
-    /// Its claim, once it has one.
+    /// The number of its claim, once it has claimed the lead.
     pub claim: Option<u32>,
-    /// Sum of its distances to all others.
+    /// The sum of its distances to all other nodes of the component.
     pub farness: u32,
 }
 
-/// The leader by `records` of one component, each with the sum of its distances.
+/// Chooses the leader from the `records` of one component, each with the sum of its distances.
 ///
-/// The best candidate leads, unless one of its class that claimed the lead before is not farther from the
-/// others by more than `hysteresis` percent. Claims are part of the records, so those who know the same
-/// choose the same (G3), and neither writing the winner's claim nor deleting another changes the winner.
+/// The best candidate leads, unless one of its class that claimed the lead before is not farther from the others by
+/// more than `hysteresis` percent. Claims are part of the records, so nodes with equal records choose the same leader
+/// (G3). Neither writing the winner's claim nor deleting another one changes the winner.
 pub fn leader<'a>(
     records: impl Iterator<Item = (&'a Record, u32)> + Clone,
     election: ElectionId,

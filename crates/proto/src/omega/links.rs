@@ -1,10 +1,10 @@
-//! Who is a neighbour: nodes that hear this one and that it hears, well enough and for long enough.
+//! Detection of neighbours: nodes that hear this node and that it hears, well enough and for long enough.
 //!
-//! Every hello names whom its sender hears, so a link that works one way only is told apart (E9). A link
-//! whose hellos fail to come is looked for with pings before it is down, and one that comes and goes is
-//! held down for longer each time.
+//! Every hello names the nodes that its sender hears, so a link that works in one direction only is recognised (E9). If
+//! hellos stop, the neighbour is pinged before the link is considered down. A link that comes and goes is held down for
+//! longer each time.
 //!
-//! A link is one with a node, over whatever interfaces: what is broadcast goes out on all of them.
+//! A link connects two nodes, whatever the interfaces: broadcasts are sent on all interfaces.
 
 use super::config::Config;
 use super::msg::Hello;
@@ -15,56 +15,56 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-/// Hellos that the quality of a link is judged by.
+/// The number of hellos by which the quality of a link is judged.
 const WINDOW: u32 = 16;
 
-/// So many ends of a link within [`FLAP_SPAN`] hold it down.
+/// If a link goes down this number of times within [`FLAP_SPAN`], it is held down.
 const FLAPS: usize = 3;
 const FLAP_SPAN: Duration = Duration::from_secs(30);
 const HOLD_MIN: Duration = Duration::from_secs(2);
 const HOLD_MAX: Duration = Duration::from_secs(60);
 
-/// How long a link that is down is remembered.
+/// How long a link is remembered after it went down.
 const MEMORY: Duration = Duration::from_secs(120);
 
-/// Limits of the period that a neighbour may announce.
+/// The limits of the period that a neighbour may announce.
 const PERIOD_MIN_MS: u32 = 10;
 const PERIOD_MAX_MS: u32 = 3_600_000;
 
-/// How well a link works.
+/// The state of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkState {
     /// Nothing is heard.
     Down,
-    /// Heard, but not hearing this node, or not well enough, or held down.
+    /// The neighbour is heard, but it does not hear this node, its quality is too low, or the link is held down.
     OneWay,
-    /// Both hear each other.
+    /// Both nodes hear each other.
     TwoWay,
 }
 
-/// A neighbour, or one that was.
+/// A link to a current or former neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// With whom.
+    /// The neighbour.
     pub id: NodeId,
-    /// Where its last message came from.
+    /// The source address of its last message.
     pub addr: SocketAddr,
-    /// In which life it spoke last.
+    /// The life in which it sent its last message.
     pub life: Life,
-    /// How well it works.
+    /// The state of the link.
     pub state: LinkState,
-    /// Since when.
+    /// The time since which the link has this state.
     pub since: Instant,
-    /// When it was heard last.
+    /// The time at which the neighbour was last heard.
     pub heard_at: Instant,
-    /// Hellos that ended with the same records at both ends: 0. Else how many did not.
+    /// The number of consecutive hellos whose digest differed from this node's.
     pub(super) mismatches: u8,
-    /// Its end was not in this node's component when the link came up.
+    /// Whether the neighbour was outside of this node's component when the link came up.
     pub(super) fresh: bool,
     period: Duration,
     pings: u8,
     beat: u16,
-    /// One bit per hello expected, the latest lowest.
+    /// One bit per expected hello, the latest in the lowest bit.
     history: u16,
     expected: u32,
     heard_by: bool,
@@ -98,7 +98,7 @@ impl Link {
         }
     }
 
-    /// Share of the latest hellos that arrived, in percent.
+    /// The share of the latest hellos that arrived, in percent.
     pub fn quality(&self) -> u32 {
         match self.expected {
             0 => 0,
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// Hellos in a row by which the other end had other records.
+    /// The number of consecutive hellos whose digest differed from this node's.
     pub fn mismatches(&self) -> u8 {
         self.mismatches
     }
@@ -117,25 +117,25 @@ impl Link {
         last.map_or(Duration::MAX, |at| now.since(at))
     }
 
-    /// Until when it is held down for coming and going.
+    /// The time until which the link is held down because it came and went too often.
     pub fn held_until(&self, now: Instant) -> Option<Instant> {
         (self.hold_until > now).then_some(self.hold_until)
     }
 
-    /// When to do something about its silence.
+    /// The time at which its silence has to be handled.
     fn deadline(&self, config: &Config) -> Instant {
         let patience = self.period * config.hello_misses;
         self.heard_at + patience + self.period / 2 * u32::from(self.pings)
     }
 
-    /// Another life begins at the other end.
+    /// Starts again for a new life of the neighbour.
     fn reborn(&mut self, life: Life) {
         self.life = life;
         (self.history, self.expected) = (0, 0);
         (self.heard_by, self.admitted) = (false, false);
     }
 
-    /// Counts a hello and those missed before it; false for one that is not new.
+    /// Counts a hello and the missed ones before it. Returns false for a hello that is not new.
     fn count(&mut self, beat: u16) -> bool {
         let gap = beat.wrapping_sub(self.beat) as i16;
         if self.expected > 0 && gap <= 0 {
@@ -151,7 +151,7 @@ impl Link {
     fn judge(&mut self, config: &Config, now: Instant) {
         let quality = self.quality();
         self.admitted = match self.admitted {
-            // A few hellos say little.
+            // A few hellos are not enough to judge the quality.
             true => quality >= config.quality_drop || self.expected < WINDOW / 2,
             false => quality >= config.quality_admit,
         };
@@ -175,7 +175,7 @@ impl Link {
         self.mismatches = 0;
     }
 
-    /// The link came to an end: too often lately and it is held down.
+    /// Records that the link went down. If that happened too often recently, the link is held down.
     fn flap(&mut self, now: Instant) {
         if self.downs[FLAPS - 1].is_none_or(|last| now.since(last) > MEMORY) {
             self.hold = Duration::ZERO;
@@ -189,16 +189,16 @@ impl Link {
     }
 }
 
-/// What a look at silent links found.
+/// The result of a check of silent links.
 #[derive(Debug, Default)]
 pub(super) struct Silent {
-    /// To be asked whether they are there.
+    /// The neighbours to ping.
     pub(super) ask: Vec<(NodeId, SocketAddr)>,
-    /// Links that ended.
+    /// The number of links that went down.
     pub(super) down: u32,
 }
 
-/// All links of a node, in order of id.
+/// All links of a node, ordered by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Links {
     links: Vec<Link>,
@@ -228,13 +228,13 @@ impl Links {
         up.map(|l| l.id)
     }
 
-    /// Whom this node hears.
+    /// The nodes that this node hears.
     pub(super) fn heard(&self) -> impl Iterator<Item = NodeId> + '_ {
         let heard = self.links.iter().filter(|l| l.state != LinkState::Down);
         heard.map(|l| l.id)
     }
 
-    /// Any message is a sign of life.
+    /// Records that a message arrived, which is a sign of life.
     pub(super) fn on_sign(&mut self, now: Instant, from: &Sender) {
         if let Some(link) = self.get_mut(from.id)
             && link.state != LinkState::Down
@@ -246,7 +246,7 @@ impl Links {
         }
     }
 
-    /// Takes a hello; false when it is old, or there is no room for another neighbour.
+    /// Handles a hello. Returns false if it is old or there is no room for another neighbour.
     pub(super) fn on_hello(
         &mut self,
         config: &Config,
@@ -286,14 +286,14 @@ impl Links {
         true
     }
 
-    /// A neighbour says goodbye.
+    /// Handles the goodbye of a neighbour.
     pub(super) fn on_goodbye(&mut self, now: Instant, id: NodeId) {
         if let Some(link) = self.get_mut(id) {
             link.enter(LinkState::Down, now);
         }
     }
 
-    /// Forgets the link that has been down for longest.
+    /// Forgets the link that has been down for longest. Returns whether there was one.
     fn make_room(&mut self) -> bool {
         let down = self.links.iter().enumerate();
         let down = down.filter(|(_, l)| l.state == LinkState::Down);
@@ -306,13 +306,13 @@ impl Links {
         }
     }
 
-    /// When the next silent link is due.
+    /// The time at which the next silent link has to be handled.
     pub(super) fn deadline(&self, config: &Config) -> Option<Instant> {
         let heard = self.links.iter().filter(|l| l.state != LinkState::Down);
         heard.map(|l| l.deadline(config)).min()
     }
 
-    /// Looks at links that are silent, and forgets those that have been down for long.
+    /// Handles silent links, and forgets those that have been down for a long time.
     pub(super) fn on_silence(&mut self, config: &Config, now: Instant) -> Silent {
         let mut silent = Silent::default();
         for link in &mut self.links {

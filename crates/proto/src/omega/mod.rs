@@ -1,18 +1,16 @@
-//! Who leads where the network falls apart and merges: one leader per connected component, the node in
-//! the middle of it.
+//! Elections by component, for networks that split and merge: one leader for each connected component, at its centre.
 //!
-//! Every node describes its links in a record that only it writes; records spread over the links, and
-//! neighbours whose digests differ compare what they have. The component and its leader are a pure
-//! function of the records, so nodes that know the same choose the same.
+//! Every node describes its links in a record that only it writes. Records spread over the links, and neighbours whose
+//! digests differ compare their records. The component and its leader are a pure function of the records, so nodes with
+//! equal records choose the same leader.
 //!
-//! Kept here: once links stay as they are, all nodes of a component hold the same records of it and
-//! return the same leader (G1), which is there (G2); equal records give equal leaders (G3); nodes that
-//! are gone are not electable once that has been noticed and told (G4). It takes that a link delivers
-//! some of what is sent over it again and again; messages may be lost, doubled, late and out of order.
+//! This module keeps these guarantees: once links no longer change, all nodes of a component hold the same records of
+//! it and name the same leader (G1), which is running (G2); equal records give equal leaders (G3); departed nodes are
+//! not electable once their absence was detected and spread (G4). The assumption is that a link delivers some of the
+//! messages that are sent over it repeatedly; messages may be lost, duplicated, delayed and reordered.
 //!
-//! Left out: exclusive leadership (G5). While things change there may be several leaders, and there is
-//! one in every part of a partition; the term of a claim orders nothing. What must not be done twice
-//! takes a lock.
+//! Exclusive leadership is not provided (G5). During changes there may be several leaders, and every side of a
+//! partition has one. The term of a claim does not order leaders. Use a lock for actions that must not happen twice.
 
 mod config;
 mod event;
@@ -53,10 +51,10 @@ use store::Store;
 
 type OmegaCx<'a> = Cx<'a, Omega>;
 
-/// Least time between two looks at who is in the middle.
+/// The least time between two computations of centrality.
 const JUDGE_EVERY: Duration = Duration::from_millis(20);
 
-/// The centrality of a node that is far from all others, or alone.
+/// The centrality of a node that is far from most others, or alone.
 pub const CENTRALITY_WORST: u8 = 15;
 
 /// The topology layer of one node.
@@ -70,33 +68,33 @@ pub struct Omega {
     store: Store,
     races: Vec<Race>,
     beat: u16,
-    /// Where the next hello goes on naming neighbours.
+    /// The id at which the next hello continues to name neighbours.
     page: NodeId,
-    /// Links as the application knows them.
+    /// The links that were reported to the application.
     told: Vec<NodeId>,
     published_at: Option<Instant>,
-    /// The record must be written anew, whatever it says.
+    /// Whether the record must be published again even if its content is unchanged.
     refute: bool,
     flush_at: Option<Instant>,
     links_at: Option<Instant>,
     judged_at: Option<Instant>,
-    /// Records changed since the last look at who is in the middle.
+    /// Whether records changed since the last computation of centrality.
     unjudged: bool,
-    /// How far this node is from the middle, when last judged.
+    /// The centrality level of this node, when last computed.
     centrality: u8,
-    /// When records of the component changed last.
+    /// The time at which records of the component last changed.
     changed_at: Instant,
     summary_at: Option<Instant>,
-    /// When a neighbour told what this node would have told.
+    /// The time at which a neighbour sent the summary that this node would have sent.
     overheard_at: Option<Instant>,
     bucket: Bucket,
-    /// Goodbyes left to say.
+    /// The number of goodbyes left to send.
     goodbyes: Option<u8>,
     stats: Stats,
 }
 
 impl Omega {
-    /// The layer of a node in `life`. `frames_max` is what a datagram can hold besides its header.
+    /// Creates the layer of a node in `life`. `frames_max` is the space in a datagram after its header.
     pub fn new(config: Config, frames_max: usize, life: Life) -> Omega {
         Omega {
             bucket: Bucket::new(config.messages_max),
@@ -125,73 +123,73 @@ impl Omega {
         }
     }
 
-    /// Counts since start.
+    /// Counters since the start.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Settings.
+    /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The life that this node's record is of.
+    /// The life of this node's record.
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// Neighbours, and those that were of late, in order of id.
+    /// Current and recent neighbours, ordered by id.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         self.links.iter()
     }
 
-    /// All records known, also of nodes out of reach, in order of id; whether each is of this node's
-    /// component, and if so the sum of its distances to the rest of it.
+    /// All known records, including those of unreachable nodes, ordered by id. Records of this node's component come
+    /// with the sum of their distances to the rest of it.
     pub fn records(&self) -> impl Iterator<Item = (&Record, Option<u32>)> {
         let farness = |e: &store::Entry| e.member.then_some(e.farness);
         self.store.iter().map(move |e| (&e.record, farness(e)))
     }
 
-    /// The nodes of this node's component, itself included, in order of id.
+    /// The nodes of this node's component, including itself, ordered by id.
     pub fn component(&self) -> impl Iterator<Item = NodeId> + Clone + '_ {
         self.store.members().map(|e| e.record.id)
     }
 
-    /// How many nodes that are.
+    /// The number of nodes in the component.
     pub fn component_size(&self) -> usize {
         self.store.size()
     }
 
-    /// Hash of the records of this node's component.
+    /// A hash of the records of this node's component.
     pub fn digest(&self) -> u64 {
         self.store.digest()
     }
 
-    /// The component as a graph, with its nodes in order of id.
+    /// The component as a graph, with its nodes ordered by id.
     pub fn graph(&self, me: NodeId) -> (Vec<NodeId>, Graph) {
         self.store.graph(me)
     }
 
-    /// How near this node is to the others of its component, in 16 levels: 0 is next to all of them,
-    /// [`CENTRALITY_WORST`] far from most, or alone. With n nodes at a mean distance of d it is
-    /// 16 (1 - 1/d), rounded down.
+    /// How near this node is to the others of its component, in 16 levels: 0 means adjacent to all of them,
+    /// [`CENTRALITY_WORST`] far from most, or alone. With a mean distance of d to the other nodes it is 16 (1 - 1/d),
+    /// rounded down.
     pub fn centrality(&self) -> u8 {
         self.centrality
     }
 
-    /// This node's record, as neighbours are told.
+    /// This node's record, as it is sent to neighbours.
     pub fn own_record(&self, me: NodeId) -> Option<&Record> {
         self.store.get(me).map(|e| &e.record)
     }
 
-    /// Who leads an election in this node's component, whether or not this node takes part in it, when
-    /// it last looked: a moment ago at most.
+    /// The leader of an election in this node's component, whether or not this node takes part in it. The distances may
+    /// lag slightly behind the records.
     pub fn leader(&self, election: ElectionId) -> Option<Chosen> {
         let records = self.store.members().map(|e| (&e.record, e.farness));
         leader(records, election, self.config.hysteresis)
     }
 
-    /// This node's record and its component, after links or records changed.
+    /// Updates this node's record and its component after links or records changed.
     fn refresh(&mut self, cx: &mut OmegaCx<'_>) {
         self.publish(cx);
         self.tell_links(cx);
@@ -206,7 +204,7 @@ impl Omega {
         }
     }
 
-    /// What every step ends with: the component, the leaders, what to tell.
+    /// Ends every step: updates the component and the leaders, and schedules what has to be sent.
     fn conclude(&mut self, cx: &mut OmegaCx<'_>) {
         self.refresh(cx);
         if self.unjudged {

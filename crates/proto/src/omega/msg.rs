@@ -1,5 +1,5 @@
-//! What neighbours say to each other. Each message is of use by itself, so long ones are split and none
-//! has to be put together again.
+//! Messages between neighbours. Each message is useful by itself, so long ones are split and never have to be
+//! reassembled.
 
 use super::record::{Record, Seat, Version};
 use crate::encoded::{body_len, frame_len};
@@ -7,33 +7,33 @@ use crate::id::{Life, NodeId};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The beacon.
+/// The periodic beacon of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hello {
-    /// Counts the hellos of this life.
+    /// The number of the hello in this life.
     pub beat: u16,
-    /// Until the next one, at the latest.
+    /// The longest time until the next hello, in milliseconds.
     pub period_ms: u32,
-    /// Of the sender's record.
+    /// The version of the sender's record.
     pub version: Version,
-    /// Of the records of its component.
+    /// The digest of the records of the sender's component.
     #[serde(with = "postcard::fixint::le")]
     pub digest: u64,
-    /// The ids between which everybody heard is named; all when not given.
+    /// The range of ids for which `heard` is complete; `None` if it is complete for all ids.
     pub range: Option<(NodeId, NodeId)>,
-    /// Whom the sender hears, in order.
+    /// The nodes that the sender hears, ordered by id.
     pub heard: Vec<NodeId>,
 }
 
 impl Hello {
-    /// Whether the sender hears `id`; `None` when this page does not tell.
+    /// Whether the sender hears `id`; `None` if this page does not cover that id.
     pub fn hears(&self, id: NodeId) -> Option<bool> {
         let told = self.range.is_none_or(|(lo, hi)| (lo..=hi).contains(&id));
         told.then(|| self.heard.binary_search(&id).is_ok())
     }
 }
 
-/// A record whose ids are numbers of a list.
+/// A record whose node ids are indices into the list of its [`Delta`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Packed {
     pub(crate) id: u16,
@@ -44,7 +44,7 @@ pub struct Packed {
     pub(crate) neighbours: Vec<u16>,
 }
 
-/// Some records. Ids are written once for all of them.
+/// A message with some records, in which every node id occurs once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Delta {
     pub(crate) ids: Vec<NodeId>,
@@ -52,8 +52,8 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Packs records into as few messages as they need, none longer than `frames_max`. One that does
-    /// not fit into a message of its own is left out.
+    /// Packs records into as few messages as possible, none longer than `frames_max`. A record that does not fit into a
+    /// message of its own is left out.
     pub fn pack<'a>(
         records: impl IntoIterator<Item = &'a Record>,
         frames_max: usize,
@@ -63,7 +63,7 @@ impl Delta {
         let mut len = frame_len(&open);
         for record in records {
             let mut cost = open.add(record);
-            // Two more bytes: for longer counts of both lists.
+            // Two more bytes, because the length prefixes of both lists may grow.
             if len + cost + 2 > frames_max {
                 open.undo();
                 if !open.records.is_empty() {
@@ -84,7 +84,7 @@ impl Delta {
         deltas
     }
 
-    /// Adds a record; returns the bytes it takes.
+    /// Adds a record. Returns the number of bytes that it takes.
     fn add(&mut self, record: &Record) -> usize {
         let before = self.ids.len();
         let id = self.number(record.id);
@@ -102,7 +102,7 @@ impl Delta {
         cost
     }
 
-    /// Takes the last record out again. Its ids come last, those that others use too before them.
+    /// Removes the last record. Ids that only it uses are at the end of the list.
     fn undo(&mut self) {
         self.records.pop();
         let used = self
@@ -122,7 +122,7 @@ impl Delta {
         }) as u16
     }
 
-    /// The records, without those that nobody writes.
+    /// The records; `None` for one that violates the format.
     pub fn unpack(&self) -> impl Iterator<Item = Option<Record>> + '_ {
         self.records.iter().map(|packed| {
             let id = |n: &u16| self.ids.get(usize::from(*n)).copied();
@@ -142,44 +142,44 @@ impl Delta {
     }
 }
 
-/// Which records the sender has of its component, for a range of ids.
+/// The versions of the records that the sender has of its component, for a range of ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summary {
-    /// From here on.
+    /// The first id of the range.
     pub first: NodeId,
-    /// Up to here.
+    /// The last id of the range.
     pub last: NodeId,
-    /// Of the records of its whole component.
+    /// The digest of the records of the sender's whole component.
     #[serde(with = "postcard::fixint::le")]
     pub digest: u64,
-    /// In order of id.
+    /// Ordered by id.
     pub versions: Vec<(NodeId, Version)>,
 }
 
 /// A message of this layer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
-    /// I am here.
+    /// A beacon.
     Hello(Hello),
-    /// This is what nodes say of themselves.
+    /// Some records.
     Delta(Delta),
-    /// This is what I know.
+    /// A summary of the records that the sender has.
     Summary(Summary),
-    /// I lack these.
+    /// Asks for the records of these nodes.
     Want(Vec<NodeId>),
-    /// Do you hear me?
+    /// Asks whether the receiver is there.
     Ping,
-    /// I do.
+    /// The answer to a ping.
     Pong,
 }
 
 impl Msg {
-    /// Whether it is a beacon, which goes before everything else.
+    /// Whether it is a beacon, which is sent before all other messages.
     pub fn is_hello(&self) -> bool {
         matches!(self, Msg::Hello(_))
     }
 
-    /// Bytes of a frame with it.
+    /// The length of a frame with this message, in bytes.
     pub fn encoded_len(&self) -> usize {
         frame_len(self)
     }

@@ -1,4 +1,4 @@
-//! What this node says of itself: its own record, its answer to others' records of it, and its goodbye.
+//! This node's own record, its reaction to records of it that others hold, and its goodbye.
 
 use super::race::Race;
 use super::store::Merged;
@@ -8,12 +8,12 @@ use crate::protocol::To;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// How often a node that leaves says so, and how often.
+/// The number of goodbyes that a node sends when it leaves, and the time between them.
 const GOODBYES: u8 = 3;
 const GOODBYE_EVERY: Duration = Duration::from_millis(50);
 
 impl Omega {
-    /// Writes this node's record if it is another than before.
+    /// Publishes this node's record if its content changed.
     pub(super) fn publish(&mut self, cx: &mut OmegaCx<'_>) {
         let record = self.own_content(cx.me);
         let held = self.store.get(cx.me).map(|e| &e.record);
@@ -45,11 +45,11 @@ impl Omega {
             seq: self.seq,
         };
         let record = Record { version, ..record };
-        // There is always room: this node's own record is the first.
+        // There is always room, because this node's own record is the first.
         self.store.merge(record, None, cx.now, u16::MAX);
     }
 
-    /// What this node has to say of itself.
+    /// The current content of this node's record.
     fn own_content(&mut self, me: NodeId) -> Record {
         let leaving = self.goodbyes.is_some();
         let mut record = Record {
@@ -62,8 +62,8 @@ impl Omega {
         if !leaving {
             record.seats = self.races.iter().filter_map(Race::seat).collect();
             record.neighbours = self.links.two_way().collect();
-            // An id takes eight bytes and its number up to two; the rest of a record and of its message
-            // at most 64, a seat 16.
+            // An id takes eight bytes and its index up to two. The rest of a record and of its message takes at most
+            // 64, and a seat 16.
             let room = self.frames_max.saturating_sub(64 + record.seats.len() * 16) / 10;
             let fit = room.min(NEIGHBOURS_MAX);
             if record.neighbours.len() > fit {
@@ -81,8 +81,8 @@ impl Omega {
         cx.emit(Event::Outlived(self.life));
     }
 
-    /// Somebody holds a record of this node that it did not write: an earlier life's, or that of
-    /// another node with its id. What it says does not count (E7).
+    /// Reacts to a record of this node that it did not write: of an earlier life, or of another node with the same id.
+    /// The content of that record does not count (E7); this node publishes a greater version.
     pub(super) fn refute(&mut self, cx: &mut OmegaCx<'_>, said: Version) {
         self.stats.refutations += 1;
         self.refute = true;

@@ -1,4 +1,4 @@
-//! Elections by component that this node takes part in: claims, and what the application is told.
+//! Elections by component that this node takes part in: its claims, and its reports to the application.
 
 use super::event::Event;
 use super::judge::{Chosen, greatest_claim};
@@ -10,26 +10,26 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// One election at this node.
+/// The state of one election at this node.
 #[derive(Clone, Debug)]
 pub(super) struct Race {
     election: ElectionId,
-    /// Class and attribute, while this node stands.
+    /// The class and the attribute while this node campaigns.
     candidacy: Option<(u8, u32)>,
-    /// This node gave up the lead and waits for another to take it.
+    /// Whether this node resigned and waits for another node to lead.
     resigned: bool,
     claim: Option<u32>,
     leader: Option<Chosen>,
-    /// Since when that one leads.
+    /// The time since which `leader` leads.
     since: Instant,
-    /// Whom the application takes for the leader.
+    /// The leader that was reported to the application.
     told: Option<(NodeId, Life)>,
-    /// The claim by which this node leads, as the application knows.
+    /// The claim by which this node leads, as reported to the application.
     acting: Option<u32>,
 }
 
 impl Race {
-    /// What others are told of it.
+    /// The entry of this election in this node's record, if it campaigns.
     pub(super) fn seat(&self) -> Option<Seat> {
         let (class, attribute) = self.candidacy.filter(|_| !self.resigned)?;
         Some(Seat {
@@ -44,7 +44,7 @@ impl Race {
         self.leader.is_some_and(|l| l.id == me)
     }
 
-    /// Tells the application that this node leads, or no longer does: at once.
+    /// Reports at once that this node leads or no longer leads.
     fn tell_acting(&mut self, cx: &mut OmegaCx<'_>, leads: bool) {
         let acting = self.claim.filter(|_| leads);
         if acting == self.acting {
@@ -61,24 +61,24 @@ impl Race {
     }
 }
 
-/// How an election by component stands at a node.
+/// The state of an election by component at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Who leads this node's component.
+    /// The leader of this node's component.
     pub leader: Option<Chosen>,
-    /// Since when.
+    /// The time since which it leads.
     pub since: Instant,
-    /// Whether it has been so for long enough to be told.
+    /// Whether the leader has been the same for long enough to be reported.
     pub settled: bool,
-    /// This node leads and has said so: by this claim.
+    /// The claim by which this node leads, if it does.
     pub acting: Option<u32>,
-    /// Whether this node stands in it.
+    /// Whether this node campaigns in the election.
     pub campaigns: bool,
-    /// Smallest id in the component: tells components apart.
+    /// The smallest id in the component, which identifies it.
     pub component: NodeId,
-    /// Hash of the component's records.
+    /// A hash of the component's records.
     pub digest: u64,
-    /// How many nodes are in the component, this one included.
+    /// The number of nodes in the component, including this one.
     pub size: usize,
 }
 
@@ -92,13 +92,12 @@ impl Omega {
         self.races.iter().any(|r| r.election == election)
     }
 
-    /// The elections by component that this node takes part in, in order of id.
+    /// The elections by component that this node takes part in, ordered by id.
     pub fn elections(&self) -> impl Iterator<Item = ElectionId> + '_ {
         self.races.iter().map(|r| r.election)
     }
 
-    /// All elections by component of which something is known: this node takes part in them, or another
-    /// of its component does. In order of id.
+    /// All known elections by component, in which this node or another node of its component takes part, ordered by id.
     pub fn known(&self) -> Vec<ElectionId> {
         let seats = self.store.members().flat_map(|e| &e.record.seats);
         let mut known: Vec<ElectionId> =
@@ -108,8 +107,8 @@ impl Omega {
         known
     }
 
-    /// How an election stands. Of one that this node takes no part in it tells who leads, while somebody
-    /// does, and how long the component has been as it is.
+    /// The state of an election. If this node takes no part in it, the result tells the leader and how long the
+    /// component has been unchanged; it is `None` if there is no leader.
     pub fn standing(&self, me: NodeId, now: Instant, election: ElectionId) -> Option<Standing> {
         let race = self.races.iter().find(|r| r.election == election);
         let leader = match race {
@@ -129,7 +128,7 @@ impl Omega {
         })
     }
 
-    /// All candidates of an election in this node's component, the best first, whatever they claim.
+    /// All candidates of an election in this node's component, best first, regardless of claims.
     pub fn candidates(&self, election: ElectionId) -> Vec<(NodeId, Life, Campaign)> {
         let seats = self.store.members().filter_map(|e| {
             let seat = e.record.seat(election)?;
@@ -193,7 +192,7 @@ impl Omega {
         self.races.retain(|r| r.election != election);
     }
 
-    /// Looks who is in the middle, and who leads.
+    /// Computes centrality and the leaders of all elections.
     pub(super) fn judge(&mut self, cx: &mut OmegaCx<'_>) {
         self.unjudged = false;
         self.judged_at = Some(cx.now);
@@ -212,8 +211,8 @@ impl Omega {
         }
     }
 
-    /// Brings every election up to date with the records: who leads, what this node claims, what the
-    /// application hears.
+    /// Updates every election after the records changed: its leader, this node's claim, and the reports to the
+    /// application.
     pub(super) fn follow(&mut self, cx: &mut OmegaCx<'_>) {
         let mut next: Option<Instant> = None;
         let mut races = core::mem::take(&mut self.races);
@@ -228,7 +227,7 @@ impl Omega {
         }
     }
 
-    /// Returns when to look again.
+    /// Updates one election. Returns the time of the next step.
     fn follow_one(&mut self, cx: &mut OmegaCx<'_>, race: &mut Race) -> Option<Instant> {
         let election = race.election;
         let leader = self.leader(election);
@@ -256,11 +255,11 @@ impl Omega {
                 Some(_) if !leads => race.claim = None,
                 _ => {}
             }
-            // Another has taken the lead, or there is no other.
+            // Another node has claimed the lead, or there is no leader.
             let over = leader.is_none_or(|l| l.id != cx.me && l.claim.is_some());
             race.resigned &= !over;
         }
-        // What this node claims counts here before its record says so.
+        // This node's claim counts here before its record contains it.
         if let Some(own) = race.leader.as_mut().filter(|l| l.id == cx.me) {
             own.claim = race.claim;
         }
@@ -271,7 +270,7 @@ impl Omega {
         waits_to_tell.into_iter().chain(waits_to_claim).min()
     }
 
-    /// This node is about to go: it leads nothing from now on.
+    /// Stops leading in all elections, because this node is about to leave.
     pub(super) fn stop_leading(&mut self, cx: &mut OmegaCx<'_>) {
         for race in &mut self.races {
             race.tell_acting(cx, false);

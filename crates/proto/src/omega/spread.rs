@@ -1,4 +1,4 @@
-//! How records reach everybody: told on when they are new, and compared when digests differ.
+//! Spreading records: new records are forwarded, and neighbours with different digests compare theirs.
 
 use super::links::LinkState;
 use super::msg::{Delta, Hello, Msg, Summary};
@@ -10,24 +10,24 @@ use crate::time::micros;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Nothing of this node's has changed for so long: what differs now was missed.
+/// If this node's component has not changed for this time, different digests mean that a record was missed.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Hellos with another digest after which records are compared.
+/// The number of hellos with a different digest after which records are compared.
 const MISMATCHES: u8 = 2;
 
-/// Shortest time over which those who pass a record on spread out.
+/// The shortest time over which nodes that forward a record spread out.
 const SPREAD_MIN: Duration = Duration::from_millis(5);
 
-/// Bytes of a version in a summary, and of an id in a question, at most.
+/// The greatest number of bytes of a version in a summary, and of an id in a request.
 const VERSION_LEN: usize = 21;
 const ID_LEN: usize = 8;
 
-/// Bytes of such a message besides.
+/// The number of other bytes in such a message.
 const OVERHEAD: usize = 40;
 
 impl Omega {
-    /// Sees to it that records to tell are told soon: not at once, since neighbours have them to tell too.
+    /// Schedules the transmission of waiting records. A random delay lets neighbours with the same records go first.
     pub(super) fn schedule_flush(&mut self, cx: &mut OmegaCx<'_>) {
         let waits = self.store.iter().any(|e| e.dirty || e.owed);
         if waits && self.flush_at.is_none() {
@@ -39,7 +39,7 @@ impl Omega {
         }
     }
 
-    /// Tells what has to be told, as far as messages may be sent.
+    /// Sends waiting records, as far as the rate limit allows.
     pub(super) fn flush(&mut self, cx: &mut OmegaCx<'_>) {
         self.flush_at = None;
         let waiting = |e: &&super::store::Entry| e.dirty || e.owed;
@@ -63,7 +63,7 @@ impl Omega {
     /// Compares records with a neighbour whose digest differs.
     pub(super) fn compare(&mut self, cx: &mut OmegaCx<'_>, from: Sender, hello: &Hello) {
         let same = hello.digest == self.digest();
-        // Its own record as of now does not name this node: it is another component, rightly.
+        // Its current record does not name this node, so it is correctly in another component.
         let theirs = self.store.get(from.id).map(|e| &e.record);
         let apart = theirs.is_some_and(|r| r.version == hello.version && !r.lists(cx.me));
         let Some(link) = self.links.get_mut(from.id) else {
@@ -119,7 +119,7 @@ impl Omega {
         }
     }
 
-    /// Gives what the sender lacks, and asks for what this node lacks.
+    /// Schedules the records that the sender lacks, and asks for those that this node lacks.
     pub(super) fn on_summary(&mut self, cx: &mut OmegaCx<'_>, from: Sender, summary: &Summary) {
         if summary.digest == self.digest() {
             self.overheard_at = Some(cx.now);

@@ -1,4 +1,4 @@
-//! The records known here, and which of them make up this node's component.
+//! The known records, and which of them form this node's component.
 
 use super::graph::Graph;
 use super::record::{Record, Version};
@@ -8,28 +8,28 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Senders of a version that are remembered.
+/// The number of senders of a version that are remembered.
 const SENDERS_MAX: usize = 8;
 
-/// A record with what this node has yet to do about it.
+/// A record, and what this node has yet to do with it.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) record: Record,
-    /// In this node's component: reachable over links that both ends list.
+    /// Whether the node is in this node's component, that is, reachable over links that both ends list.
     pub(super) member: bool,
-    /// Sum of its distances to the rest of the component, when last judged.
+    /// The sum of its distances to the rest of the component, when last computed.
     pub(super) farness: u32,
-    /// Neighbours may lack it.
+    /// Whether neighbours may lack this record.
     pub(super) dirty: bool,
-    /// A neighbour lacks it, whether or not it is of this component.
+    /// Whether a neighbour is known to lack it, even if it is not of this component.
     pub(super) owed: bool,
-    /// Which neighbours have sent this version.
+    /// The neighbours that sent this version.
     senders: Vec<NodeId>,
-    /// Since when it is not reachable.
+    /// The time since which the node is unreachable.
     apart_since: Instant,
 }
 
-/// What came of a record.
+/// The result of merging a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merged {
     Newer,
@@ -39,13 +39,13 @@ pub(super) enum Merged {
     Full,
 }
 
-/// All records, in order of id.
+/// All records, ordered by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     entries: Vec<Entry>,
     digest: u64,
     size: usize,
-    /// The component may be another than when it was found.
+    /// Whether the component has to be computed again.
     stale: bool,
 }
 
@@ -90,7 +90,7 @@ impl Store {
         self.get(id).is_some_and(|e| e.member)
     }
 
-    /// Keeps the later of two records. `from` is whom it came from; `None` for this node's own.
+    /// Keeps the later of two records. `from` is the sender, or `None` for this node's own record.
     pub(super) fn merge(
         &mut self,
         record: Record,
@@ -138,7 +138,7 @@ impl Store {
         Merged::Newer
     }
 
-    /// Forgets the node that has been out of reach for longest.
+    /// Forgets the node that has been unreachable for longest. Returns whether there was one.
     fn make_room(&mut self) -> bool {
         let apart = self.entries.iter().enumerate().filter(|(_, e)| !e.member);
         match apart.min_by_key(|(_, e)| e.apart_since).map(|(at, _)| at) {
@@ -150,8 +150,7 @@ impl Store {
         }
     }
 
-    /// Forgets those that have been out of reach for so long. Nobody advertises them, so they do not
-    /// come back.
+    /// Forgets nodes that have been unreachable for `after`. No node advertises them, so they do not come back.
     pub(super) fn forget(&mut self, now: Instant, after: Duration) {
         self.entries
             .retain(|e| e.member || now.since(e.apart_since) < after);
@@ -164,7 +163,7 @@ impl Store {
         }
     }
 
-    /// Whether everybody in `neighbours` has heard `entry` from those that sent it.
+    /// Whether all `neighbours` have received `entry` from the nodes that sent it.
     fn is_covered(&self, entry: &Entry, neighbours: impl Iterator<Item = NodeId>) -> bool {
         let mut neighbours = neighbours;
         let heard = |n: NodeId, s: NodeId| {
@@ -173,7 +172,7 @@ impl Store {
         neighbours.all(|n| entry.senders.iter().any(|&s| heard(n, s)))
     }
 
-    /// A neighbour has sent a record that is known: others need not hear it again.
+    /// Records that a neighbour sent a known record, so that others need not receive it again.
     pub(super) fn relieve(&mut self, id: NodeId, neighbours: impl Iterator<Item = NodeId>) {
         let Ok(at) = self.find(id) else { return };
         let covered = self.is_covered(&self.entries[at], neighbours);
@@ -182,8 +181,8 @@ impl Store {
         entry.dirty &= !covered;
     }
 
-    /// Finds the component of `me` anew. Records that enter it have to be told, unless all
-    /// `neighbours` have heard them.
+    /// Computes the component of `me`. Records that enter it have to be sent, unless all `neighbours` have received
+    /// them.
     pub(super) fn find_component(
         &mut self,
         me: NodeId,
@@ -199,7 +198,7 @@ impl Store {
                 entry.apart_since = now;
             }
             if enters {
-                // Not judged yet, and so not the best.
+                // Its centrality is not computed yet, so it must not be the best.
                 entry.farness = u32::MAX;
             }
             entry.member = reached;
@@ -213,7 +212,7 @@ impl Store {
         self.digest = self.members().fold(0, |d, e| d ^ e.record.hash());
     }
 
-    /// The links that both ends list, by place in the list, and who is reached from `me`.
+    /// The links that both ends list, as indices of entries, and which entries can be reached from `me`.
     fn reach(&self, me: NodeId) -> (Vec<Vec<u32>>, Vec<bool>) {
         let mut reached = vec![false; self.entries.len()];
         let mut links = vec![Vec::new(); self.entries.len()];
@@ -239,7 +238,7 @@ impl Store {
         (links, reached)
     }
 
-    /// The component as a graph, with its nodes in order of id.
+    /// The component as a graph, with its nodes ordered by id.
     pub(super) fn graph(&self, me: NodeId) -> (Vec<NodeId>, Graph) {
         let (links, reached) = self.reach(me);
         let mut number = vec![0_u32; links.len()];
@@ -253,7 +252,7 @@ impl Store {
         (ids, graph)
     }
 
-    /// Finds how far everybody in the component is from the rest of it.
+    /// Computes the sum of distances of every node in the component.
     pub(super) fn judge(&mut self, me: NodeId) {
         let (_, graph) = self.graph(me);
         let members = self.entries.iter_mut().filter(|e| e.member);

@@ -1,18 +1,18 @@
-//! Settings of the evidence about failures.
+//! Settings of the record of failures.
 
 use core::time::Duration;
 
-/// Settings of the evidence about failures.
+/// Settings of the record of failures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How long until evidence counts half (H): about twenty times as long as nodes usually run between
-    /// two failures. Default 7 days.
+    /// The time after which an observation counts half (H). About twenty times the usual time between two failures of a
+    /// node is suitable. Default: 7 days.
     pub half_life: Duration,
-    /// Most nodes of which evidence is kept. Default 1024.
+    /// The greatest number of nodes that are recorded. Default: 1024.
     pub subjects_max: u16,
-    /// Whether pings carry what this node knows of one other member: some 30 bytes. Default yes.
+    /// Whether pings carry this node's record of one other member, some 30 bytes. Default: true.
     pub share: bool,
-    /// How many failures a node counts with before anything is known of it (a0). Default 1.
+    /// The number of failures that a node counts with before anything is known about it (a0). Default: 1.
     pub prior_failures: u8,
 }
 

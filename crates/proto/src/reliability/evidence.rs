@@ -1,59 +1,59 @@
-//! What is learned of nodes, what is told of them, and how reliable they seem.
+//! Observations about nodes, the reports that nodes exchange, and the resulting reliability.
 
 use crate::id::{Incarnation, Life, NodeId};
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
-/// A failure: which life, and which of its incarnations.
+/// A failure, identified by the life and incarnation in which it happened.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Counted {
-    /// The life that ended, or seemed to.
+    /// The life that ended or seemed to end.
     pub life: Life,
-    /// How often it had defended itself.
+    /// The incarnation, which counts how often that life had refuted an accusation.
     pub incarnation: Incarnation,
 }
 
-/// What one node tells others about a third.
+/// What one node reports to others about a third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Report {
-    /// About whom.
+    /// The node that the report is about.
     pub id: NodeId,
-    /// The latest failure that is in here.
+    /// The latest failure that is included.
     pub counted: Counted,
-    /// Failures, in 2^-16, as of now.
+    /// The number of failures in units of 2^-16, with the weights at the time of the report.
     pub failures: u64,
-    /// Observed time in milliseconds, as of now.
+    /// The observed time in milliseconds, with the weights at the time of the report.
     pub exposure_ms: u64,
 }
 
-/// What membership and the network tell.
+/// An observation from membership or the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// Anything that came from a node.
+    /// A message from a node arrived.
     Heard(NodeId, Life),
-    /// It was declared down.
+    /// A node was declared failed.
     Down(NodeId, Counted),
-    /// It had been declared down, and was not.
+    /// A node that had been declared failed was found running.
     Returned(NodeId),
-    /// It was suspected and answered for itself.
+    /// A suspected node refuted the accusation.
     Refuted(NodeId),
-    /// It said goodbye.
+    /// A node said goodbye.
     Left(NodeId, Life),
 }
 
-/// How reliable a node seems.
+/// The estimated reliability of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reliability {
-    /// Rank: 0 is best, 15 worst.
+    /// The rank: 0 is the best, 15 the worst.
     pub bucket: u8,
-    /// Failures expected in a week of running.
+    /// The expected number of failures in a week of operation.
     pub per_week: f64,
-    /// Failures counted, the later ones for more.
+    /// The number of failures, in which recent ones have more weight.
     pub failures: f64,
-    /// Time observed, the later for more.
+    /// The observed time, in which recent time has more weight.
     pub exposure: Duration,
-    /// Who observed it.
+    /// The node that made the observations.
     pub reporter: NodeId,
 }

@@ -1,16 +1,16 @@
-//! How often each node fails: counted per observed time, shared, and forgotten slowly.
+//! Reliability: how often each node fails per observed time. Observations are shared and slowly lose weight.
 //!
-//! Membership sees every member at a bounded interval, so nothing has to be tried out to learn who is
-//! reliable: a node counts failures and the time it saw others run, and the rate is their quotient. The
-//! published election learns from messages instead, and so mostly about who speaks often (B-6).
+//! Membership contacts every member at a bounded interval, so no experiments are needed to learn which nodes are
+//! reliable: a node counts failures and the time for which it saw other nodes run, and the rate is their quotient. The
+//! published election learns from messages instead, and thus mostly about nodes that send often (B-6).
 //!
-//! Kept here: the same events give the same integers (R1); merging reports in any order ends in the same,
-//! and never forgets a failure that was counted (R2); a failure is counted once, however often it is told
-//! (R3); what a node says of itself does not count (R4); a deaf observer learns nothing (R5); a partition
-//! that heals is no failure (R6); ranks change only when the rate is clearly beyond an edge (R7); tables
-//! are bounded (R10).
+//! This module keeps these invariants: the same events give the same integers (R1); merging reports in any order gives
+//! the same result and never drops a counted failure (R2); a failure is counted once, however often it is reported
+//! (R3); what a node says about itself does not count (R4); an observer that hears nobody learns nothing (R5); a
+//! partition that heals is not a failure (R6); a rank changes only when the rate is clearly beyond its edge (R7);
+//! tables are bounded (R10).
 //!
-//! No messages of its own and no timers: what waits is decided at the next input.
+//! The module has no messages or timers of its own: pending decisions are made at the next input.
 
 mod config;
 mod evidence;
@@ -31,48 +31,48 @@ use subjects::{Presence, Subjects};
 use tally::{ONE, Steps, Tally};
 use verdicts::Pending;
 
-/// Ranks: 0 is best.
+/// The number of ranks; 0 is the best.
 pub const BUCKETS: u8 = 16;
 
 const WEEK_MS: f64 = 7.0 * 86_400_000.0;
 
-/// Reports about this node that are kept.
+/// The greatest number of reports about this node that are kept.
 const REPORTS_MAX: usize = 16;
 
-/// Evidence about all other nodes, in order of id.
+/// The observations about all other nodes, ordered by id.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     config: Config,
     me: NodeId,
-    /// After so long a silence this node was deaf, and how long a suspect has: both are time scales of
-    /// membership.
+    /// The length of a silence after which this node counts as deaf, and the time that a suspect has to refute. Both
+    /// are time scales of membership.
     deaf_after: Duration,
     patience: Duration,
     steps: Steps,
-    /// What somebody who was always there could have been observed for.
+    /// The greatest observed time that a node which always runs can reach.
     exposure_max_ms: u64,
     subjects: Subjects,
     pending: Vec<Pending>,
-    /// When verdicts came, as far as it matters.
+    /// The times of recent verdicts, as far as they still matter.
     verdicts: Vec<Instant>,
-    /// Who answered for itself lately, and when.
+    /// The nodes that recently refuted an accusation, with the time.
     refutations: Vec<(NodeId, Instant)>,
     heard_at: Instant,
-    /// Nothing was heard until then.
+    /// The end of the last time in which this node heard nothing.
     deaf_until: Instant,
-    /// What others last said of this node.
+    /// The last reports of other nodes about this one, as ranks.
     about_me: Vec<(NodeId, u8)>,
-    /// The rank that follows.
+    /// The rank of this node that follows from them.
     own_bucket: u8,
     cursor: usize,
-    /// Failures per millisecond of those that are known well, in the middle.
+    /// The median failure rate of well-known nodes, per millisecond.
     fleet: f64,
-    /// The step of time that it is of.
+    /// The time step in which `fleet` was computed.
     fleet_step: u32,
 }
 
 impl Ledger {
-    /// Nothing known yet. `period` and `patience` are membership's probe period and suspicion timeout.
+    /// Creates an empty ledger. `period` and `patience` are membership's probe period and suspicion timeout.
     pub fn new(
         config: Config,
         me: NodeId,
@@ -102,12 +102,12 @@ impl Ledger {
         }
     }
 
-    /// Settings.
+    /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Takes evidence. `members` is how many nodes are known.
+    /// Records an observation. `members` is the number of known nodes.
     pub fn learn(&mut self, now: Instant, members: usize, evidence: Evidence) {
         let deaf = now > self.heard_at + self.deaf_after;
         if let Evidence::Returned(id) = evidence {
@@ -123,7 +123,7 @@ impl Ledger {
                 self.heard_at = now;
                 self.heard(now, step, id, life);
             }
-            // What a deaf node finds missing is its hearing.
+            // If this node hears nobody, a missing member says nothing about that member.
             Evidence::Down(id, counted) if !deaf => self.accused(now, step, id, counted),
             Evidence::Down(..) | Evidence::Returned(_) => {}
             Evidence::Refuted(id) => self.refuted(now, step, id),
@@ -135,8 +135,9 @@ impl Ledger {
         }
     }
 
-    /// Takes a report. It counts when it knows more than this node does: of a later failure, or of more
-    /// time. `known` is the latest life of its subject that membership knows: nobody fails in later ones.
+    /// Merges a report. It replaces this node's own record if it includes a later failure or, with the same failures,
+    /// more observed time. `known` is the latest life of the subject that membership knows; reports about later lives
+    /// are ignored.
     pub fn import(&mut self, now: Instant, reporter: NodeId, report: &Report, known: Life) {
         if report.id == reporter || report.counted.life > known {
             return;
@@ -160,7 +161,7 @@ impl Ledger {
         self.rank(place);
     }
 
-    /// Takes what another node says of this one.
+    /// Records another node's report about this one.
     fn import_own(&mut self, reporter: NodeId, report: &Report) {
         let rate = self.rate(report.failures, report.exposure_ms);
         match self.about_me.iter_mut().find(|r| r.0 == reporter) {
@@ -176,14 +177,14 @@ impl Ledger {
         self.rank_self();
     }
 
-    /// Takes what this node knew in an earlier life.
+    /// Restores the reports that an earlier life stored.
     pub fn restore(&mut self, now: Instant, reports: &[Report]) {
         for report in reports {
             self.import(now, self.me, report, Life(u64::MAX));
         }
     }
 
-    /// The next report to tell others, in turn.
+    /// The next report to send to others, in turn.
     pub fn next_report(&mut self, now: Instant) -> Option<Report> {
         if self.subjects.len() == 0 || !self.config.share {
             return None;
@@ -192,18 +193,18 @@ impl Ledger {
         Some(self.subjects.nth(self.cursor).report(self.steps.at(now)))
     }
 
-    /// What is known of a node.
+    /// The report about a node.
     pub fn report(&self, now: Instant, id: NodeId) -> Option<Report> {
         Some(self.subjects.get(id)?.report(self.steps.at(now)))
     }
 
-    /// All that is known, to be stored.
+    /// All reports, for storage.
     pub fn reports(&self, now: Instant) -> Vec<Report> {
         let step = self.steps.at(now);
         self.subjects.iter().map(|s| s.report(step)).collect()
     }
 
-    /// The rank of a node, 0 the best. Of this node itself: the lower median of what others say.
+    /// The rank of a node, where 0 is the best. This node's own rank is the lower median of other nodes' reports.
     pub fn bucket(&self, id: NodeId) -> u8 {
         if id == self.me {
             return self.own_bucket;
@@ -212,7 +213,7 @@ impl Ledger {
         subject.map_or_else(|| self.prior_bucket(), |s| s.bucket)
     }
 
-    /// How reliable a node seems.
+    /// The estimated reliability of a node.
     pub fn reliability(&self, now: Instant, id: NodeId) -> Option<Reliability> {
         let tally = self.subjects.get(id)?.faded(self.steps.at(now));
         Some(Reliability {

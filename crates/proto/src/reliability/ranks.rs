@@ -1,22 +1,22 @@
-//! Rates of failures, and the ranks that follow.
+//! Failure rates, and the ranks that follow from them.
 
 use super::subjects::Subject;
 use super::tally::ONE;
 use super::{BUCKETS, Ledger, WEEK_MS};
 use alloc::vec::Vec;
 
-/// How far beyond an edge a rate has to be before the rank changes.
+/// The factor by which a rate has to be beyond an edge before the rank changes.
 pub(super) const EDGE: f64 = 1.25;
 
 impl Ledger {
-    /// Failures per millisecond: with the prior, so that nobody is perfect after an hour.
+    /// The number of failures per millisecond, including the prior, so that no node looks perfect after an hour.
     pub(super) fn rate(&self, failures: u64, exposure_ms: u64) -> f64 {
         let prior = f64::from(self.config.prior_failures);
         (prior + failures as f64 / ONE as f64) / (prior / self.fleet + exposure_ms as f64)
     }
 
-    /// The median rate of those that are known well, each by its own evidence alone (with Jeffreys' half a
-    /// failure, so that nobody is perfect), else one failure a week.
+    /// The median rate of well-known nodes, each by its own observations only. Half a failure is added (Jeffreys'
+    /// prior), so that no node looks perfect. Without well-known nodes it is one failure per week.
     pub(super) fn fleet_rate(&self) -> f64 {
         let enough = self.config.half_life.as_millis() as u64 / 8;
         let known = self.subjects.iter();
@@ -33,7 +33,7 @@ impl Ledger {
         }
     }
 
-    /// The rank of a node of which nothing is known.
+    /// The rank of a node about which nothing is known.
     pub(super) fn prior_bucket(&self) -> u8 {
         bucket_of(self.rate(0, 0))
     }
@@ -47,7 +47,7 @@ impl Ledger {
         };
     }
 
-    /// Moves the node at `place` to the rank of its rate, if that is clearly another.
+    /// Moves the node at `place` to the rank of its rate, if the rate is clearly beyond the edge.
     pub(super) fn rank(&mut self, place: usize) {
         let tally = &self.subjects[place].tally;
         let rate = self.rate(tally.failures, tally.exposure_ms);
@@ -59,12 +59,12 @@ impl Ledger {
 
 pub(super) fn bucket_of(rate: f64) -> u8 {
     let per_week = rate * WEEK_MS;
-    // The exponent of a positive number is its logarithm rounded down, at no cost.
+    // The exponent of a positive number is its binary logarithm rounded down.
     let log = (per_week.to_bits() >> 52) as i64 - 1023;
     (4 + log).clamp(0, i64::from(BUCKETS - 1)) as u8
 }
 
-/// The rank of one that was ranked `held`, by its rate now.
+/// The new rank of a node with the rank `held`, by its current rate.
 pub(super) fn moved(held: u8, rate: f64) -> u8 {
     match bucket_of(rate) > held {
         true => bucket_of(rate / EDGE).max(held),

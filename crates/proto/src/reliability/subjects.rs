@@ -1,4 +1,4 @@
-//! The nodes that evidence is about: found by id, told of in order of id.
+//! The nodes that observations are about: looked up by id, iterated in the order of ids.
 
 use super::tally::{ONE, Tally};
 use super::{Counted, Report};
@@ -8,35 +8,35 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use hashbrown::HashTable;
 
-/// Whether a node runs, as far as is known.
+/// Whether a node is running, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// Nothing was heard of it directly.
+    /// It was never heard directly.
     Unheard,
-    /// In the life heard last.
+    /// It is running in the life last heard.
     Runs,
-    /// It was declared down, or said goodbye.
+    /// It was declared failed, or said goodbye.
     Gone,
 }
 
-/// What is kept of one node. A large group has one for every member, so it is packed.
+/// The record of one node. A large group has one for every member, so the representation is packed.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) id: NodeId,
     pub(super) tally: Tally,
-    /// The life heard last, and when. Both mean nothing while it is unheard.
+    /// The life last heard and the time. Both are meaningless while the node is unheard.
     pub(super) life: Life,
     pub(super) at: Instant,
-    /// Observed time when the rank was looked at last.
+    /// The observed time at which the rank was last computed.
     pub(super) ranked_ms: u64,
-    /// The step of time that the tally is of.
+    /// The time step up to which the tally has lost weight.
     step: u32,
     pub(super) bucket: u8,
     pub(super) presence: Presence,
 }
 
 impl Subject {
-    /// One of whom nothing is known.
+    /// A node about which nothing is known.
     pub(super) fn new(id: NodeId, me: NodeId, step: u32, bucket: u8) -> Subject {
         Subject {
             id,
@@ -50,7 +50,7 @@ impl Subject {
         }
     }
 
-    /// Forgets up to the step `to`.
+    /// Reduces the weights up to the time step `to`.
     pub(super) fn fade(&mut self, to: u32) {
         if to > self.step {
             self.tally.fade(to - self.step);
@@ -58,14 +58,14 @@ impl Subject {
         }
     }
 
-    /// The tally as of the step `to`.
+    /// The tally with the weights of the time step `to`.
     pub(super) fn faded(&self, to: u32) -> Tally {
         let mut tally = self.tally;
         tally.fade(to.saturating_sub(self.step));
         tally
     }
 
-    /// What is told of it in the step `to`.
+    /// The report in the time step `to`.
     pub(super) fn report(&self, to: u32) -> Report {
         let tally = self.faded(to);
         Report {
@@ -76,13 +76,13 @@ impl Subject {
         }
     }
 
-    /// It was seen to run for a while more.
+    /// Adds time for which the node was seen running.
     pub(super) fn observe(&mut self, ms: u64, most_ms: u64, me: NodeId) {
         self.tally.exposure_ms = (self.tally.exposure_ms + ms).min(most_ms);
         self.tally.reporter = me;
     }
 
-    /// It failed; once for each life and incarnation.
+    /// Counts a failure, once for each life and incarnation.
     pub(super) fn fail(&mut self, counted: Counted, me: NodeId) {
         if counted > self.tally.counted {
             self.tally.counted = counted;
@@ -91,19 +91,19 @@ impl Subject {
         }
     }
 
-    /// Notes when it was heard of, in which life, and whether it runs in it.
+    /// Records a contact: the life, the time, and whether the node runs.
     pub(super) fn note(&mut self, life: Life, at: Instant, presence: Presence) {
         (self.life, self.at, self.presence) = (life, at, presence);
     }
 }
 
-/// Nodes by id. What is kept of them stays in its place when others come.
+/// Nodes by id. A record keeps its place when others are added.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subjects {
     places: Vec<Subject>,
-    /// Places in order of id: for iteration.
+    /// Places ordered by id, for iteration.
     order: Vec<u32>,
-    /// Places by id: for look-up. Never iterated, so its order does not matter.
+    /// Places by id, for lookup. It is never iterated, so its order does not matter.
     by_id: HashTable<u32>,
 }
 
@@ -122,21 +122,21 @@ impl Subjects {
         self.find(id).map(|place| &self.places[place])
     }
 
-    /// The `n`th in order of id, of [`Subjects::len`].
+    /// The record number `n` in the order of ids; `n` must be below [`Subjects::len`].
     pub(super) fn nth(&self, n: usize) -> &Subject {
         &self.places[self.order[n] as usize]
     }
 
-    /// All, in order of id.
+    /// All records, ordered by id.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Subject> {
         self.order.iter().map(|&place| &self.places[place as usize])
     }
 
-    /// Adds one that is not in here; says its place.
+    /// Adds a node that is not present. Returns its place.
     pub(super) fn insert(&mut self, subject: Subject) -> usize {
         let place = self.places.len();
         if place == self.places.capacity() {
-            // Doubling would leave half of it empty.
+            // Growing by an eighth wastes less memory than doubling.
             self.places.reserve_exact(place / 8 + 8);
         }
         self.places.push(subject);
@@ -144,7 +144,7 @@ impl Subjects {
         place
     }
 
-    /// Puts one that is not in here in the place of another.
+    /// Replaces the record at `place` with one of a node that is not present.
     pub(super) fn replace(&mut self, place: usize, subject: Subject) {
         let old = self.places[place].id;
         if let Ok(found) = self.by_id.find_entry(mix(old.0), |&p| p == place as u32) {

@@ -1,7 +1,7 @@
-//! Failures and observed time of one node, with forgetting.
+//! The failures and the observed time of one node, with decreasing weights.
 //!
-//! Both halve with every half-life, in steps of a 64th of it, one multiplication each: however rarely it
-//! is done, the integers come out the same.
+//! Both halve with every half-life, in steps of a 64th of it, with one multiplication per step. The resulting integers
+//! do not depend on how often this is done.
 
 use super::Counted;
 use crate::id::NodeId;
@@ -11,26 +11,26 @@ use core::time::Duration;
 /// One failure, in the unit of [`Tally::failures`].
 pub(super) const ONE: u64 = 1 << 16;
 
-/// Steps of a half-life.
+/// The number of steps in a half-life.
 pub(super) const STEPS: u32 = 64;
 
-/// 2^(-1/64), in 2^-32.
+/// 2^(-1/64), in units of 2^-32.
 const FACTOR: u64 = 4_248_701_965;
 
-/// After so many steps nothing is left.
+/// After this number of steps nothing is left.
 const STEPS_MAX: u32 = 64 * 64;
 
-/// What is known of one node's failures.
+/// What is known about the failures of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Tally {
-    // The order decides between two reports: who knows of the later failure knows more.
-    /// The latest failure that is in here.
+    // The order of the fields decides between two reports: the one with the later failure knows more.
+    /// The latest failure that is included.
     pub(super) counted: Counted,
-    /// Observed time, in milliseconds.
+    /// The observed time, in milliseconds.
     pub(super) exposure_ms: u64,
-    /// Failures, in 2^-16.
+    /// The number of failures, in units of 2^-16.
     pub(super) failures: u64,
-    /// Who observed it.
+    /// The node that made the observations.
     pub(super) reporter: NodeId,
 }
 
@@ -46,9 +46,9 @@ impl Steps {
         Steps { us }
     }
 
-    /// The step that a time is in.
+    /// The step that contains `now`.
     pub(super) fn at(self, now: Instant) -> u32 {
-        // A half-life is a minute at least: enough for a hundred years.
+        // A half-life is at least a minute, so this lasts for a hundred years.
         u32::try_from(now.as_micros() / self.us).unwrap_or(u32::MAX)
     }
 }
@@ -63,7 +63,7 @@ impl Tally {
         }
     }
 
-    /// Forgets for so many steps.
+    /// Reduces the weights by this number of steps.
     pub(super) fn fade(&mut self, steps: u32) {
         if steps >= STEPS_MAX {
             (self.exposure_ms, self.failures) = (0, 0);

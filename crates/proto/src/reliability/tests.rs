@@ -1,4 +1,4 @@
-//! R1 to R7 and R10.
+//! Tests of R1 to R7 and R10.
 
 use super::ranks::{EDGE, bucket_of};
 use super::*;
@@ -30,7 +30,7 @@ fn down(life: u64, incarnation: u32) -> Counted {
     }
 }
 
-/// `id` and a bystander are heard every second of a span.
+/// Lets `id` and a bystander be heard every second of a time span.
 fn hear(ledger: &mut Ledger, id: u64, life: u64, from: u64, to: u64) {
     for t in from..=to {
         ledger.learn(at(t), 20, Evidence::Heard(NodeId(id), Life(life)));
@@ -75,10 +75,10 @@ fn a_failure_is_counted_once_however_often_it_is_told() {
     }
     hear(&mut l, 3, 1, 110, 120);
     assert_eq!(failures(&l, 2, 120), 1.0);
-    // It was not gone: it would have cost an election all the same.
+    // The node was not gone, but its absence would have cost an election anyway.
     l.learn(at(121), 20, Evidence::Returned(NodeId(2)));
     hear(&mut l, 2, 1, 121, 130);
-    // An old verdict, and a new one.
+    // An old verdict and a new one.
     l.learn(at(130), 20, Evidence::Down(NodeId(2), down(1, 0)));
     hear(&mut l, 3, 1, 131, 140);
     assert_eq!(failures(&l, 2, 140), 1.0);
@@ -115,7 +115,7 @@ fn a_restart_that_nobody_noticed_is_a_failure_and_a_goodbye_is_none() {
     hear(&mut l, 2, 1, 0, 10);
     hear(&mut l, 2, 2, 11, 20);
     assert_eq!(failures(&l, 2, 20), 1.0);
-    // Its end is told later: it is the same one.
+    // Its end is reported later, and is the same failure.
     l.learn(at(21), 20, Evidence::Down(NodeId(2), down(1, 3)));
     hear(&mut l, 2, 2, 21, 30);
     assert_eq!(failures(&l, 2, 30), 1.0);
@@ -146,7 +146,7 @@ fn a_deaf_observer_learns_nothing() {
     let mut l = ledger();
     hear(&mut l, 2, 1, 0, 100);
     let before = l.report(at(100), NodeId(2)).unwrap();
-    // Nothing for a minute; verdicts come from its own detector.
+    // Nothing is heard for a minute; verdicts come from the node's own detector.
     for id in [2, 99] {
         l.learn(at(130), 20, Evidence::Down(NodeId(id), down(1, 0)));
     }
@@ -193,7 +193,7 @@ fn a_partition_that_heals_is_no_failure_and_one_that_lasts_is() {
 #[test]
 fn evidence_fades_and_good_nodes_rank_above_bad_ones() {
     let mut l = ledger();
-    // Two days: one fails every hour, one never.
+    // Over two days, one node fails every hour and the other never.
     let mut life = 1;
     for t in 0..48 * 900 {
         let now = at(t * 4);
@@ -202,7 +202,7 @@ fn evidence_fades_and_good_nodes_rank_above_bad_ones() {
             life += 1;
         }
         l.learn(now, 20, Evidence::Heard(NodeId(3), Life(life)));
-        // Others are heard all the time.
+        // Other nodes are heard all the time.
         for s in 0..4 {
             l.learn(now + PERIOD * s, 20, Evidence::Heard(NodeId(99), Life(1)));
         }
@@ -210,8 +210,8 @@ fn evidence_fades_and_good_nodes_rank_above_bad_ones() {
     let end = 48 * 3600;
     let [good, bad] = [2, 3].map(|id| l.reliability(at(end), NodeId(id)).unwrap());
     assert!(bad.bucket >= good.bucket + 4, "{good:?} {bad:?}");
-    // A day halves: of 48 failures and as many hours 26 are left. Most of those known well have not failed:
-    // half a failure in that time is usual, and the prior holds against the evidence with twice as long.
+    // The weight halves every day: of 48 failures and as many hours 26 are left. Most well-known nodes have not failed:
+    // half a failure in that time is usual, and the prior has the weight of twice that time.
     assert!((25.0..27.0).contains(&bad.failures), "{bad:?}");
     let hours = bad.exposure.as_secs_f64() / 3600.0;
     assert!((25.5..26.5).contains(&hours), "{bad:?}");
@@ -224,7 +224,7 @@ fn evidence_fades_and_good_nodes_rank_above_bad_ones() {
     assert!((faded.failures / bad.failures - 0.5).abs() < 0.01);
 }
 
-/// In a large group members seldom hear from each other, in a small one often: the time observed is the same.
+/// In a large group members rarely hear from each other, in a small one often; the observed time is the same.
 #[test]
 fn time_counts_in_full_however_seldom_a_member_is_heard() {
     let mut l = ledger();
@@ -233,7 +233,7 @@ fn time_counts_in_full_however_seldom_a_member_is_heard() {
         if t % 600 == 0 {
             l.learn(at(t), 20, Evidence::Heard(NodeId(3), Life(1)));
         }
-        // It restarts unnoticed: the time in between belongs to neither life.
+        // It restarts unnoticed: the time in between counts for neither life.
         if t % 600 == 0 && t != 3600 {
             l.learn(at(t), 20, Evidence::Heard(NodeId(4), Life(1 + t / 3601)));
         }
@@ -336,10 +336,10 @@ fn of_itself_a_node_believes_the_median_of_the_others() {
     for (reporter, said) in [(5, 0), (6, 60), (7, 0)] {
         l.import(at(1), NodeId(reporter), &report(said), Life(9));
     }
-    // A little less than the prior's rate is no better rank (R7).
+    // A rate slightly below the prior's does not give a better rank (R7).
     assert!(bucket_of(l.rate(0, 3_600_000)) < prior);
     assert_eq!(l.bucket(ME), prior);
-    // One liar does not move it; two do.
+    // One liar does not change the rank; two do.
     l.import(at(1), NodeId(7), &report(60), Life(9));
     assert!(l.bucket(ME) > prior);
     for reporter in 100..200 {
@@ -373,7 +373,7 @@ fn tables_are_bounded_and_those_who_are_gone_go_first() {
 }
 
 mod node {
-    //! Evidence in whole nodes: what is heard, told and announced.
+    //! Observations in whole nodes: what is heard, reported and announced.
 
     use super::*;
     use crate::command::Command;
@@ -463,14 +463,14 @@ mod node {
         assert_eq!(told, [2, 3, 4, 5]);
         let seen = node.reliability().reliability(at(300), NodeId(3)).unwrap();
         assert!(seen.exposure >= Duration::from_secs(299), "{seen:?}");
-        // Its next life knows it again.
+        // Its next life restores it.
         let mut next = self::node();
         let stored = node.reliability().reports(at(300));
         next.handle_command(at(0), Command::RestoreReliability(stored.clone()));
         assert_eq!(next.reliability().reports(at(0)), stored);
     }
 
-    /// What the node would answer about a candidate, and about itself.
+    /// The node's opinion about a candidate and about itself.
     #[test]
     fn candidates_are_ranked_by_what_is_known_of_them_and_this_node_by_what_others_say() {
         let mut node = node();
@@ -494,7 +494,7 @@ mod node {
             failures: 50 * ONE,
             exposure_ms: 3_600_000,
         };
-        // A life that this node never had is nobody's business.
+        // A report about a life that this node never had is ignored.
         let ahead = Report {
             counted: down(8, 0),
             ..bad

@@ -1,4 +1,4 @@
-//! What evidence about one node does to its tally, and which verdicts count as failures.
+//! The effect of observations on a node's tally, and which verdicts count as failures.
 
 use super::subjects::{Presence, Subject};
 use super::tally::ONE;
@@ -7,7 +7,7 @@ use crate::id::{Incarnation, Life, NodeId};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// A verdict that is not counted yet: it may be one of many at once.
+/// A verdict that is not counted yet, because it may be one of many at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) id: NodeId,
@@ -27,9 +27,9 @@ impl Ledger {
             return;
         }
         if subject.presence == Presence::Runs && subject.life == life {
-            // The same process, and nobody said that it was gone: it ran all the time since, however
-            // long ago that was. In a large group members seldom hear from each other. What is left
-            // of a millisecond counts next time.
+            // It is the same process, and nobody reported it as gone, so it was running the whole time since the last
+            // contact, however long ago that was. In a large group members rarely hear from each other. The remaining
+            // fraction of a millisecond counts next time.
             subject.at = if subject.at >= deaf_until {
                 let ms = now.as_micros().saturating_sub(subject.at.as_micros()) / 1000;
                 subject.observe(ms, most, me);
@@ -43,7 +43,7 @@ impl Ledger {
             return;
         }
         if subject.presence == Presence::Runs {
-            // It came back in another life, and nobody had noticed that it was gone.
+            // It came back in a new life, and nobody had noticed that it was gone.
             let counted = Counted {
                 life: subject.life,
                 incarnation: Incarnation(u32::MAX),
@@ -66,7 +66,7 @@ impl Ledger {
         }
         if subject.presence == Presence::Runs {
             subject.fade(step);
-            // It ran for some of the time since: half of it, by the best guess.
+            // It ran for part of the time since the last contact: half of it is the best estimate.
             subject.observe((now.since(subject.at) / 2).as_millis() as u64, most, me);
         }
         subject.note(counted.life, now, Presence::Gone);
@@ -79,7 +79,7 @@ impl Ledger {
         }
     }
 
-    /// It answered for itself: a quarter of a failure, but no more than one within a suspicion timeout.
+    /// Counts a refutation as a quarter of a failure, at most once within a suspicion timeout.
     pub(super) fn refuted(&mut self, now: Instant, step: u32, id: NodeId) {
         let Some(place) = self.subjects.find(id) else {
             return;
@@ -98,7 +98,8 @@ impl Ledger {
         self.rank(place);
     }
 
-    /// One that was gone is back: if it was one of many at once, it was the way to them that failed.
+    /// Handles a node that is back. If it was one of many that were declared failed at once, the network failed, not
+    /// the node.
     pub(super) fn returned(&mut self, id: NodeId, members: usize) {
         let (crowd, patience) = (crowd(members), self.patience);
         let verdicts = &self.verdicts;
@@ -106,7 +107,7 @@ impl Ledger {
             .retain(|p| p.id != id || near(verdicts, p.at, patience) <= crowd);
     }
 
-    /// Decides about verdicts whose time has come.
+    /// Counts the verdicts that are due.
     pub(super) fn settle(&mut self, now: Instant, step: u32, members: usize) {
         if step != self.fleet_step {
             self.fleet_step = step;
@@ -141,7 +142,7 @@ impl Ledger {
         self.verdicts.retain(|&v| now.since(v) < patience * 4);
     }
 
-    /// The place of a node, new or not; `None` when it is this one, or there is no room.
+    /// The place of a node, which is added if necessary. Returns `None` for this node itself, or if there is no room.
     pub(super) fn place(&mut self, step: u32, id: NodeId) -> Option<usize> {
         if id == self.me {
             return None;
@@ -149,9 +150,9 @@ impl Ledger {
         self.subjects.find(id).or_else(|| self.enter(step, id))
     }
 
-    /// A new place. Without room the one goes that was observed least of those that are not known to run;
-    /// `None` when all do.
-    // Apart, so that the common case stays small.
+    /// Adds a node. If there is no room, it replaces the node with the least observed time among those not known to
+    /// run. Returns `None` if all are running.
+    // A separate function, so that the common case stays small.
     #[inline(never)]
     fn enter(&mut self, step: u32, id: NodeId) -> Option<usize> {
         let subject = Subject::new(id, self.me, step, self.prior_bucket());
@@ -170,12 +171,12 @@ impl Ledger {
     }
 }
 
-/// So many verdicts within a suspicion timeout are no failures of their own.
+/// The number of verdicts within a suspicion timeout above which they are attributed to the network.
 fn crowd(members: usize) -> usize {
     (members / 4).max(3)
 }
 
-/// How many verdicts came within `span` of `at`.
+/// The number of verdicts within `span` of `at`.
 fn near(verdicts: &[Instant], at: Instant, span: Duration) -> usize {
     let close = |v: &&Instant| at.since(**v) < span && v.since(at) < span;
     verdicts.iter().filter(close).count()

@@ -5,7 +5,9 @@
 //!
 //! Nothing is kept per source here: addresses can be forged, and a limit per source would lock out whoever is imitated.
 
+mod migration;
 mod rates;
+mod ring;
 mod sealing;
 mod secret;
 mod session;
@@ -13,8 +15,10 @@ mod session;
 mod tests;
 mod window;
 
+pub(crate) use migration::{Form, Migration};
 pub use rates::Rates;
 pub(crate) use rates::{Class, Gates};
+pub use ring::{KeyMsg, KeyRing, RingError, RingStamp};
 pub(crate) use sealing::{
     COUNTER_END, Clear, EXTRA_LEN, kid, open, salt, seal, session_key, toy_tag,
 };
@@ -23,8 +27,9 @@ pub use secret::Secret;
 pub(crate) use secret::derive;
 pub use session::{Cookie, Msg};
 pub(crate) use session::{Doorkeeper, Whereabouts};
-pub(crate) use window::{Counter, Sessions};
+pub(crate) use window::{Counter, Session, Sessions};
 
+use core::time::Duration;
 use serde::Serialize;
 
 /// Settings of what holds against strangers.
@@ -37,6 +42,9 @@ pub struct Config {
     pub challenge: bool,
     /// How datagrams are protected. Default: not at all.
     pub suite: Suite,
+    /// For how long after its start a node of a group with a key still takes part unsealed, for those that have no key yet.
+    /// It ends sooner when all members have sealed for an hour. Default zero: never.
+    pub migrate: Duration,
     /// Random bytes of this process, from which its cookies and salts are made: 32 from the system. Default zeros, for
     /// simulations.
     pub secret: Secret,
@@ -48,6 +56,7 @@ impl Default for Config {
             rates: Rates::default(),
             challenge: true,
             suite: Suite::Open,
+            migrate: Duration::ZERO,
             secret: Secret::default(),
         }
     }
@@ -70,7 +79,8 @@ pub struct Stats {
     pub key_unknown: u64,
     /// Sealed datagrams that were altered, are meant for another node or group, or are under another key.
     pub tag_failed: u64,
-    /// Datagrams that are not sealed, in a group with a key.
+    /// Datagrams that are not sealed, in a group with a key; while it changes from open to sealed, those in the name of
+    /// members that seal.
     pub unsealed: u64,
     /// Messages that do not count in a datagram that any member can read.
     pub undirected: u64,
@@ -84,6 +94,8 @@ pub struct Stats {
     pub datagrams_overfull: u64,
     /// Requests for lists beyond the first of each kind in a datagram.
     pub requests_dropped: u64,
+    /// Lists of keys that another member gave and that this node does not take.
+    pub rings_refused: u64,
     /// Messages that would have made the answer to one datagram too long.
     pub answers_cut: u64,
 }

@@ -17,6 +17,7 @@
 //! A nonce never repeats under a key, because a counter never does in a life, and a life has a salt of its own: with a
 //! state directory because a stored life never comes again, without one because the salt is random.
 
+use super::ring::KeyRing;
 use super::secret::{Secret, derive};
 use crate::hash::hash_pair;
 use crate::id::{Life, NodeId};
@@ -46,8 +47,8 @@ pub enum Suite {
     /// Not at all: whoever can send to a member is one.
     #[default]
     Open,
-    /// By keys that all members have. The first one seals; all of them open.
-    Keyed(Vec<Secret>),
+    /// By keys that all members have.
+    Keyed(KeyRing),
     /// As with a key, in simulations: the tag is a number beside the datagram, and nothing is encoded.
     Toy(u64),
 }
@@ -63,6 +64,8 @@ pub struct Envelope {
     pub counter: u64,
     /// Of [`Suite::Toy`].
     pub tag: u64,
+    /// The place in the ring of the key that seals it.
+    pub key: u8,
 }
 
 /// The clear part of a sealed datagram.

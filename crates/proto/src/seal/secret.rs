@@ -3,9 +3,10 @@
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// 32 bytes that nobody else knows. Not shown when printed.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 
 impl fmt::Debug for Secret {

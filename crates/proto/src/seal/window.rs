@@ -22,8 +22,11 @@ pub(crate) struct Session {
     id: NodeId,
     pub(crate) salt: u64,
     pub(crate) life: Life,
-    /// The key of this session, so that it is derived once.
-    pub(crate) key: [u8; 32],
+    /// The key of this session, so that it is derived once, and the name of the group's key that it is made of.
+    key: Option<[u8; 32]>,
+    pub(crate) under: u32,
+    /// The sender has the same ring of keys as this node.
+    pub(crate) agrees: bool,
     top: u64,
     /// Bit n: the counter `top - n` was seen.
     seen: [u64; 4],
@@ -95,9 +98,25 @@ impl Sessions {
     }
 
     /// The key of a session that is known.
-    pub(crate) fn key(&self, id: NodeId, salt: u64) -> Option<[u8; 32]> {
-        let session = self.get(id).filter(|s| s.salt == salt);
-        session.map(|s| s.key)
+    pub(crate) fn key(&self, id: NodeId, salt: u64) -> Option<([u8; 32], u32)> {
+        let session = self.get(id).filter(|s| s.salt == salt)?;
+        session.key.map(|key| (key, session.under))
+    }
+
+    /// Notes that a sender has the same ring of keys as this node. Whether that is news.
+    pub(crate) fn agree(&mut self, id: NodeId) -> bool {
+        let session = self.table.find_mut(mix(id.0), |s| s.id == id);
+        session.is_some_and(|s| !core::mem::replace(&mut s.agrees, true))
+    }
+
+    /// This node has another ring now, of keys with these names.
+    pub(crate) fn change_ring(&mut self, names: &[u32]) {
+        for session in &mut self.table {
+            session.agrees = false;
+            if !names.contains(&session.under) {
+                session.key = None;
+            }
+        }
     }
 
     pub(crate) fn judge(&self, id: NodeId, salt: u64, counter: u64) -> Counter {
@@ -108,11 +127,18 @@ impl Sessions {
         }
     }
 
-    /// Counts a datagram that is taken.
-    pub(crate) fn see(&mut self, now: Instant, id: NodeId, counter: u64) {
+    /// Counts a datagram that is taken, and notes the key it was under.
+    pub(crate) fn see(
+        &mut self,
+        now: Instant,
+        id: NodeId,
+        counter: u64,
+        (key, under): ([u8; 32], u32),
+    ) {
         if let Some(session) = self.table.find_mut(mix(id.0), |s| s.id == id) {
             session.see(counter);
             session.heard = now;
+            (session.key, session.under) = (Some(key), under);
         }
     }
 
@@ -128,14 +154,16 @@ impl Sessions {
         id: NodeId,
         salt: u64,
         life: Life,
-        key: [u8; 32],
+        (key, under): ([u8; 32], u32),
         counter: u64,
     ) -> bool {
         let fresh = Session {
             id,
             salt,
             life,
-            key,
+            key: Some(key),
+            under,
+            agrees: false,
             top: counter,
             // All before it counts as seen.
             seen: [u64::MAX; 4],
@@ -167,10 +195,11 @@ mod tests {
 
     const ID: NodeId = NodeId(7);
     const NOW: Instant = Instant::ZERO;
+    const KEY: ([u8; 32], u32) = ([0; 32], 0);
 
     fn begun(counter: u64) -> Sessions {
         let mut sessions = Sessions::new(2);
-        assert!(sessions.begin(NOW, ID, 1, Life(1), [0; 32], counter));
+        assert!(sessions.begin(NOW, ID, 1, Life(1), KEY, counter));
         sessions
     }
 
@@ -186,7 +215,7 @@ mod tests {
                 let verdict = sessions.judge(ID, 1, counter);
                 prop_assert_eq!(verdict == Counter::Fresh, due, "{} of {}", counter, top);
                 if due {
-                    sessions.see(NOW, ID, counter);
+                    sessions.see(NOW, ID, counter, KEY);
                     taken.insert(counter);
                     top = top.max(counter);
                 }
@@ -217,9 +246,9 @@ mod tests {
     fn the_number_of_sessions_is_bounded_and_silent_ones_make_room() {
         let mut sessions = begun(1);
         let hour = NOW + KEEP;
-        assert!(sessions.begin(hour, NodeId(8), 1, Life(1), [0; 32], 1));
-        assert!(sessions.begin(hour, NodeId(9), 1, Life(1), [0; 32], 1));
-        assert!(!sessions.begin(hour, NodeId(10), 1, Life(1), [0; 32], 1));
+        assert!(sessions.begin(hour, NodeId(8), 1, Life(1), KEY, 1));
+        assert!(sessions.begin(hour, NodeId(9), 1, Life(1), KEY, 1));
+        assert!(!sessions.begin(hour, NodeId(10), 1, Life(1), KEY, 1));
         assert_eq!(sessions.judge(ID, 1, 5), Counter::Unknown);
     }
 }

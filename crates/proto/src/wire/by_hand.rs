@@ -1,18 +1,18 @@
-//! What every period sends, a ping with a report and the answer: written and read by hand, in the bytes that
-//! postcard gives them.
+//! Hand-written encoding of the frames that every period sends: a ping, its answer and a report. The bytes are the same
+//! as postcard's.
 
 use crate::id::{Incarnation, Life, NodeId};
 use crate::membership::Msg;
 use crate::reliability::{Counted, Report};
 use alloc::vec::Vec;
 
-/// Layer and length, two fixed words, three varints.
+/// The layer and the length, two fixed words, and three varints.
 const FRAME_MAX: usize = 2 + 8 + 8 + 5 + 10 + 10;
 
 const PING: u8 = 0;
 const ACK: u8 = 1;
 
-/// Encoded size of the body of a ping or its answer; `None` of anything else.
+/// The encoded size of the body of a ping or its answer; `None` for other messages.
 pub(super) fn msg_len(msg: &Msg) -> Option<usize> {
     match *msg {
         Msg::Ping { seq, .. } => Some(1 + varint_len(u64::from(seq)) + 8 + 1),
@@ -21,7 +21,7 @@ pub(super) fn msg_len(msg: &Msg) -> Option<usize> {
     }
 }
 
-/// Appends the frame of a ping or its answer; says whether it was one.
+/// Appends the frame of a ping or its answer. Returns whether `msg` was one of these.
 pub(super) fn encode_msg(layer: u8, msg: &Msg, out: &mut Vec<u8>) -> bool {
     let mut bytes = [0; FRAME_MAX];
     let end = match *msg {
@@ -46,7 +46,7 @@ pub(super) fn encode_msg(layer: u8, msg: &Msg, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Reads the body of a ping or its answer; `None` of anything else.
+/// Decodes the body of a ping or its answer; `None` for other messages.
 pub(super) fn decode_msg(body: &[u8]) -> Option<Msg> {
     let (&kind, rest) = body.split_first()?;
     if kind > ACK {
@@ -68,7 +68,7 @@ pub(super) fn decode_msg(body: &[u8]) -> Option<Msg> {
     })
 }
 
-/// Encoded size of the body of a report.
+/// The encoded size of the body of a report.
 pub(super) fn report_len(report: &Report) -> usize {
     let incarnation = u64::from(report.counted.incarnation.0);
     let numbers = [incarnation, report.failures, report.exposure_ms];
@@ -86,7 +86,7 @@ pub(super) fn encode_report(layer: u8, report: &Report, out: &mut Vec<u8>) {
     append(layer, bytes, end, out);
 }
 
-/// Reads the body of a report.
+/// Decodes the body of a report.
 pub(super) fn decode_report(body: &[u8]) -> Option<Report> {
     let (id, rest) = body.split_first_chunk()?;
     let (life, rest) = rest.split_first_chunk()?;
@@ -105,7 +105,8 @@ pub(super) fn decode_report(body: &[u8]) -> Option<Report> {
     rest.is_empty().then_some(report)
 }
 
-/// Heads the body in `bytes[2..end]` and appends it all. It has less than 128 bytes: its length takes one.
+/// Writes the head of the frame whose body is in `bytes[2..end]`, and appends the frame. The body is shorter than 128
+/// bytes, so its length takes one byte.
 fn append(layer: u8, mut bytes: [u8; FRAME_MAX], end: usize, out: &mut Vec<u8>) {
     (bytes[0], bytes[1]) = (layer, (end - 2) as u8);
     out.extend_from_slice(&bytes[..end]);
@@ -126,14 +127,14 @@ fn put_varint(bytes: &mut [u8], mut at: usize, mut n: u64) -> usize {
     at + 1
 }
 
-/// Reads a number of `BITS` bits, and says what follows it.
+/// Decodes a number of `BITS` bits, and returns it with the remaining bytes.
 fn take_varint<const BITS: usize>(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let last = BITS / 7;
     let mut n = 0;
     for (at, &byte) in bytes.iter().enumerate().take(last + 1) {
         n |= u64::from(byte & 0x7f) << (7 * at);
         if byte < 0x80 {
-            // The last byte has room for a few bits only.
+            // The last byte has room for only a few bits.
             return (at < last || byte < 1 << (BITS % 7)).then_some((n, &bytes[at + 1..]));
         }
     }

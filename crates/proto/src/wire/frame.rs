@@ -7,23 +7,25 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One fact or question of one layer.
+/// One message of one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// Of membership.
+    /// A message of the membership layer.
     Membership(membership::Msg),
-    /// Of elections.
+    /// A message of the election layer.
     Election(election::Msg),
-    /// Of locks.
+    /// A message of the lock layer.
     Mutex(mutex::Msg),
-    /// Of the topology.
+    /// A message of the topology layer.
     Omega(omega::Msg),
-    /// Of who fails how often.
+    /// A report about a member's failures.
     Reliability(reliability::Report),
-    /// Of application messages.
+    /// A message of the message layer.
     Message(message::Msg),
-    /// Of first contact.
+    /// A message about first contact.
     Session(seal::Msg),
+    /// A message about the group's keys.
+    Keys(seal::KeyMsg),
 }
 
 const MEMBERSHIP: u8 = 0;
@@ -33,9 +35,10 @@ const OMEGA: u8 = 3;
 const RELIABILITY: u8 = 4;
 const MESSAGE: u8 = 5;
 const SESSION: u8 = 7;
+const KEYS: u8 = 8;
 
 impl Frame {
-    /// Encoded size, with layer and length.
+    /// The encoded size, including the layer and the length.
     pub fn encoded_len(&self) -> usize {
         match self {
             Frame::Membership(msg) => {
@@ -47,6 +50,7 @@ impl Frame {
             Frame::Reliability(report) => with_head(by_hand::report_len(report)),
             Frame::Message(msg) => frame_len(msg),
             Frame::Session(msg) => frame_len(msg),
+            Frame::Keys(msg) => frame_len(msg),
         }
     }
 
@@ -63,10 +67,11 @@ impl Frame {
             Frame::Reliability(report) => by_hand::encode_report(RELIABILITY, report, out),
             Frame::Message(msg) => encode_body(MESSAGE, msg, out),
             Frame::Session(msg) => encode_body(SESSION, msg, out),
+            Frame::Keys(msg) => encode_body(KEYS, msg, out),
         }
     }
 
-    /// Splits one frame off: its layer, its body, and what follows.
+    /// Splits one frame off: returns its layer, its body, and the remaining bytes.
     pub(super) fn split(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), WireError> {
         let (&layer, rest) = bytes.split_first().ok_or(WireError::Torn)?;
         let (len, rest) = decode_length(rest)?;
@@ -74,7 +79,7 @@ impl Frame {
         Ok((layer, body, after))
     }
 
-    /// Reads a frame that was split off; `None` when this version cannot.
+    /// Decodes a frame that was split off; `None` if this version cannot read it.
     pub(super) fn decode(layer: u8, body: &[u8]) -> Option<Frame> {
         match layer {
             MEMBERSHIP => by_hand::decode_msg(body)
@@ -86,13 +91,14 @@ impl Frame {
             RELIABILITY => by_hand::decode_report(body).map(Frame::Reliability),
             MESSAGE => decode_body(body).map(Frame::Message),
             SESSION => decode_body(body).map(Frame::Session),
+            KEYS => decode_body(body).map(Frame::Keys),
             _ => None,
         }
     }
 }
 
 fn encode_body<T: Serialize>(layer: u8, msg: &T, out: &mut Vec<u8>) {
-    // The length is filled in when it is known: most take one byte.
+    // The length is written when it is known; usually it takes one byte.
     out.extend_from_slice(&[layer, 0]);
     let start = out.len();
     // Writing to a growing vector cannot fail.

@@ -5,18 +5,18 @@ use crate::id::{Incarnation, Life, NodeId};
 use crate::membership::Coordinate;
 use alloc::vec::Vec;
 
-/// Version of the wire format. It changes whenever the golden bytes do.
+/// The version of the wire format. It changes whenever the golden bytes change.
 pub const VERSION: u8 = 3;
 
-/// Size of an encoded header without a coordinate.
+/// The size of an encoded header without a coordinate.
 pub const HEADER_LEN: usize = 30;
 
-/// Size of the largest header.
+/// The size of the largest header.
 pub const HEADER_MAX: usize = HEADER_LEN + COORDINATE_LEN;
 
 const COORDINATE_LEN: usize = 20;
 
-/// Where the part of a header that sealed datagrams encrypt goes on after the flags.
+/// The offset after the sender, where the encrypted part of a header continues after the flags.
 const AFTER_SENDER: usize = 14;
 
 const LEAVING: u8 = 1;
@@ -25,28 +25,29 @@ const ISOLATED: u8 = 4;
 const COORDINATE: u8 = 8;
 const HOLDS: u8 = 16;
 
-/// Who speaks, in which life, to which group.
+/// The header of a datagram: its group, its sender, and the state of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
-    /// Tag of the group.
+    /// The tag of the group.
     pub group: u32,
     /// The sender.
     pub id: NodeId,
-    /// Its life.
+    /// The life of the sender.
     pub life: Life,
-    /// Its incarnation.
+    /// The incarnation of the sender.
     pub incarnation: Incarnation,
-    /// Digest of its member list.
+    /// The digest of the sender's member list.
     pub digest: u32,
-    /// It is leaving the group.
+    /// Whether the sender is leaving the group.
     pub leaving: bool,
-    /// It is probed too rarely.
+    /// Whether the sender is probed too rarely.
     pub unlucky: bool,
-    /// It had heard nobody for a while.
+    /// Whether the sender has heard nobody for a while.
     pub isolated: bool,
-    /// It knows the receiver to be where this datagram goes: what the receiver says counts there.
+    /// Whether the sender has proof that the receiver has the address that this datagram is sent to, so that the
+    /// receiver's messages count there.
     pub holds: bool,
-    /// Where it is.
+    /// The network coordinate or position of the sender.
     pub coordinate: Option<Coordinate>,
 }
 
@@ -74,7 +75,7 @@ impl Header {
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-        // Put together in place and appended once: a vector checks its room with every addition.
+        // Assembled in an array and appended once, because a vector checks its capacity with every addition.
         let mut bytes = [0; HEADER_MAX];
         bytes[0] = VERSION;
         bytes[1] = flag(self.leaving, LEAVING)
@@ -102,18 +103,19 @@ impl Header {
         out.extend_from_slice(&bytes);
     }
 
-    /// Appends what of it is encrypted in a sealed datagram: all but version, group and sender.
+    /// Appends the part of the header that is encrypted in a sealed datagram: everything except version, group and
+    /// sender.
     pub(super) fn encode_inner(&self, out: &mut Vec<u8>) {
         let start = out.len();
         self.encode(out);
-        // flags, then what follows the sender.
+        // The flags, then everything after the sender.
         out[start] = out[start + 1];
         let end = out.len();
         out.copy_within(start + AFTER_SENDER..end, start + 1);
         out.truncate(end - AFTER_SENDER + 1);
     }
 
-    /// Reads what was encrypted, and returns what follows it.
+    /// Decodes the encrypted part, and returns the header with the remaining bytes.
     pub(super) fn decode_inner(
         sender: NodeId,
         group: u32,
@@ -135,7 +137,7 @@ impl Header {
         Some((header, rest))
     }
 
-    /// Reads a header and returns what follows it.
+    /// Decodes a header, and returns it with the remaining bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
         let version = *bytes.first().ok_or(WireError::Short)?;
         if version != VERSION {

@@ -1,6 +1,6 @@
-//! Bytes to frames and back, nothing else.
+//! Encoding and decoding of datagrams.
 //!
-//! A datagram is a header and frames. The header has 30 bytes, or 50 with a coordinate; numbers are
+//! A datagram consists of a header and frames. The header has 30 bytes, or 50 with a coordinate; numbers are
 //! little-endian:
 //!
 //! | bytes | what |
@@ -14,8 +14,8 @@
 //! | 4 | digest of its member list |
 //! | 20 | its coordinate: three of place, height, error, each a 32-bit float |
 //!
-//! A frame is a layer (1 byte), a length (varint) and a body in postcard's format. A frame that
-//! cannot be read is skipped by its length, so that a later version can add some.
+//! A frame consists of a layer (1 byte), a length (varint) and a body in postcard's format. A frame that cannot be read
+//! is skipped by its length, so that a later version can add frames.
 
 mod by_hand;
 mod frame;
@@ -29,44 +29,44 @@ use crate::id::NodeId;
 use crate::seal::{EXTRA_LEN, Envelope};
 use alloc::vec::Vec;
 
-/// Room a datagram needs besides the largest meta: header, and one full record.
+/// The space that a datagram needs in addition to the largest meta: a header and one full record.
 pub const DATAGRAM_MIN: usize = HEADER_MAX + 110;
 
-/// Largest datagram that a socket can bring.
+/// The largest datagram that a socket can deliver.
 pub const DATAGRAM_MAX: usize = 65_507;
 
-/// Datagrams up to this size are read whatever is configured: what a frame of Ethernet can hold.
+/// Datagrams up to this size are read regardless of the configuration. It is what an Ethernet frame can hold.
 pub const DATAGRAM_READ: usize = 1472;
 
-/// Most frames in a datagram. More are neither sent nor read.
+/// The greatest number of frames in a datagram. More are neither sent nor read.
 pub const FRAMES_MAX: usize = 96;
 
-/// A datagram, decoded. Reused by drivers: clearing it keeps the allocation.
+/// A decoded datagram. Drivers reuse it, because clearing it keeps the allocation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Datagram {
-    /// Who speaks.
+    /// The header.
     pub header: Header,
-    /// What it says.
+    /// The frames.
     pub frames: Vec<Frame>,
-    /// What protects it, in a group with a key.
+    /// The protection of the datagram in a group with a key.
     pub envelope: Option<Envelope>,
 }
 
-/// Why bytes are not a datagram of ours.
+/// The reason why bytes are not a valid datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Too short for a header.
+    /// The datagram is too short for a header.
     #[error("too short for a header")]
     Short,
-    /// Another version of the protocol, or not this protocol at all.
+    /// The datagram belongs to another version of the protocol, or to another protocol.
     #[error("version {0}, not {VERSION}")]
     Version(u8),
-    /// A frame's length points past the end.
+    /// The length of a frame exceeds the rest of the datagram.
     #[error("a frame is cut off")]
     Torn,
 }
 
-/// How well a datagram could be read.
+/// How much of a datagram could be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// Frames skipped because this version cannot read them.
@@ -78,14 +78,14 @@ pub struct Read {
 }
 
 impl Datagram {
-    /// Encoded size.
+    /// The encoded size.
     pub fn encoded_len(&self) -> usize {
         let sealed = self.envelope.map_or(0, |_| EXTRA_LEN);
         let frames = self.frames.iter().map(Frame::encoded_len);
         self.header.encoded_len() + sealed + frames.sum::<usize>()
     }
 
-    /// Appends what of a sealed datagram is encrypted to `out`.
+    /// Appends the part of a sealed datagram that is encrypted to `out`.
     pub(crate) fn encode_inner(&self, out: &mut Vec<u8>) {
         self.header.encode_inner(out);
         for frame in &self.frames {
@@ -93,7 +93,7 @@ impl Datagram {
         }
     }
 
-    /// Reads what of a sealed datagram was encrypted; `None` if it is too short for a header.
+    /// Decodes the encrypted part of a sealed datagram; `None` if it is too short for a header.
     pub(crate) fn decode_inner(
         &mut self,
         sender: NodeId,
@@ -105,7 +105,7 @@ impl Datagram {
         Some(self.decode_frames(rest))
     }
 
-    /// Appends the encoded datagram to `out`, as it is in an open group; [`Node::encode`](crate::Node::encode) seals.
+    /// Appends the datagram to `out` without sealing, as in an open group; [`Node::encode`](crate::Node::encode) seals.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.header.encode(out);
         for frame in &self.frames {
@@ -113,14 +113,14 @@ impl Datagram {
         }
     }
 
-    /// Reads `bytes` into this datagram. Frames before a torn one are kept.
+    /// Decodes `bytes` into this datagram. Frames before a truncated one are kept.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Read, WireError> {
         let (header, rest) = Header::decode(bytes)?;
         self.header = header;
         Ok(self.decode_frames(rest))
     }
 
-    /// Reads the frames that follow a header. Those before a torn one are kept.
+    /// Decodes the frames that follow a header. Frames before a truncated one are kept.
     pub(crate) fn decode_frames(&mut self, mut rest: &[u8]) -> Read {
         self.frames.clear();
         let mut read = Read::default();

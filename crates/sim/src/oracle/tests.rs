@@ -156,6 +156,7 @@ fn i5_bites_when_suspects_are_never_declared_down() {
     // A bug: a suspect has an hour to answer.
     let mut slow = config(5);
     slow.node.membership.suspicion_timeout = SuspicionTimeout::Fixed(secs(3600));
+    slow.node.membership.fast = None;
     assert_eq!(broken(crash(slow)), "I5");
 }
 

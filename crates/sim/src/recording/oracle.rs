@@ -185,6 +185,7 @@ fn kind(datagram: &Datagram) -> Kind {
         Some(Frame::Election(_)) => Kind::Election,
         Some(Frame::Mutex(_)) => Kind::Lock,
         Some(Frame::Omega(_)) => Kind::Hello,
-        Some(Frame::Reliability(_) | Frame::Message(_) | Frame::Session(_)) | None => Kind::Other,
+        Some(Frame::Reliability(_) | Frame::Message(_) | Frame::Session(_) | Frame::Keys(_))
+        | None => Kind::Other,
     }
 }

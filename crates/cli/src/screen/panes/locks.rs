@@ -1,4 +1,4 @@
-//! Who holds which lock and who waits.
+//! The holders and waiters of locks.
 
 use super::super::model::Model;
 use super::super::text::{NAME_MAX, clip, cut, fit, span};
@@ -20,7 +20,7 @@ pub(super) fn lease(model: &Model, theme: Theme, holder: &ContenderView, now: In
     format!("{bar} {}", short(left))
 }
 
-/// A span that keeps its width while it runs down.
+/// A duration that keeps its width while it runs down.
 fn short(left: Duration) -> String {
     match left.as_secs() {
         0..100 => format!("{:.1} s", left.as_secs_f64()),

@@ -1,4 +1,4 @@
-//! The members as a table, and all that is known of one.
+//! The members as a table, and the details of one.
 
 use super::super::draw::rule;
 use super::super::model::Model;
@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::time::Instant;
 
-/// Widths of the columns.
+/// The widths of the columns.
 struct Columns {
     name: usize,
     address: usize,
@@ -29,7 +29,7 @@ impl Columns {
         let longest = |texts: &mut dyn Iterator<Item = usize>, least: usize, most: usize| {
             texts.max().unwrap_or(0).clamp(least, most.max(least))
         };
-        // Pointer, state, since and round trip are always there.
+        // Pointer, state, duration and round trip are always shown.
         let mut left = room.saturating_sub(3 + 11 + 8 + 10);
         let names = &mut rows.iter().map(|m| width(&model.name_of(&m.id)));
         let name = longest(names, 6, NAME_MAX.min(left / 3)) + 2;
@@ -67,7 +67,7 @@ pub(in super::super) fn members(
     let columns = Columns::new(model, &rows, &notes, room);
     let chosen = ui.chosen(&rows).map_or(0, |(index, _)| index);
     let mut lines = vec![head(&columns, theme)];
-    // The chosen one stays in sight; a last line tells of those that do not fit.
+    // The selected member stays visible; a last line mentions those that do not fit.
     let lines_max = usize::from(area.height).saturating_sub(1);
     let fits = match rows.len() > lines_max {
         true => lines_max.saturating_sub(1).max(1),
@@ -175,7 +175,7 @@ fn row(
     Line::from(cells)
 }
 
-/// Elections that a member leads.
+/// The elections that a member leads.
 fn leads(model: &Model, member: &MemberView) -> String {
     let led = model.elections.iter().filter(|e| {
         let leader = e.leader.as_ref();
@@ -185,10 +185,10 @@ fn leads(model: &Model, member: &MemberView) -> String {
     names.join(" ")
 }
 
-/// Locks that a member holds or waits for, whose word is against it, and what was done to it by hand.
+/// Locks that a member holds or waits for, its accuser, and manual interventions.
 fn notes(model: &Model, theme: Theme, member: &MemberView, now: Instant) -> String {
     let mut notes = Vec::new();
-    // Whose word it is comes first where there is trouble.
+    // If there is trouble, the accuser comes first.
     if let Some(by) = member.accuser.as_deref()
         && member.status != "alive"
     {
@@ -233,7 +233,7 @@ fn notes(model: &Model, theme: Theme, member: &MemberView, now: Instant) -> Stri
     notes.join(", ")
 }
 
-/// All that is known of the chosen member.
+/// The details of the selected member.
 pub(in super::super) fn details(
     frame: &mut Frame<'_>,
     model: &Model,

@@ -25,6 +25,7 @@ fn member(n: u64) -> Member {
         heard: None,
         departed: None,
         place: None,
+        key: None,
         is_self: false,
     }
 }

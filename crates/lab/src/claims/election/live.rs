@@ -99,6 +99,7 @@ pub(super) fn false_alarms(args: &[f64], seed: u64) -> Values {
             let m = &mut config.membership;
             m.suspicion_timeout = SuspicionTimeout::Fixed(m.probe_period.mul_f64(args[1]));
             m.confirm_grace_periods = 0;
+            m.fast = None;
         }
         let mut engine = group(12, seed, config)?;
         engine.oracle_mut().forget();

@@ -1,4 +1,4 @@
-//! Answering initiators.
+//! Answers to initiators.
 
 use super::*;
 use crate::membership::Departure;
@@ -63,12 +63,12 @@ fn what_an_election_told_early_does_not_end_its_own_questions() {
     early.key.stage = Stage::Tentative;
     bench.msg(3, Msg::Claim(E, early));
     answer(&bench.msg(2, Msg::Query(query(3, None))));
-    // Another initiator of the same term comes too late.
+    // Another initiator of the same term is too late.
     let effects = bench.msg(4, Msg::Query(query(3, None)));
     assert_eq!(sends(&effects), [(NodeId(4), &Msg::Claim(E, early))]);
 }
 
-/// ER-6: a node that gives way to another initiator goes on if that one fails.
+/// ER-6: a node that gives way to another initiator continues if that initiator fails.
 #[test]
 fn who_stands_back_for_an_initiator_that_fails_holds_the_election_itself() {
     let best = ranking(4);
@@ -92,7 +92,7 @@ fn who_stands_back_for_an_initiator_that_fails_holds_the_election_itself() {
     assert!(!queries(&bench.timer(TimerKind::Start)).is_empty());
 }
 
-/// ★ A restarted leader is in fresh contact, but not in the life of its claim.
+/// A restarted leader is in recent contact, but not in the life of its claim.
 #[test]
 fn only_contact_in_the_life_of_the_claim_speaks_for_a_leader() {
     let mut bench = Bench::new(1, 4, 1);
@@ -137,7 +137,7 @@ fn many_members_that_go_at_once_are_one_vacancy_and_one_election() {
     let mut bench = Bench::new(1, 24, 1);
     bench.msg(2, Msg::Claim(E, claim(1, 2, 1, 9)));
     let gone = 5..=20;
-    // The list has lost them all before the first change is told.
+    // All of them are removed from the list before the first change is reported.
     for id in gone.clone() {
         bench.fail(id);
     }

@@ -1,11 +1,11 @@
-//! Holding an election.
+//! Running a round.
 
 use super::*;
 use proptest::prelude::*;
 
 #[test]
 fn the_message_count_is_exact() {
-    // M2: 2 (r - 1 + f) and 2 more unless the initiator wins; here r = 4, and the best is another.
+    // M2: 2 (r - 1 + f), and 2 more unless the initiator wins; here r = 4, and another node is the best.
     let best = ranking(8);
     let mut bench = Bench::new(best[7], 8, 3);
     let effects = bench.elect();
@@ -57,7 +57,7 @@ fn alone_a_node_leads_after_the_boot_time_without_a_message() {
     assert_eq!(bench.held().unwrap().leader, NodeId(1));
 }
 
-/// A node that lost its disk and does not hear for a while must not lead beside its group.
+/// A node that lost its disk and hears nobody for a while must not lead in addition to its group's leader.
 #[test]
 fn a_node_that_looks_for_its_group_does_not_lead_before_it_has_looked_for_long() {
     let mut bench = Bench::new(1, 1, 0);
@@ -84,7 +84,7 @@ fn a_node_that_looks_for_its_group_does_not_lead_before_it_has_looked_for_long()
     );
 }
 
-/// ER-1: the dead leader is the best in every list that still has it; the question rules it out.
+/// ER-1: the dead leader is the best in every list that still contains it, so the query excludes it.
 #[test]
 fn the_dead_leader_is_ruled_out_of_every_answer() {
     let best = ranking(4);
@@ -105,15 +105,15 @@ fn the_dead_leader_is_ruled_out_of_every_answer() {
     assert_eq!(answer.best[0].id.0, best[1]);
 }
 
-/// ER-2: the best is missing at a different member at each instant, never at more than c at once; the
-/// answers that miss it are not the only ones that are read.
+/// ER-2: a different list lacks the best candidate at each instant, never more than c lists at once. The answers that
+/// lack it are not the only ones that count.
 #[test]
 fn a_flapping_best_is_found_by_its_own_contacts() {
     let best = ranking(4);
     let mut bench = Bench::new(best[3], 4, 1);
     let effects = bench.elect();
     let (from, query) = queries(&effects)[0].clone();
-    // Own list lacks it just now, and so does the one that is asked.
+    // The node's own list lacks it at this moment, and so does the list of the queried member.
     bench.m.pretend_unknown(NodeId(best[0]));
     if let Some(run) = &mut bench.e.races[0].run {
         run.answers[0].1.best.retain(|e| e.id.0 != best[0]);
@@ -121,7 +121,7 @@ fn a_flapping_best_is_found_by_its_own_contacts() {
     let effects = bench.msg(from, Msg::Response(response(&query, &best[1..])));
     let (chosen, told) = notifies(&effects)[0];
     assert_eq!(chosen, best[1]);
-    // The chosen one had contact with it a moment ago and says so: a list more.
+    // The chosen candidate had recent contact with it and reports it, which counts as one more list.
     let mut chosen = Bench::new(chosen, 4, 1);
     chosen.hear(best[0]);
     let msg = Msg::Notify {
@@ -140,12 +140,12 @@ fn a_flapping_best_is_found_by_its_own_contacts() {
     assert_eq!(decline, expected);
     let effects = bench.msg(best[1], decline);
     assert_eq!(notifies(&effects)[0].0, best[0]);
-    // It says so once: a second telling is accepted.
+    // It reports this only once: a second notification is accepted.
     let effects = chosen.msg(best[3], msg);
     assert!(sends(&effects).contains(&(NodeId(best[3]), &accept(&told))));
 }
 
-/// ER-5: an answer to an earlier attempt, or one repeated, does not count (S5).
+/// ER-5: an answer to an earlier attempt, or a repeated one, does not count (S5).
 #[test]
 fn late_and_repeated_answers_do_not_count() {
     let best = ranking(5);
@@ -173,7 +173,7 @@ fn late_and_repeated_answers_do_not_count() {
     assert_eq!(notifies(&effects).len(), 1);
 }
 
-/// ★ A member that is listed and never answers must not block an election (ER-9).
+/// A member that is listed and never answers must not block an election (ER-9).
 #[test]
 fn a_zombie_in_the_list_delays_but_does_not_block() {
     let best = ranking(3);
@@ -205,14 +205,14 @@ fn a_silent_winner_is_told_four_times_then_the_next_of_the_same_lists_is() {
     assert_eq!(second, best[1]);
     assert_eq!(claim.key.token.revision, first.key.token.revision + 1);
     assert!(effects.contains(&Effect::Emit(Report::Probe(NodeId(best[0])))));
-    // A late ACCEPT of the first, after the next revision, changes nothing.
+    // A late acceptance of the first proposal, after the next revision, changes nothing.
     assert_eq!(bench.msg(best[0], accept(&first)), []);
     assert_eq!(bench.held(), None);
     bench.msg(best[1], accept(&claim));
     assert_eq!(bench.held(), Some(claim));
 }
 
-/// S2 across attempts: the term stays, so the count of proposals goes on.
+/// S2 across attempts: the term stays the same, so the numbering of proposals continues.
 #[test]
 fn a_second_attempt_in_a_term_does_not_repeat_a_token() {
     let best = ranking(3);
@@ -249,12 +249,12 @@ fn before_an_election_the_leader_is_asked_three_times() {
         nonce,
         leads,
     };
-    // ★ Neither a late answer, nor one of another life, nor of one that no longer leads stops it.
+    // A late answer, an answer from another life, and an answer that denies leadership do not stop the round.
     bench.msg(leader, answer(nonce ^ 1, true));
     bench.msg_in(leader, Life(11), answer(nonce, true));
     bench.msg(leader, answer(nonce, false));
     assert!(bench.e.races[0].run.is_some());
-    // T1: its own answer does.
+    // T1: a matching answer stops it.
     bench.msg(leader, answer(nonce, true));
     assert!(bench.e.races[0].run.is_none());
     assert_eq!(queries(&bench.timer(TimerKind::Step)), []);
@@ -273,12 +273,12 @@ fn a_leader_that_others_see_is_not_deposed() {
     bench.msg(from, Msg::Response(seen));
     assert!(bench.e.races[0].run.is_none(), "one of two lists sees it");
     assert_eq!(bench.e.stats().vetoes, 1);
-    // It will look again, but not before everybody could have missed the leader.
+    // It checks again, but not before all members could have noticed the loss of the leader.
     bench.wait(bench.m.suspicion_min() - ms(1));
     assert_eq!(sends(&bench.timer(TimerKind::Start)), []);
 }
 
-/// An ACCEPT that says the winner is worse than it was known to be: the next is tried, once.
+/// If the acceptance shows that the winner is worse than it was known to be, the next candidate is tried once.
 #[test]
 fn a_winner_whose_battery_is_empty_gives_way_to_the_runner_up() {
     let best = ranking(4);
@@ -321,12 +321,12 @@ fn streaming_tells_the_best_so_far_and_confirms_at_the_quorum() {
     let (from, list) = answer(0, &best[1..]);
     let effects = bench.msg(from, Msg::Response(list));
     let better = notifies(&effects)[0].1;
-    // O3: successive proposals of one election are strictly better.
+    // O3: successive proposals of one round are strictly better.
     assert_eq!(better.leader.0, best[1]);
     assert!(better.key.token > tentative.key.token);
     bench.msg(best[1], accept(&better));
     assert_eq!(bench.held(), Some(better));
-    // The confirmation keeps the token: who acted on the tentative one goes on.
+    // The confirmation keeps the token, so a node that acted on the tentative claim continues.
     let again = bench.timer(TimerKind::Step);
     assert!(
         queries(&again).iter().all(|(_, q)| q.claim.is_none()),
@@ -362,7 +362,7 @@ fn with_regard_to_health_the_unhealthiest_third_is_passed_over() {
         (NodeId(best[1]), 4),
     ];
     let effects = bench.msg(from, Msg::Response(answer));
-    // Two of six at most are passed over: the sums decide which.
+    // At most two of six are left out; the sums decide which.
     let (chosen, told) = notifies(&effects)[0];
     assert_eq!(chosen, best[1]);
     assert_eq!(told.remarks, Remarks::default());
@@ -376,7 +376,7 @@ fn with_regard_to_health_the_unhealthiest_third_is_passed_over() {
     );
 }
 
-/// The knowledge in the claim is that of all elections, whoever held them; it forgets a bad time.
+/// The estimate in the claim accumulates over all rounds, whichever node ran them, and bad times lose weight.
 #[test]
 fn what_a_claim_says_of_lists_follows_what_elections_see() {
     let best = ranking(30);
@@ -385,7 +385,7 @@ fn what_a_claim_says_of_lists_follows_what_elections_see() {
     let mut churn = Beta::seen(100, 100);
     let mut seen = vec![asks(churn)];
     for term in 1..=60 {
-        // Every time somebody else, who has seen no election before.
+        // Each round is run by another node, which has seen no round before.
         let mut bench = Bench::with(best[0], 30, quorum, Policy::default());
         let last = Claim {
             churn,
@@ -405,8 +405,8 @@ fn what_a_claim_says_of_lists_follows_what_elections_see() {
 }
 
 proptest! {
-    /// O1: when at most c lists lack a candidate while the election runs, nobody worse than it wins,
-    /// whichever lists those are, this node's own among them, and in whatever order answers come.
+    /// O1: if at most c lists lack a candidate while the round runs, no worse candidate wins, whichever lists those
+    /// are, including this node's own, and in whatever order answers arrive.
     #[test]
     fn with_c_plus_one_lists_the_best_wins_whichever_c_lists_lack_it(
         me in 0..9_usize, missing in proptest::collection::btree_set(1..=10_u64, 0..=3), stream: bool,

@@ -67,7 +67,7 @@ fn a_resigning_leader_stops_then_releases_then_names_the_best_other_to_hold_the_
     };
     assert!(sent.contains(&(NodeId(best[1]), &resign)));
     assert_eq!(bench.e.campaigns(bench.now, &bench.m), []);
-    // The named one holds it at once.
+    // The named successor starts a round at once.
     let mut other = Bench::new(best[1], 4, 1);
     other.msg(best[0], Msg::Claim(E, vacancy));
     let effects = other.msg(best[0], resign);
@@ -79,7 +79,7 @@ fn a_resigning_leader_stops_then_releases_then_names_the_best_other_to_hold_the_
         other.now,
     );
     assert!(effects.contains(&at_once), "{effects:?}");
-    // Somebody else leads: it stands again.
+    // Another node leads, so it campaigns again.
     bench.msg(best[1], Msg::Claim(E, claim(9, best[1], 1, best[1])));
     assert_eq!(bench.e.campaigns(bench.now, &bench.m).len(), 1);
 }
@@ -99,7 +99,7 @@ fn a_leader_can_hand_over_to_one_it_names() {
         Some(mine.key.token),
         "until the other has accepted"
     );
-    // The worst candidate accepts: it was chosen, not found.
+    // The worst candidate accepts, because it was named by the leader.
     let mut other = Bench::new(best[3], 4, 1);
     other.hear(best[1]);
     let msg = Msg::Notify {
@@ -140,7 +140,7 @@ fn a_strict_policy_lets_the_better_candidate_object_after_its_hold() {
             assert!(at >= bench.now + hold);
             let asked = queries(&bench.timer(TimerKind::Object));
             assert!(asked.iter().all(|(_, q)| q.objection && q.term == Term(2)));
-            // That others see the leader is no reason to stop.
+            // Other members' contact with the leader does not stop the round.
             let (from, query) = asked[0].clone();
             let mut seen = response(&query, &best);
             seen.incumbent_seen = true;
@@ -150,23 +150,23 @@ fn a_strict_policy_lets_the_better_candidate_object_after_its_hold() {
     }
 }
 
-/// All restart with their disks, or without: later leaders have greater terms.
+/// After all nodes restarted, with or without their disks, later leaders have greater terms.
 #[test]
 fn terms_go_on_after_everybody_restarted() {
     let mut bench = Bench::new(1, 1, 0);
     bench.order(Order::RestoreTerm(E, Term(41)));
     bench.wait(Duration::from_secs(6));
     bench.timer(TimerKind::Start);
-    // One for the election, one for the line of watchers that begins with it.
+    // One term for the round, and one for the line of watchers that begins with it.
     assert_eq!(bench.held().unwrap().term(), Term(43));
-    // Terms are not below the wall clock, so they are above those that a lost disk had.
+    // Terms are not below the wall clock, so they are above those of a lost disk.
     let mut bench = Bench::new(1, 1, 0);
     bench.e.wall = Some(1_700_000_000);
     bench.wait(Duration::from_secs(6));
     bench.timer(TimerKind::Start);
     let since = bench.now.since(Instant::ZERO).as_secs();
     assert_eq!(bench.held().unwrap().term(), Term(1_700_000_001 + since));
-    // One that is ahead of the clock counts on.
+    // A term that is ahead of the clock is incremented.
     let mut bench = Bench::new(1, 1, 0);
     bench.e.wall = Some(1_700_000_000);
     bench.order(Order::RestoreTerm(E, Term(1 << 31)));
@@ -218,7 +218,7 @@ fn one_that_resigned_and_stands_again_leads_only_by_another_election() {
     bench.look();
     bench.timer(TimerKind::Start);
     assert_eq!(bench.e.acting(E), None, "its former work may still run");
-    // Nobody says that it has ended: then the lease has to.
+    // Nobody reports that the work has ended, so the lease has to expire.
     bench.wait(Duration::from_secs(2));
     bench.timer(TimerKind::Lease);
     assert!(bench.held().unwrap().is_vacant());
@@ -228,8 +228,8 @@ fn one_that_resigned_and_stands_again_leads_only_by_another_election() {
     assert_eq!(bench.e.acting(E), Some(second));
 }
 
-/// A storm of 50 nodes found a better candidate that never objected (L4): the leader had restarted, was
-/// heard of by its header first, and its record followed without an event.
+/// A storm of 50 nodes found a better candidate that never objected (L4): the leader had restarted, its header was
+/// heard first, and its record followed without an event.
 #[test]
 fn a_leader_that_becomes_comparable_without_an_event_is_looked_at_again() {
     let best = ranking(3);

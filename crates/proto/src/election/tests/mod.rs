@@ -1,5 +1,5 @@
-//! Handler tests: this input gives exactly these effects. One node and its member list, stepped by
-//! hand; the other members are what the test says they send.
+//! Handler tests: an input has exactly these effects. One node and its member list are stepped by hand; the test
+//! decides what the other members send.
 
 mod answering;
 mod electing;
@@ -64,7 +64,7 @@ fn record(id: u64) -> Record {
     }
 }
 
-/// A candidate of whom nothing is known.
+/// A candidate about which nothing is known.
 fn entry(id: u64) -> Entry {
     Entry {
         reliability: 4,
@@ -111,7 +111,7 @@ fn claim(term: u64, initiator: u64, revision: u16, leader: u64) -> Claim {
     }
 }
 
-/// The first set of a line of term 1 with these watchers, for 0.8 s.
+/// The first set of a line of term 1 with these watchers and a lease of 0.8 s.
 fn watched(nodes: &[u64]) -> lease::Known {
     let watcher = |&node: &u64| lease::Watcher {
         node: NodeId(node),
@@ -135,7 +135,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Node `me` in a group of nodes 1 to `n` in which all stand; quorum `c + 1`.
+    /// Node `me` in a group of nodes 1 to `n` in which all campaign; the quorum is `c + 1`.
     fn new(me: u64, n: u64, c: u16) -> Bench {
         Bench::with(me, n, Quorum::Deterministic { c }, Policy::default())
     }
@@ -177,7 +177,7 @@ impl Bench {
         bench
             .m
             .on_input(&mut cx, (), membership::Input::Restore(others));
-        // Everybody has been here for long, and nobody has been heard of late.
+        // All nodes have been in the group for a long time, and none was heard recently.
         bench.now = Instant::ZERO + Duration::from_secs(100);
         bench.order(Order::RestoreTerm(E, Term(0)));
         bench.order(Order::Open(E, policy));
@@ -217,7 +217,7 @@ impl Bench {
         self.step(|e, cx, view| e.on_input(cx, view, Input::Order(order)))
     }
 
-    /// Has elections look at the member list again.
+    /// Makes elections read the member list again.
     fn look(&mut self) -> Effects {
         self.step(|e, cx, view| e.on_input(cx, view, Input::Stands))
     }
@@ -245,13 +245,13 @@ impl Bench {
         });
     }
 
-    /// Direct contact a moment ago.
+    /// Records direct contact with a node.
     fn hear(&mut self, id: u64) {
         let now = self.now;
         self.m.pretend(NodeId(id), |m| m.last_contact = now);
     }
 
-    /// The other members do what a named leader asks of them: they close and grant.
+    /// Lets the other members do what a named leader asks of them: they close lines and grant the lease.
     fn attend(&mut self, mut effects: Effects) -> Effects {
         let mut at = 0;
         while at < effects.len() {
@@ -288,7 +288,7 @@ impl Bench {
         self.e.claim(E).copied()
     }
 
-    /// Holds an election in which the leader before, if any, is known to be gone: past the probe.
+    /// Runs a round after the probe of the former leader, if there was one, which is known to be gone.
     fn elect(&mut self) -> Effects {
         self.look();
         let mut effects = self.timer(TimerKind::Start);
@@ -341,7 +341,7 @@ fn events(effects: &Effects) -> Vec<Event> {
     effects.iter().filter_map(event).collect()
 }
 
-/// What a member that lists `listed`, the best first, answers to `query`.
+/// The answer to `query` of a member that lists `listed`, best first.
 fn response(query: &Query, listed: &[u64]) -> Response {
     Response {
         election: E,

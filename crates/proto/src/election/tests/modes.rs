@@ -1,4 +1,4 @@
-//! One election, two ways to hold it: a node takes part in it one way at a time.
+//! One election, two modes: a node takes part in it in one mode at a time.
 
 use super::*;
 use crate::command::Command;
@@ -38,7 +38,7 @@ fn an_election_that_is_opened_the_other_way_ends_the_first_way() {
     assert_eq!(node.membership().meta().campaign(E), None, "stands once");
     let standing = node.standing(now, E).unwrap();
     assert!(standing.scope.is_some() && standing.campaigns);
-    // Its record is written a moment later.
+    // Its record is published a moment later.
     let now = now + ms(100);
     node.handle_timeout(now);
     assert_eq!(node.candidates(now, E).len(), 1);

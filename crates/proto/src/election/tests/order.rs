@@ -1,4 +1,4 @@
-//! Claims: the greatest wins in any order, and what it makes of a node.
+//! Claims: the greatest one wins in any order, and its effect on a node.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn a_greater_claim_is_adopted_stored_and_told_and_a_smaller_one_answered() {
         claim: later,
     };
     assert_eq!(events(&effects), [changed]);
-    // Dual leadership ends within a round trip: who still holds the smaller one is told.
+    // A second leadership ends within a round trip: a node that still holds the smaller claim is told.
     let effects = bench.msg(4, Msg::Claim(E, claim(4, 1, 9, 4)));
     assert_eq!(sends(&effects), [(NodeId(4), &Msg::Claim(E, later))]);
     assert_eq!(bench.held(), Some(later));
@@ -61,7 +61,7 @@ fn a_leader_that_hears_a_greater_claim_steps_down() {
         },
     );
     let effects = bench.attend(effects);
-    // The first leader begins a line of watchers, by a term of its own.
+    // The first leader begins a line of watchers with a new term.
     let token = bench.held().unwrap().key.token;
     assert_eq!((token.term, token.initiator), (Term(2), NodeId(1)));
     assert!(events(&effects).contains(&Event::BecameLeader { election: E, token }));
@@ -74,7 +74,7 @@ fn a_leader_that_hears_a_greater_claim_steps_down() {
 fn nodes_with_other_claims_are_told_and_equal_ones_are_left_alone() {
     let mut bench = Bench::new(1, 3, 1);
     assert_eq!(bench.e.beacon(), None);
-    // Who holds nothing asks.
+    // A node that holds no claim asks for one.
     let effects = bench.msg(2, Msg::Digest(99));
     assert_eq!(sends(&effects), [(NodeId(2), &Msg::Digest(0))]);
     let held = claim(2, 2, 1, 3);
@@ -106,13 +106,13 @@ fn more_elections_than_are_kept_are_counted_and_ignored() {
 }
 
 proptest! {
-    /// S4: any order and any repetition of the same claims ends in the same state.
+    /// S4: any order and any repetition of the same claims leads to the same state.
     #[test]
     fn the_order_of_claims_does_not_matter(
         claims in proptest::collection::vec((1..4_u64, 2..5_u64, 1..3_u16), 1..6),
         order in proptest::collection::vec(0..6_usize, 0..12),
     ) {
-        // One leader for each token, as S2 has it.
+        // One leader for each token, as S2 requires.
         let claims: Vec<Claim> = claims
             .into_iter()
             .map(|(term, initiator, revision)| {

@@ -1,4 +1,4 @@
-//! What candidates are compared by: their places, and how rarely they fail.
+//! The criteria of candidates: centrality and reliability.
 
 use super::*;
 use crate::reliability::Report as Failures;
@@ -19,13 +19,13 @@ impl Bench {
         self.step(|e, cx, view| e.on_input(cx, view, Input::Centrality(level)))
     }
 
-    /// What membership is told to announce.
+    /// The level that membership is told to announce.
     fn announced(&self) -> u8 {
         let campaigns = self.e.campaigns(self.now, &self.m);
         campaigns.first().expect("it stands").centrality
     }
 
-    /// This node knows a member to fail often.
+    /// Makes this node know that a member fails often.
     fn blame(&mut self, id: u64) {
         let often = Failures {
             id: NodeId(id),
@@ -42,7 +42,7 @@ fn level_timer(at: Instant) -> Effect<Msg, Timer, Report> {
     Effect::SetTimer(Timer { election: E, kind }, at)
 }
 
-/// A list in which candidates are as reliable as `ranks` says, the best announced first.
+/// A list with the reliability of candidates in `ranks`, in the order of announced properties.
 fn judged(query: &Query, ranks: &[(u64, u8)]) -> Response {
     let ids: Vec<u64> = ranks.iter().map(|r| r.0).collect();
     let mut response = response(query, &ids);
@@ -65,7 +65,7 @@ fn a_level_is_told_when_it_has_lasted_and_seldom() {
     let start = bench.now;
     let due = start + Duration::from_secs(5);
     assert_eq!(bench.centrality(5), [level_timer(due)]);
-    // It comes and goes: the five seconds begin again.
+    // The level changes back and forth, so the five seconds start again.
     bench.wait(ms(3000));
     let due = bench.now + Duration::from_secs(5);
     assert_eq!(bench.centrality(4), [level_timer(due)]);
@@ -79,13 +79,13 @@ fn a_level_is_told_when_it_has_lasted_and_seldom() {
     assert_eq!(bench.announced(), 4);
     assert_eq!(bench.timer(TimerKind::Level), [], "once");
 
-    // Ten seconds between two, however long it lasts.
+    // There are ten seconds between two announcements, however long the level lasts.
     let told_at = bench.now;
     let due = told_at + Duration::from_secs(10);
     assert_eq!(bench.centrality(8), [level_timer(due)]);
     bench.wait(ms(6000));
     assert_eq!(bench.timer(TimerKind::Level), []);
-    // As it was before: nothing to tell.
+    // The level is as before, so there is nothing to announce.
     let kind = TimerKind::Level;
     let cancelled = Effect::CancelTimer(Timer { election: E, kind });
     assert_eq!(bench.centrality(4), [cancelled]);
@@ -105,7 +105,7 @@ fn an_election_begun_later_starts_with_the_level_of_now() {
     assert_eq!(bench.announced(), CENTRALITY_WORST, "it no longer counts");
 }
 
-/// The lower median of what the lists say: not what the best placed observer or the candidate says.
+/// The lower median of the lists counts, not the opinion of the best placed observer or of the candidate.
 #[test]
 fn the_most_reliable_by_most_lists_wins_over_the_lowest_hash() {
     let best = ranking(5);
@@ -118,7 +118,7 @@ fn the_most_reliable_by_most_lists_wins_over_the_lowest_hash() {
             .all(|(_, q)| q.ranking.has(Criterion::Reliability))
     );
     let query = asked[0].1.clone();
-    // This node knows nothing (rank 4 for all). One flatters the best; two know better.
+    // This node knows nothing (rank 4 for all). One member overrates the best candidate; two know better.
     let [a, b, c, d] = [best[0], best[1], best[2], best[3]];
     let views: [[(u64, u8); 2]; 4] = [
         [(a, 0), (b, 3)],
@@ -134,7 +134,7 @@ fn the_most_reliable_by_most_lists_wins_over_the_lowest_hash() {
     assert_eq!(told.first().map(|t| t.0), Some(b), "9 by most against 3");
 }
 
-/// Only those who think well of a candidate name it: that is not most of them.
+/// Only members with a good opinion name the candidate, and they are not the majority.
 #[test]
 fn a_few_friends_do_not_make_a_candidate_reliable() {
     let best = ranking(20);
@@ -144,7 +144,7 @@ fn a_few_friends_do_not_make_a_candidate_reliable() {
     let effects = bench.elect();
     let asked = queries(&effects);
     let query = asked[0].1.clone();
-    // Everybody asked names five of equal rank, and has more; two of them name the bad one as well.
+    // All queried members name five candidates of equal rank, and have more; two of them also name the bad one.
     let five: Vec<(u64, u8)> = best[..5].iter().map(|&id| (id, 4)).collect();
     let mut told = Vec::new();
     for (n, (from, _)) in asked.iter().enumerate() {
@@ -161,7 +161,7 @@ fn a_few_friends_do_not_make_a_candidate_reliable() {
     assert_eq!(told[0].0, best[0], "not {bad}");
 }
 
-/// R4: that nobody else names it does not make a candidate's own word count.
+/// R4: a candidate's own opinion does not count even if nobody else names it.
 #[test]
 fn what_a_candidate_says_of_itself_does_not_count() {
     let best = ranking(4);
@@ -194,8 +194,8 @@ fn with_equal_ranks_the_lowest_hash_wins_as_ever() {
     assert_eq!(told.first().map(|t| t.0), Some(best[0]));
 }
 
-/// The best candidates are asked besides those drawn, and do not count for the quorum; one that is
-/// silent gives way to its equals, without being told in vain.
+/// The best candidates are queried in addition to those drawn at random, and do not count for the quorum. A silent one
+/// ranks behind its equals and is not notified.
 #[test]
 fn a_favourite_that_does_not_answer_is_passed_over() {
     let best = ranking(20);
@@ -226,7 +226,7 @@ fn a_favourite_that_does_not_answer_is_passed_over() {
     assert_eq!(notifies(&effects)[0].0, best[1], "the one that was heard");
 }
 
-/// The quorum rests on lists drawn by lot: those of the best candidates, which are asked besides, are none.
+/// The quorum is counted from lists drawn at random, which those of the additional candidates are not.
 #[test]
 fn favourites_do_not_count_for_the_quorum() {
     let best = ranking(20);
@@ -262,7 +262,7 @@ fn a_favourite_that_answers_wins_at_once() {
     assert_eq!(told[0].0, best[0]);
 }
 
-/// A list names the best by what they announce, and besides those that its owner finds more reliable.
+/// A list names the best candidates by their announced properties, and those that its owner considers more reliable.
 #[test]
 fn an_answer_names_whom_its_owner_favours() {
     let best = ranking(20);
@@ -298,7 +298,7 @@ fn an_answer_names_whom_its_owner_favours() {
     assert_eq!(ids(&judged.best), best[..5]);
     assert_eq!(ids(&judged.favoured), best[6..11]);
     assert!(judged.best[0].reliability > judged.favoured[0].reliability);
-    // What it does not name comes after the last of those.
+    // Candidates that it does not name rank after the last one named.
     let score = |e: &Entry| {
         Score::of(
             GROUP,
@@ -310,7 +310,7 @@ fn an_answer_names_whom_its_owner_favours() {
     assert_eq!(judged.horizon(score), judged.favoured.last().map(score));
 }
 
-/// A chosen one does not decline for a candidate that fails a little less often.
+/// A chosen candidate does not decline in favour of one that fails a little less often.
 #[test]
 fn one_step_of_reliability_is_no_reason_to_decline() {
     let best = ranking(4);
@@ -334,7 +334,7 @@ fn one_step_of_reliability_is_no_reason_to_decline() {
     assert!(!declines(&bench.msg(best[1], notify(1))));
 }
 
-/// An objection that the lists do not share is raised again, each time later.
+/// An objection that the lists do not confirm is raised again, each time later.
 #[test]
 fn objections_in_vain_become_rare() {
     let best = ranking(3);

@@ -1,4 +1,4 @@
-//! The lease in an election: who may act when, who may stand when, and what is said when nobody leads.
+//! The lease in an election: when a node may act or campaign, and what is announced if nobody leads.
 
 use super::*;
 use alloc::boxed::Box;
@@ -68,7 +68,7 @@ fn a_chosen_leader_acts_when_a_majority_of_the_watchers_grants_it() {
     let sent = renewals(&effects);
     assert_eq!(sent, [(2, 1), (3, 2), (4, 3)]);
     assert!(!became(&bench.msg(2, granted(1))));
-    // A refusal says nothing for it, and a member that does not watch counts for nothing.
+    // A refusal and the grant of a member that is not a watcher do not count.
     assert!(!became(&bench.msg(5, granted(2))));
     assert!(became(&bench.msg(4, granted(3))));
     let standing = bench
@@ -77,7 +77,7 @@ fn a_chosen_leader_acts_when_a_majority_of_the_watchers_grants_it() {
         .unwrap();
     assert_eq!(standing.end, bench.now + ms(720));
     assert_eq!(standing.valid_until, bench.now + ms(520), "less the grace");
-    // Renewed several times in that span, or over.
+    // The lease is renewed several times within its span, or it expires.
     bench.wait(ms(270));
     assert_eq!(renewals(&bench.timer(TimerKind::Lease)).len(), 3);
     bench.wait(ms(450));
@@ -114,7 +114,7 @@ fn the_first_leader_asks_every_member_before_it_begins_a_line_of_watchers() {
     assert_eq!(renewals(&bench.msg(2, closed.clone())), []);
     let effects = bench.msg(3, closed);
     assert_eq!(bench.held().unwrap().term(), Term(3));
-    // Of three all watch, this node included, which has granted already.
+    // In a group of three all nodes watch, including this one, which has already granted.
     assert!(!became(&effects));
     let sent = renewals(&effects);
     assert_eq!(sent.iter().map(|s| s.0).collect::<Vec<_>>(), [2, 3]);
@@ -144,7 +144,7 @@ fn a_member_stores_its_record_before_it_grants_and_refuses_others_meanwhile() {
         sends(&effects)[..],
         [(NodeId(4), Msg::Refused { .. }), ..]
     ));
-    // Released, it says that it is free to those that may stand.
+    // After the release it tells potential candidates that it is free.
     let release = Msg::Release {
         election: E,
         token: claim(1, 3, 1, 2).key.token,
@@ -166,7 +166,7 @@ fn nobody_claims_until_a_majority_of_the_watchers_says_that_its_promise_is_over(
     assert_eq!(queries(&bench.timer(TimerKind::Start)), []);
     bench.msg(4, notice(0));
     assert!(!queries(&bench.timer(TimerKind::Start)).is_empty());
-    // What was said a while ago does not count.
+    // An old report does not count.
     let mut bench = followed();
     bench.fail(2);
     bench.look();
@@ -186,7 +186,7 @@ fn a_leader_that_is_listed_but_holds_no_lease_is_replaced() {
     let effects = bench.timer(TimerKind::Start);
     let asked = queries(&effects);
     assert!(!asked.is_empty() && probes(&effects).is_empty());
-    // That others hear from it is no reason to stop.
+    // Other members' contact with the leader does not stop the round.
     for (from, query) in asked {
         let mut seen = response(&query, &ranking(4));
         seen.incumbent_seen = true;
@@ -195,7 +195,25 @@ fn a_leader_that_is_listed_but_holds_no_lease_is_replaced() {
     assert_eq!(bench.e.stats().vetoes, 0);
 }
 
-/// A leader ended and stood again: six members followed it for ever, and it led nothing.
+/// A leader handed over while its lease ran; when it released the lease, a watcher began a round beside the successor's
+/// first renewal, and the node that had resigned led again.
+#[test]
+fn a_named_successor_has_time_to_ask_after_its_predecessor_released_the_lease() {
+    let mut bench = followed();
+    bench.msg(2, Msg::Claim(E, claim(2, 2, 1, 3)));
+    bench.wait(ms(810));
+    bench.hear(3);
+    bench.msg(2, notice(0));
+    let effects = bench.msg(4, notice(0));
+    assert!(!events(&effects).contains(&Event::Vacant { election: E }));
+    bench.wait(ms(800));
+    bench.hear(3);
+    bench.msg(2, notice(0));
+    let effects = bench.msg(4, notice(0));
+    assert!(events(&effects).contains(&Event::Vacant { election: E }));
+}
+
+/// A client ended and campaigned again: six members followed the node for ever although it did not lead.
 #[test]
 fn whoever_is_followed_and_does_not_lead_says_so() {
     let mut bench = followed();
@@ -207,12 +225,12 @@ fn whoever_is_followed_and_does_not_lead_says_so() {
     let vacancy = bench.held().unwrap();
     assert!(vacancy.is_vacant());
     assert_eq!(bench.e.acting(E), None);
-    // Any sign of being followed is answered by the later claim.
+    // Any sign that the node is followed is answered with the later claim.
     let effects = bench.msg(3, Msg::Claim(E, claim(2, 3, 1, 1)));
     assert!(sends(&effects).contains(&(NodeId(3), &Msg::Claim(E, vacancy))));
     let effects = bench.msg(4, Msg::Digest(1));
     assert!(sends(&effects).contains(&(NodeId(4), &Msg::Claim(E, vacancy))));
-    // A member that takes it knows that nobody leads, and rules nobody out.
+    // A member that adopts it knows that nobody leads, and rules nobody out.
     let mut other = followed();
     let effects = other.msg(1, Msg::Claim(E, vacancy));
     assert_eq!(events(&effects), [Event::Vacant { election: E }]);
@@ -223,7 +241,8 @@ fn whoever_is_followed_and_does_not_lead_says_so() {
     assert!(!asked.is_empty());
 }
 
-/// An agent led alone, restarted, joined, and followed a smaller term: its resource refused hundreds of leaders.
+/// An agent led alone, restarted, joined a group, and followed a smaller term: its resource refused hundreds of
+/// leaders.
 #[test]
 fn a_claim_below_the_stored_term_is_answered_with_a_vacancy_and_the_leader_claims_above_it() {
     let mut bench = Bench::new(4, 4, 1);
@@ -266,7 +285,7 @@ fn terms_that_nobody_can_have_reached_are_refused() {
     bench.msg(2, Msg::Claim(E, claim(1 << 32, 2, 1, 3)));
     bench.msg(2, Msg::Claim(E, claim((1 << 32) + (1 << 20), 2, 1, 3)));
     assert_eq!(bench.held().unwrap().term(), Term((1 << 32) + (1 << 20)));
-    // At the end nobody holds an election.
+    // After the last term nobody starts a round.
     bench.order(Order::RestoreTerm(E, Term(1 << 63)));
     bench.fail(3);
     bench.look();
@@ -315,7 +334,7 @@ fn a_restarted_member_grants_nothing_until_it_told_and_heard_what_was_recorded()
     assert!(grants(&bench.msg(1, renew)));
 }
 
-/// An agent that was told to leave, with a client that goes on asking to stand.
+/// An agent that was told to leave, with a client that keeps asking it to campaign.
 #[test]
 fn a_node_that_leaves_stands_in_nothing_whatever_it_is_asked() {
     let mut bench = followed();

@@ -25,7 +25,7 @@ fn every_member_has_to_answer_and_old_leases_have_to_end() {
         step(&mut c, 60, &[1, 2], Need::All).0,
         Progress::Waiting(at(1120))
     );
-    // A repeated answer does not count; one of a newcomer does, and it knows of a longer lease.
+    // A repeated answer does not count. That of a newcomer does, and the newcomer knows of a longer lease.
     c.on_closed(at(70), watcher(2), ms(0));
     assert_eq!(
         step(&mut c, 70, &[1, 2], Need::All).0,
@@ -48,7 +48,7 @@ fn a_process_that_was_stopped_meanwhile_asks_again() {
         step(&mut c, 10, &[1], Need::All).0,
         Progress::Waiting(at(1110))
     );
-    // A little late is in time; much later it knows nothing.
+    // A call that is a little late is in time; after a long pause closing starts again.
     let mut late = c.clone();
     assert_eq!(step(&mut late, 2000, &[1], Need::All).0, Progress::Ready);
     let (progress, ask) = step(&mut c, 2111, &[1], Need::All);
@@ -91,7 +91,7 @@ fn in_a_strict_election_a_quorum_of_the_set_closes_it_with_its_memories() {
         step(&mut c, 10, &[7], need).0,
         Progress::Asking(_)
     ));
-    // It lost its disk: whatever it promised before is unknown.
+    // The watcher lost its disk, so its former promises are unknown.
     let memory = Life(99);
     c.on_closed(
         at(20),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A holder, and all it has put out since it was asked last.
+/// A holder, and its outputs since the last call.
 struct Bench {
     lease: Lease,
     out: Vec<Output>,
@@ -43,7 +43,7 @@ impl Bench {
             .on_refusal(at(now), watcher(node), &refusal, &mut self.out);
     }
 
-    /// Node and number of each renewal since the last call.
+    /// The node and the sequence number of each renewal since the last call.
     fn renewals(&mut self) -> Vec<(u64, u64)> {
         let renewal = |o: &Output| match o {
             Output::Renew(node, renew) => Some((node.0, renew.seq)),
@@ -54,7 +54,7 @@ impl Bench {
         sent
     }
 
-    /// Whether the last grant was until `end`.
+    /// Whether the end of the last grant is `end`.
     fn granted(&self, end: u64) -> bool {
         let granted = |o: &Output| matches!(o, Output::Granted { .. });
         let last = self.out.iter().rev().find(|o| granted(o));
@@ -116,11 +116,11 @@ fn answers_count_once_for_their_own_sending_and_life() {
         b.renewals(),
         [(2, 1), (3, 2), (4, 3), (2, 4), (3, 5), (4, 6)]
     );
-    // An answer to the first sending, after the second.
+    // The acknowledgement of the first transmission arrives after the second transmission.
     b.ack(130, 2, 1);
     b.ack(130, 3, 2);
     assert_eq!(b.lease.end(), Some(at(900)));
-    // A number that was sent to another watcher, and one of another life.
+    // A sequence number that was sent to another watcher, and one of another life.
     b.ack(131, 3, 4);
     let ack = Ack {
         life: Life(9),
@@ -292,7 +292,7 @@ fn a_successor_needs_both_majorities_of_a_change_under_way() {
     assert_eq!(b.lease.valid(at(1)), None, "one of the former");
     b.ack(2, 2, 1);
     assert_eq!(b.lease.valid(at(2)), Some((token(1), at(900))));
-    // It has both quorums, and finishes the change.
+    // The holder has both quorums, and completes the change.
     assert_eq!(b.lease.set().former, Watchers::NONE);
     assert_eq!(b.lease.set().rank.by, token(1));
 }
@@ -330,7 +330,7 @@ fn an_inherited_change_that_is_numbered_above_still_takes_both_majorities() {
             ..refusal(Why::Set)
         }
     };
-    // The former watchers 3 and 4 granted it by the set before; 5 grants it by the set under way.
+    // The former watchers 3 and 4 granted it with the former set; 5 grants it with the new one.
     b.ack(1, 4, 3);
     b.refuse(2, 2, told(1));
     b.ack(3, 3, 2);
@@ -410,7 +410,7 @@ fn a_watcher_that_lost_its_memory_counts_as_lost() {
     assert!(!b.lease.is_lost(|_| false));
     assert!(b.lease.is_lost(|n| n == NodeId(2)));
 
-    // In the middle of a change from its former to its present memory, the former one never answers again.
+    // During a change from a node's former memory to its current one, the former one never answers again.
     let set = Set {
         watchers: [watcher(2), wiped, watcher(4)].into_iter().collect(),
         ..changing(1)

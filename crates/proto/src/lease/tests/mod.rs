@@ -54,7 +54,7 @@ fn first() -> Set {
     Set::first(token(1), watchers(&[2, 3, 4]))
 }
 
-/// The set after [`first`], unfinished, made by the leader of `term`: 4, 5 and 6 instead.
+/// The set after [`first`], a change in progress to 4, 5 and 6, made by the leader of `term`.
 fn changing(term: u64) -> Set {
     let rank = Rank {
         number: 1,

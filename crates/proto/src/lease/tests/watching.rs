@@ -61,7 +61,7 @@ fn another_holder_is_refused_while_the_promise_runs_and_the_first_one_is_told_of
         tell: Some(holder(1)),
     };
     assert_eq!(w.on_renew(at(1099), &renew(2, 3, first())), told);
-    // A smaller claim is none of the holder's business.
+    // The holder is not told about a smaller claim.
     let lesser = w.on_renew(at(1099), &renew(0, 3, first()));
     assert_eq!(
         lesser,
@@ -97,7 +97,7 @@ fn smaller_tokens_smaller_sets_and_strangers_are_refused() {
         refused(w.on_renew(late, &renew(4, 3, first()))),
         Some(Why::Set)
     );
-    // The number decides, not who made the set.
+    // The number decides, not the leader that made the set.
     let mut newer = first();
     newer.rank.by = token(4);
     assert_eq!(
@@ -145,7 +145,7 @@ fn a_release_ends_the_promise_to_that_holder_up_to_that_token() {
     assert!(w.on_release(at(1), holder(1), token(2)));
     assert!(!w.on_release(at(1), holder(1), token(2)), "twice is once");
     assert_eq!(w.promised(at(1)), None);
-    // A renewal that was on its way promises nothing any more.
+    // A renewal that was in transit during the release is refused.
     assert_eq!(
         refused(w.on_renew(at(2), &renew(2, 1, first()))),
         Some(Why::Released)
@@ -215,7 +215,7 @@ fn closing_records_the_token_and_ends_lines_below_it() {
     );
     assert_eq!(w.on_close(at(1), token(3), Some(known), None), Ok(true));
     assert_eq!(w.on_close(at(1), token(3), Some(known), None), Ok(false));
-    // The promise runs on, but is not renewed: neither by the old token nor on the old line.
+    // The promise remains valid but is not renewed, neither with the old token nor on the old line.
     assert_eq!(w.promised(at(2)), Some((holder(1), at(1100))));
     assert_eq!(
         refused(w.on_renew(at(2), &renew(2, 1, first()))),

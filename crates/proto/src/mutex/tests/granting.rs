@@ -1,4 +1,4 @@
-//! How a lock is granted and passed on.
+//! How a lock is granted and handed over.
 
 use super::*;
 
@@ -88,13 +88,13 @@ fn contenders_enter_one_after_another_in_the_order_they_asked() {
         served.push(holders[0]);
         c.release(holders[0], tickets[holders[0] as usize - 1]);
     }
-    // All asked at the same reading of the clock: the smaller id goes first.
+    // All requests were made at the same clock value, so the smaller id comes first.
     assert_eq!(served, [1, 2, 3, 4, 5]);
     c.deliver_all();
     assert_eq!(c.holders(), [0; 0]);
 }
 
-/// I6, S1: two that do not know each other meet at a witness that tells the later of the earlier.
+/// I6, S1: two nodes that do not know each other share a witness, which tells the later one about the earlier one.
 #[test]
 fn those_who_do_not_know_each_other_are_told_by_a_common_witness() {
     let mut c = Cluster::with(
@@ -132,7 +132,7 @@ fn a_lost_release_is_made_up_for_by_asking_again() {
     assert_eq!(c.holders(), [2]);
 }
 
-/// The holder is gone after its release: only witnesses know of it.
+/// The holder is gone after its release, so only witnesses know of the release.
 #[test]
 fn who_is_next_asks_witnesses_whether_the_holder_is_done() {
     let mut c = Cluster::new(5);
@@ -168,7 +168,7 @@ fn try_gives_up_at_once_when_somebody_is_in_the_way() {
     };
     assert_eq!(c.host(2).events, [refused]);
     assert_eq!(c.holders(), [1]);
-    // And nothing of it is left to wait for.
+    // Nothing of it is left to wait for.
     assert!(c.lock_at(1).table.is_empty());
 }
 
@@ -189,7 +189,7 @@ fn a_request_that_is_not_granted_in_time_is_refused_and_forgotten() {
     assert!(c.lock_at(3).table.keys().eq([&id(1)]));
 }
 
-/// 5.7: local waiters follow one another while the lease lasts; others wait no longer than the cohort.
+/// Local waiters follow one another while the lease lasts; other nodes wait for no more than the cohort.
 #[test]
 fn a_cohort_of_local_waiters_passes_the_lock_on_with_growing_tokens() {
     let mut c = Cluster::new(3);
@@ -219,13 +219,13 @@ fn a_lock_that_nobody_wants_is_forgotten_and_silent() {
     c.deliver_all();
     c.pass(secs(60));
     assert!(c.hosts.values().all(|h| h.mutex.locks.is_empty()));
-    // L5: and tokens still grow.
+    // L5: tokens still grow.
     c.acquire(2);
     c.deliver_all();
     assert_eq!(c.holders(), [2]);
 }
 
-/// 3.4: who knows too few members is told of more by those it asks.
+/// A node that knows too few members learns of more from the members that it asks.
 #[test]
 fn a_node_that_knows_too_few_members_is_told_of_more() {
     struct Everybody;

@@ -1,8 +1,8 @@
-//! Leases: what is not renewed is lost, first by its owner, then by its witnesses.
+//! Leases: a grant that is not renewed is lost, first by its owner, then by its witnesses.
 
 use super::*;
 
-/// L3: a holder that dies blocks others for a lease and no longer.
+/// L3: a holder that dies blocks others for one lease and no longer.
 #[test]
 fn a_dead_holders_lock_passes_on_when_its_lease_is_over() {
     let mut c = Cluster::new(5);
@@ -19,7 +19,7 @@ fn a_dead_holders_lock_passes_on_when_its_lease_is_over() {
     assert!(c.token(2).unwrap() > held, "F4: it may have been used");
 }
 
-/// I5: by any two clocks, the owner stops first.
+/// I5: by any two clocks, the owner stops before the witness forgets.
 #[test]
 fn a_holder_that_hears_nobody_is_told_before_anybody_else_may_enter() {
     let mut c = Cluster::new(3);
@@ -53,7 +53,7 @@ fn a_lease_is_renewed_while_the_lock_is_held() {
     assert!((17..=19).contains(&count), "{count}");
 }
 
-/// After it lost the lock the holder's work may go on for a while: others are told when it stopped.
+/// After a holder lost the lock its work may continue for a while; others are told when it has stopped.
 #[test]
 fn who_lost_its_lock_releases_it_when_its_work_has_stopped() {
     let mut c = Cluster::new(3);
@@ -68,7 +68,7 @@ fn who_lost_its_lock_releases_it_when_its_work_has_stopped() {
     assert!(c.lock_at(2).table.is_empty());
 }
 
-/// A holder that died without a word, while its work may go on.
+/// A holder that died without a release, while its work may continue.
 #[test]
 fn an_abandoned_lock_is_kept_until_its_lease_is_over() {
     let mut c = Cluster::new(3);
@@ -100,7 +100,7 @@ fn nobody_holds_a_lock_for_longer_than_its_policy_allows() {
     assert!(matches!(c.lost(1, ticket), Some((Loss::HeldTooLong, _))));
 }
 
-/// P5c: an answer to an attempt that has lapsed says nothing about now.
+/// P5c: an answer to an expired attempt does not count.
 #[test]
 fn an_answer_that_comes_after_its_lease_does_not_count() {
     let mut c = Cluster::new(3);
@@ -115,7 +115,7 @@ fn an_answer_that_comes_after_its_lease_does_not_count() {
     assert_eq!(c.host(1).mutex.stats().replies_stale, 2);
 }
 
-/// Three nodes whose leases may be six times as long as they usually are.
+/// Three nodes whose leases may become six times as long as usual.
 fn roomy() -> Cluster {
     let config = Config {
         bootstrap: true,
@@ -125,7 +125,7 @@ fn roomy() -> Cluster {
     Cluster::with(3, config)
 }
 
-/// Requests arrive at once, answers after `span`; what is asked meanwhile is lost.
+/// Requests arrive at once, answers after `span`; questions in between are lost.
 fn answer_after(c: &mut Cluster, span: Duration) {
     for p in c.take(|p| is_request(&p.msg)) {
         c.deliver(p);
@@ -155,7 +155,8 @@ fn leases_follow_round_trips() {
         _ => 0,
     });
     let asked: Vec<u32> = asked.collect();
-    // Two answers after 4 s: smoothed 4 s, deviation 1.5 s; a third of a lease for that and four deviations.
+    // Two answers after 4 s: smoothed 4 s, deviation 1.5 s; a third of the lease has to cover that plus four
+    // deviations.
     assert_eq!(asked, [30_000; 2]);
     c.deliver_all();
     let (_, until) = c.host(1).mutex.held(lock()).unwrap();
@@ -163,13 +164,13 @@ fn leases_follow_round_trips() {
     let kept = c.lock_at(2).table[&id(1)].expires.since(c.now);
     assert!(kept > secs(30), "{kept:?}");
     c.release(1, ticket);
-    // Never longer than witnesses remember.
+    // The lease is never longer than witnesses remember.
     c.acquire(1);
     answer_after(&mut c, secs(20));
     assert_eq!(c.host(1).mutex.shared.lease(), secs(60));
 }
 
-/// What is told when a holder is done says nothing about round trips.
+/// The message that a holder is done does not measure a round trip.
 #[test]
 fn waiting_does_not_make_leases_longer() {
     let mut c = roomy();
@@ -184,14 +185,13 @@ fn waiting_does_not_make_leases_longer() {
     assert_eq!(c.host(2).mutex.shared.lease(), Duration::ZERO);
 }
 
-/// F5, F6: a contender that vanished may have used a token that only others know of: answers from before do not
-/// suffice.
+/// F5, F6: a contender that vanished may have used a token that only others know, so older answers do not suffice.
 #[test]
 fn a_contender_that_vanishes_makes_older_answers_worthless() {
     let mut c = Cluster::new(3);
     c.acquire(1);
     c.acquire(2);
-    // Node 3 hears of node 2 first, and node 2 lets node 1 pass: only node 2 itself stands in its way.
+    // Node 3 hears of node 2 first, and node 2 consents to node 1: only node 2 itself is in its way.
     let to = |from, to| move |p: &Packet| p.from.id == id(from) && p.to == id(to);
     for (a, b) in [(1, 2), (2, 3), (3, 2)] {
         for p in c.take(to(a, b)) {
@@ -210,7 +210,7 @@ fn a_contender_that_vanishes_makes_older_answers_worthless() {
     assert_eq!(c.host(2).mutex.stats().fresh_rounds, 1);
     let asked = c.take(|p| is_request(&p.msg));
     assert_eq!(asked.len(), 2);
-    // Once is enough, until they answer.
+    // The members are asked once, until they answer.
     c.step(id(2), |m, cx| {
         m.with_lock(cx, &(), lock(), |lock, cx, sh, peers| {
             lock.check(cx, sh, peers)
@@ -223,8 +223,8 @@ fn a_contender_that_vanishes_makes_older_answers_worthless() {
     assert_eq!(c.holders(), [1, 2]);
 }
 
-/// Who is not ready for other reasons asks nobody but those who name the first in its way: answers get newer
-/// while it waits.
+/// A request that is not ready for other reasons asks only the members that name the first contender in its way,
+/// because answers are renewed while it waits.
 #[test]
 fn a_contender_that_vanishes_costs_little_before_it_matters() {
     let mut c = Cluster::new(5);
@@ -251,7 +251,7 @@ fn a_contender_that_vanishes_costs_little_before_it_matters() {
     assert_eq!(c.host(3).mutex.stats().fresh_rounds, 0);
 }
 
-/// A contender that was released is over wherever that is heard: nobody is asked again for it.
+/// A released contender is over wherever the release is known; nobody is asked again because of it.
 #[test]
 fn what_a_witness_was_told_is_over_needs_no_fresh_round() {
     let mut c = Cluster::new(3);
@@ -261,7 +261,7 @@ fn what_a_witness_was_told_is_over_needs_no_fresh_round() {
     c.acquire(2);
     c.deliver_all();
     c.release(1, ticket);
-    // Only node 3 hears of it, and node 1 is gone.
+    // Only node 3 hears of the release, and node 1 is gone.
     c.take(|p| p.to == id(2));
     c.deliver_all();
     c.pass_but(secs(5), &[id(1)]);
@@ -270,8 +270,8 @@ fn what_a_witness_was_told_is_over_needs_no_fresh_round() {
     assert!(c.token(2).unwrap() > token);
 }
 
-/// Two answers to one attempt change places: who is named only by the later one is not over, and who is named
-/// only by the earlier one is.
+/// Two answers to one attempt are reordered: a contender that only the later one names is not over, and one that only
+/// the earlier one names is.
 #[test]
 fn answers_that_change_places_end_nobody() {
     let mut c = Cluster::new(4);
@@ -298,7 +298,7 @@ fn answers_that_change_places_end_nobody() {
     assert_eq!(c.host(2).mutex.stats().fresh_rounds, 0);
 }
 
-/// A group that grows does not take the lock from its holder at once, but soon if newcomers are silent.
+/// A growing group does not take the lock from its holder at once, but soon if newcomers do not answer.
 #[test]
 fn a_holder_has_a_third_of_a_lease_to_ask_newcomers() {
     let mut c = Cluster::new(2);
@@ -322,7 +322,7 @@ fn a_holder_has_a_third_of_a_lease_to_ask_newcomers() {
     assert_eq!(c.holders(), [0; 0], "two of six are no majority");
 }
 
-/// A node that does not answer any more is not counted; the failure detector has no say in it (A2).
+/// A node that no longer answers is not counted; the failure detector does not matter (A2).
 #[test]
 fn that_a_holder_is_suspected_changes_nothing() {
     let mut c = Cluster::new(3);
@@ -365,8 +365,8 @@ fn a_lease_longer_than_witnesses_remember_is_refused() {
     );
 }
 
-/// What is known to be over comes before nobody, though its entry has not run out: that knowledge does not
-/// last as long as a lock may be held.
+/// A request that is known to be over comes before no other, even if its entry has not expired: that knowledge is not
+/// kept for as long as a lock may be held.
 #[test]
 fn who_is_known_to_be_done_does_not_come_first() {
     let mut c = Cluster::new(3);

@@ -14,13 +14,13 @@ fn restart(c: &mut Cluster, n: u64) {
     }
 }
 
-/// A5, P9: a witness that forgot everything counts for nobody until all it may have known is over.
+/// A5, P9: a witness that forgot everything does not count until everything it may have known has expired.
 #[test]
 fn a_restarted_witness_counts_only_after_twice_a_lease() {
     let mut c = Cluster::new(3);
     c.acquire(1);
     c.deliver_all();
-    // Node 3 knew; now it does not. Node 2 gets its answer and not that of node 1.
+    // Node 3 knew of the holder and has forgotten it. Node 2 gets its answer, but not that of node 1.
     restart(&mut c, 3);
     c.deliver_all();
     assert_eq!(c.holders(), [1], "two of three are left");
@@ -34,7 +34,7 @@ fn a_restarted_witness_counts_only_after_twice_a_lease() {
     assert!(c.hosts[&id(3)].mutex.is_mature());
 }
 
-/// P9e: it reads the clock from more than half before it asks for anything.
+/// P9e: a restarted node reads the clock from more than half of the group before it requests anything.
 #[test]
 fn a_restarted_node_reads_the_clock_before_it_asks() {
     let mut c = Cluster::new(3);
@@ -51,7 +51,7 @@ fn a_restarted_node_reads_the_clock_before_it_asks() {
     c.release(3, ticket);
 }
 
-/// What arrived before the clock was read is judged by it, too.
+/// Messages that arrived before the clock was read are judged by it, too.
 #[test]
 fn the_floor_read_at_the_start_holds_for_locks_heard_of_before() {
     let mut c = Cluster::new(3);
@@ -69,7 +69,7 @@ fn the_floor_read_at_the_start_holds_for_locks_heard_of_before() {
     assert!(c.lock_at(3).floor.seq() >= 5_000_000);
 }
 
-/// The former life's request ends at once: its process is dead.
+/// The request of the former life ends at once, because its process is dead.
 #[test]
 fn a_holder_that_restarts_lets_others_pass_and_waits_its_turn() {
     let mut c = Cluster::new(3);
@@ -99,8 +99,8 @@ fn with_zombie_safe_a_former_lifes_request_runs_out() {
     restart(&mut c, 1);
     c.deliver_all();
     assert_eq!(c.holders(), [0; 0]);
-    // Neither does the new life's request stand in for it: node 3 would forget the old one too soon, and
-    // node 2 would wait for it for ever.
+    // The request of the new life does not replace it either: node 3 would forget the old one too soon, and node 2
+    // would wait for it for ever.
     let again = c.acquire(1);
     c.deliver_all();
     assert_eq!(c.lock_at(3).table[&id(1)].life, Life(1 << 16));
@@ -109,7 +109,7 @@ fn with_zombie_safe_a_former_lifes_request_runs_out() {
     c.release(1, again);
 }
 
-/// P9d, P9f: answers and releases of a former life are dropped, but for the floor.
+/// P9d, P9f: answers and releases of a former life are dropped, except for the floor.
 #[test]
 fn a_former_lifes_words_do_not_count() {
     let mut c = Cluster::new(3);
@@ -139,7 +139,7 @@ fn a_former_lifes_words_do_not_count() {
     assert!(!c.lock_at(1).is_done(id(3), Life(1 << 16), 9));
 }
 
-/// P10: newcomers are counted in the size of the group at once and as witnesses later.
+/// P10: newcomers count for the size of the group at once, and as witnesses later.
 #[test]
 fn newcomers_cannot_outvote_those_who_were_there() {
     let mut c = Cluster::new(2);
@@ -157,7 +157,7 @@ fn newcomers_cannot_outvote_those_who_were_there() {
     assert_eq!(c.holders(), [1]);
 }
 
-/// The group's only node comes back: all leases are over by then, and tokens rest on the wall clock.
+/// The only node of the group returns: all leases have expired by then, and tokens depend on the wall clock.
 #[test]
 fn when_everybody_forgot_tokens_rest_on_the_wall_clock() {
     let mut c = Cluster::with(3, Config::default());
@@ -167,7 +167,7 @@ fn when_everybody_forgot_tokens_rest_on_the_wall_clock() {
     c.pass(secs(2));
     assert_eq!(c.holders(), [1]);
     assert!(c.host(1).events.contains(&Event::FloorFromClock));
-    // A life that starts at second 1, and twenty more.
+    // The life starts at second 1, and twenty seconds have passed.
     assert!(c.token(1).unwrap().seq() >= 21_000);
 }
 
@@ -199,7 +199,7 @@ fn who_leaves_gives_up_what_it_waits_for() {
     assert!(c.lock_at(3).table.keys().eq([&id(1)]));
 }
 
-/// Half of a group of four, which newcomers join: `new` of them start, and all look around for a minute.
+/// Half of a group of four, with `new` newcomers that start; all look around for a minute.
 fn joined_half(new: u64) -> Cluster {
     let mut c = Cluster::new(4);
     for n in 3..=4 {
@@ -221,7 +221,7 @@ fn joined_half(new: u64) -> Cluster {
     c
 }
 
-/// Both sides of a partition could be joined: newcomers are admitted by more than half of those that belong to the
+/// Newcomers could join both sides of a partition: they are admitted by more than half of the nodes that belong to the
 /// group, and support nobody before.
 #[test]
 fn newcomers_make_no_majority_of_half_a_group() {
@@ -230,7 +230,7 @@ fn newcomers_make_no_majority_of_half_a_group() {
     c.pass(secs(60));
     assert_eq!(c.holders(), [0; 0], "five of seven, of which three are new");
     assert!((11..14).all(|n| !c.hosts[&id(n)].mutex.is_synced()));
-    // An operator removes those that failed.
+    // An operator removes the failed members.
     for at in [1, 2, 11, 12, 13] {
         for gone in 3..=4 {
             let id = id(gone);
@@ -245,7 +245,7 @@ fn newcomers_make_no_majority_of_half_a_group() {
     assert_eq!(c.holders(), [1]);
 }
 
-/// What a node read of the group's clock it knows in its next life: it is no newcomer then.
+/// A node that has read the group's clock knows that in its next life, and is then not a newcomer.
 #[test]
 fn a_group_that_restarts_as_a_whole_goes_on_when_more_than_half_are_back() {
     for (back, fence, goes_on) in [(3, 9_000, true), (2, 9_000, false), (2, 0, false)] {
@@ -274,8 +274,8 @@ fn a_group_that_restarts_as_a_whole_goes_on_when_more_than_half_are_back() {
     }
 }
 
-/// I4: where requests of former lives have to run out, one that its owner said is over is not taken for open again
-/// when its node restarts (a walk of the model found it).
+/// I4: if requests of former lives have to expire, a request that its owner declared over is not treated as open again
+/// when its node restarts (found by a walk of the model).
 #[test]
 fn a_request_that_is_over_stays_over_in_the_next_life_of_its_node() {
     let config = Config {
@@ -288,7 +288,8 @@ fn a_request_that_is_over_stays_over_in_the_next_life_of_its_node() {
     c.deliver_all();
     c.acquire(2);
     c.deliver_all();
-    // 2 hears by an answer, not by the release, that 1 is done; it does not hear from 3, so it waits on.
+    // Node 2 learns from an answer, not from the release, that node 1 is done. It does not hear from node 3, so it
+    // keeps waiting.
     c.release(1, held);
     c.wire
         .retain(|p| !is_release(&p.msg) && p.from.id == id(1) && p.to == id(2));

@@ -1,4 +1,4 @@
-//! Handler tests of locks: a few nodes whose messages a test delivers, drops, repeats or holds back.
+//! Handler tests of locks: a few nodes whose messages a test delivers, drops, repeats or delays.
 
 mod granting;
 mod leases;
@@ -16,7 +16,7 @@ use crate::timer::TimerQueue;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
-/// A message on its way.
+/// A message in transit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Packet {
     pub(super) from: Sender,
@@ -33,7 +33,7 @@ pub(super) struct Host {
     pub(super) events: Vec<Event>,
 }
 
-/// Some nodes with one clock.
+/// Some nodes with a common clock.
 pub(super) struct Cluster {
     pub(super) now: Instant,
     pub(super) hosts: BTreeMap<NodeId, Host>,
@@ -90,7 +90,7 @@ impl Cluster {
         cluster
     }
 
-    /// A process starts at a node, in place of one that ends.
+    /// Starts a process at a node, in place of the former one.
     pub(super) fn spawn(&mut self, node: NodeId, life: Life) {
         let mutex = Mutex::new(self.config.clone(), node, life, 1100, self.now);
         let host = Host {
@@ -103,7 +103,7 @@ impl Cluster {
         self.hosts.insert(node, host);
     }
 
-    /// `a` learns that `b` is there.
+    /// Makes `a` learn that `b` is running.
     pub(super) fn introduce(&mut self, a: NodeId, b: NodeId) {
         let life = self.hosts[&b].life;
         let how = Arrival::Joined;
@@ -145,7 +145,7 @@ impl Cluster {
         self.step(to, |m, cx| m.on_msg(cx, &(), from, msg));
     }
 
-    /// Delivers until nothing is on its way.
+    /// Delivers messages until none is in transit.
     pub(super) fn deliver_all(&mut self) {
         for _ in 0..100_000 {
             let Some(packet) = self.wire.pop_front() else {
@@ -156,19 +156,19 @@ impl Cluster {
         panic!("they never fall silent");
     }
 
-    /// Takes what is on its way and fits, out of order.
+    /// Removes the matching messages from transit, out of order.
     pub(super) fn take(&mut self, fits: impl Fn(&Packet) -> bool) -> Vec<Packet> {
         let (out, rest) = self.wire.drain(..).partition::<VecDeque<_>, _>(fits);
         self.wire = rest;
         out.into()
     }
 
-    /// Time passes at all nodes but those `asleep`; everything sent is delivered at once.
+    /// Lets time pass at all nodes except those `asleep`; everything sent is delivered at once.
     pub(super) fn pass_but(&mut self, span: Duration, asleep: &[NodeId]) {
         self.pass_losing(span, asleep, |_| false);
     }
 
-    /// The same, where some of what is sent is lost.
+    /// The same, with some messages lost.
     pub(super) fn pass_losing(
         &mut self,
         span: Duration,
@@ -232,7 +232,7 @@ impl Cluster {
         self.input(id(node), Input::Order(Order::Release(lock(), ticket)));
     }
 
-    /// Why a request lost its lock, and by when its holder must have stopped.
+    /// Why a request lost its lock, and the time at which its holder must have stopped.
     pub(super) fn lost(&self, node: u64, ticket: Ticket) -> Option<(Loss, Instant)> {
         let lost = |e: &Event| match e {
             Event::Lost {
@@ -246,7 +246,7 @@ impl Cluster {
         self.hosts[&id(node)].events.iter().find_map(lost)
     }
 
-    /// Nodes that hold the lock by a lease that is valid.
+    /// The nodes that hold the lock with a valid lease.
     pub(super) fn holders(&self) -> Vec<u64> {
         let holds = |h: &Host| {
             h.mutex
@@ -268,19 +268,19 @@ impl Cluster {
         self.hosts.get_mut(&id(node)).unwrap()
     }
 
-    /// The lock at a node, to be looked at.
+    /// The lock at a node, for inspection.
     pub(super) fn lock_at(&self, node: u64) -> &Lock {
         &self.hosts[&id(node)].mutex.locks[&lock()]
     }
 
-    /// Whom `of` names to `to`, as far as `to` knows.
+    /// The contenders that `of` names to `to`, as far as `to` knows.
     pub(super) fn named(&self, to: u64, of: u64) -> Option<Vec<u64>> {
         let own = self.lock_at(to).own.as_ref()?;
         let wit = own.asked.get(&id(of))?.wit.as_ref()?;
         Some(wit.names.iter().map(|n| n.req.node.0).collect())
     }
 
-    /// How many messages of a kind are on their way.
+    /// The number of matching messages in transit.
     pub(super) fn count(&self, fits: impl Fn(&Msg) -> bool) -> usize {
         self.wire.iter().filter(|p| fits(&p.msg)).count()
     }

@@ -1,8 +1,8 @@
-//! Whom answers name, and answers in pieces.
+//! The contenders that answers name, and answers in pieces.
 
 use super::*;
 
-/// Datagrams that hold `names` names, as they are here, besides the rest of an answer.
+/// Limits datagrams to `names` names of this size, in addition to the rest of an answer.
 fn small(c: &mut Cluster, names: usize) {
     for host in c.hosts.values_mut() {
         host.mutex.shared.frames_max = 88 + names * 32;
@@ -16,7 +16,7 @@ fn names(packet: &Packet) -> Vec<u64> {
     }
 }
 
-/// I6: the later is told of the earlier, and needs it; not the other way round.
+/// I6: the later request is told about the earlier one and needs it, not the other way round.
 #[test]
 fn who_comes_later_is_not_named() {
     let mut c = Cluster::new(4);
@@ -32,9 +32,9 @@ fn who_comes_later_is_not_named() {
     };
     let expected: [&[u64]; 3] = [&[], &[1], &[1, 2]];
     assert_eq!(answers(&mut c), expected);
-    // The same when all ask again.
+    // The same when all of them ask again.
     assert_eq!(answers(&mut c), expected);
-    // Who was forgotten and comes again is the last.
+    // A request that was forgotten and repeated is the last one.
     c.step(id(4), |m, cx| {
         m.with_lock(cx, &(), lock(), |lock, cx, sh, peers| {
             lock.expire(cx, sh, peers, id(1))
@@ -44,8 +44,8 @@ fn who_comes_later_is_not_named() {
     assert_eq!(answers(&mut c), expected);
 }
 
-/// F5: who let another pass and lost sight of it learns that it is there, once it may have used a token above its
-/// place; and goes on to be told, whatever its own token is then.
+/// F5: a node that consented to another request and forgot it learns that it exists, once that request may have used a
+/// token above its own place; it is told from then on, whatever its own token is.
 #[test]
 fn who_comes_later_is_named_when_its_token_matters() {
     let mut c = Cluster::new(4);
@@ -77,7 +77,7 @@ fn who_comes_later_is_named_when_its_token_matters() {
     assert_eq!(answer(&mut c, &raised(&second, 2)), [1]);
 }
 
-/// An answer that does not fit into a datagram comes in pieces and counts when all are there.
+/// An answer that does not fit into a datagram is sent in pieces, and counts when all have arrived.
 #[test]
 fn many_contenders_are_named_in_pieces_and_none_is_left_out() {
     let mut c = Cluster::new(20);
@@ -103,7 +103,7 @@ fn many_contenders_are_named_in_pieces_and_none_is_left_out() {
     }
 }
 
-/// Who waits may be named by another piece of a later answer: pieces of two would leave it out.
+/// A later answer may name a waiting contender in another piece, so mixing pieces of two answers would omit it.
 #[test]
 fn pieces_of_two_answers_to_one_attempt_are_not_mixed() {
     let (mut c, first, second) = two_answers();
@@ -114,7 +114,7 @@ fn pieces_of_two_answers_to_one_attempt_are_not_mixed() {
     assert_eq!(c.named(5, 6).unwrap(), [2, 3, 4]);
 }
 
-/// What comes late does not break up a newer answer.
+/// A late piece does not discard a newer answer.
 #[test]
 fn late_pieces_change_nothing() {
     let (mut c, first, second) = two_answers();
@@ -155,7 +155,7 @@ fn two_answers() -> (Cluster, Vec<Packet>, Vec<Packet>) {
     (c, first, second)
 }
 
-/// Whether a node lets another pass does not depend on whom it names.
+/// The consent of a node does not depend on the contenders that it names.
 #[test]
 fn consent_counts_with_the_first_piece() {
     let mut c = Cluster::new(6);

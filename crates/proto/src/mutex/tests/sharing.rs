@@ -1,4 +1,4 @@
-//! Those who share, those who do not, and who there may be.
+//! Shared and exclusive requests, and the number of nodes that may exist.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn readers_hold_together_and_a_writer_waits_for_all() {
     assert_eq!(c.holders(), [4]);
 }
 
-/// Order by place in the queue: readers that come later do not starve a writer.
+/// Requests are ordered by their place in the queue, so later readers do not starve a writer.
 #[test]
 fn readers_that_come_after_a_writer_wait_for_it() {
     let mut c = Cluster::new(3);
@@ -44,7 +44,7 @@ fn readers_that_come_after_a_writer_wait_for_it() {
     assert!(c.host(1).mutex.holders(lock()).eq([local]));
 }
 
-/// 5.5: readers use the floor as their token, and it is not raised by them.
+/// Readers use the floor as their token, and do not raise it.
 #[test]
 fn readers_carry_the_token_of_the_last_writer() {
     let mut c = Cluster::new(3);
@@ -86,7 +86,7 @@ fn bounded(n: u64, bound: Bound) -> Cluster {
     Cluster::with(n, config)
 }
 
-/// In a partition: with a floor a side of at most half never locks.
+/// In a partition with a floor, a side of at most half never grants locks.
 #[test]
 fn below_the_floor_nobody_locks() {
     let mut c = bounded(3, Bound::Floor(6));
@@ -100,7 +100,7 @@ fn below_the_floor_nobody_locks() {
     assert_eq!(c.holders(), [1]);
 }
 
-/// With voters named, only they count; others may ask.
+/// With named voters only they count; other nodes may make requests.
 #[test]
 fn only_voters_count_and_anybody_may_ask() {
     let voters = Bound::Voters(Vec::from([id(1), id(2), id(3)]));
@@ -125,7 +125,7 @@ fn only_voters_count_and_anybody_may_ask() {
     );
 }
 
-/// Nodes 1 and 2 of four hold the others to be down, who are silent.
+/// Nodes 1 and 2 of four consider the other two down, which do not answer.
 fn half_a_group(bound: Bound, why: membership::Departure) -> Cluster {
     let config = Config {
         bootstrap: true,
@@ -144,7 +144,7 @@ fn half_a_group(bound: Bound, why: membership::Departure) -> Cluster {
     c
 }
 
-/// A member that is gone counts for another lease: its answers may still be counted somewhere.
+/// A departed member counts for another lease, because its answers may still be counted somewhere.
 #[test]
 fn the_gone_count_for_another_lease() {
     use membership::Departure::{Failed, Left};
@@ -158,7 +158,7 @@ fn the_gone_count_for_another_lease() {
     }
 }
 
-/// One that failed counts until it is forgotten, at whatever member.
+/// A failed member counts until it is forgotten at all members.
 #[test]
 fn failed_members_count_until_everybody_forgot_them() {
     let mut c = half_a_group(Bound::Members, membership::Departure::Failed);
@@ -178,7 +178,7 @@ fn failed_members_count_until_everybody_forgot_them() {
     assert_eq!(c.holders(), [1], "two of three");
 }
 
-/// A failed member of whom only others tell counts as well, also for a node that has just started.
+/// A failed member that only others report counts as well, even for a node that has just started.
 #[test]
 fn failed_members_that_were_never_met_count() {
     let mut c = Cluster::new(2);
@@ -223,7 +223,7 @@ fn others_may_know_of_more_nodes_and_are_believed() {
     assert_eq!(c.holders(), [0; 0], "two of six");
 }
 
-/// 5.6: service sweeps along places, up and then from the start.
+/// Requests are served in the order of places, upwards and then from the start.
 #[test]
 fn the_elevator_serves_by_place() {
     let mut c = Cluster::new(5);

@@ -1,17 +1,18 @@
-//! A lock passes on when its holder has stopped, on every way to lose it: notice, then stop, then pass (I10).
+//! A lock is granted to the next request when its holder has stopped, however it was lost: notice, stop, next grant
+//! (I10).
 
 use super::*;
 
-/// Requests of node 1 are lost: nobody renews its lease.
+/// Matches requests of node 1, whose loss means that its lease is not renewed.
 fn renewals(p: &Packet) -> bool {
     p.from.id == id(1) && is_request(&p.msg)
 }
 
-/// A way to lose a lock that node 1 holds, of three.
+/// A way to lose a lock that node 1 of three holds.
 struct Way {
     why: Loss,
     policy: Policy,
-    /// Carries it out, some seconds after the grant.
+    /// Causes the loss, some seconds after the grant.
     strike: fn(&mut Cluster),
 }
 
@@ -54,7 +55,7 @@ fn ways() -> [Way; 5] {
     ]
 }
 
-/// Node 1 has lost the lock; another request of its own, and one of node 2, wait for it.
+/// Node 1 has lost the lock; another request of its own, and one of node 2, are waiting.
 fn lost(way: &Way) -> (Cluster, Ticket, Instant) {
     let config = Config {
         bootstrap: true,
@@ -87,7 +88,7 @@ fn a_lost_lock_passes_on_when_its_holder_says_that_it_stopped() {
         c.release(1, held);
         c.deliver_all();
         c.pass_losing(soon, &[], renewals);
-        // Its former life cannot say anything any more.
+        // Its former life can no longer confirm anything.
         let expected: &[u64] = if way.why == Loss::Reborn { &[] } else { &[2] };
         assert_eq!(c.holders(), expected, "{:?}", way.why);
     }
@@ -107,14 +108,14 @@ fn a_lost_lock_passes_on_when_all_the_time_is_over_that_its_holder_was_told_it_h
     }
 }
 
-/// What a holder was told counts, though the lease has become shorter since.
+/// The validity that a holder was told counts, even if the lease has become shorter since.
 #[test]
 fn a_holder_that_was_promised_more_has_that_time() {
     let mut c = Cluster::new(3);
     let held = c.acquire(1);
     c.deliver_all();
     let (_, told) = c.host(1).mutex.held(lock()).unwrap();
-    // Both witnesses start again: what they said is void.
+    // Both witnesses restart, so their answers are void.
     for n in [2, 3] {
         c.config.bootstrap = false;
         c.spawn(id(n), Life(2 << 16));
@@ -129,7 +130,7 @@ fn a_holder_that_was_promised_more_has_that_time() {
     );
 }
 
-/// A waiter of the same node is no exception.
+/// This also applies to a waiter of the same node.
 #[test]
 fn a_local_waiter_waits_for_the_former_holder_to_stop() {
     let mut c = Cluster::new(3);
@@ -155,7 +156,7 @@ fn a_local_waiter_waits_for_the_former_holder_to_stop() {
     assert!(c.host(1).mutex.holders(lock()).eq([next]));
 }
 
-/// Of several that share, each has to stop; one that is gone without a word has its time.
+/// Of several holders that share, each has to stop; one that is gone without a release has its full time.
 #[test]
 fn all_that_share_a_lost_lock_have_to_stop() {
     let mut c = Cluster::new(3);
@@ -177,7 +178,7 @@ fn all_that_share_a_lost_lock_have_to_stop() {
     assert_eq!(c.holders(), [2]);
 }
 
-/// A reader that is gone does not take the lock from those that share it.
+/// A reader that is gone does not take the lock from the others that share it.
 #[test]
 fn one_that_is_gone_does_not_end_the_lease_of_those_that_share() {
     let mut c = Cluster::new(3);
@@ -194,7 +195,7 @@ fn one_that_is_gone_does_not_end_the_lease_of_those_that_share() {
     assert_eq!(c.holders(), [2]);
 }
 
-/// Who holds nothing that anybody could still be at work on leaves at once.
+/// A node without holders whose work may still run leaves at once.
 #[test]
 fn only_holders_make_a_node_wait_that_leaves() {
     let mut c = Cluster::new(3);
@@ -210,7 +211,7 @@ fn only_holders_make_a_node_wait_that_leaves() {
     assert_eq!(c.host(1).mutex.stopped_by(), None);
 }
 
-/// A lease that an operator broke is not renewed, also where its holder does not hear of it.
+/// A lease that an operator broke is not renewed, even if its holder does not hear of the break.
 #[test]
 fn a_broken_lease_runs_out_where_nobody_hears_of_it() {
     let mut c = Cluster::new(3);

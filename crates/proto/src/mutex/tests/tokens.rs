@@ -1,14 +1,14 @@
-//! Tokens grow, whatever order requests are served in.
+//! Tokens grow, in whatever order requests are served.
 
 use super::*;
 use crate::mutex::fence::{SEQ_CEILING, SEQ_MAX, SEQ_PER_HOUR};
 
-/// A11, F1: a late request of a slow clock enters after one of a fast clock; its own place is no token.
+/// A11, F1: a late request with a slow clock is granted after one with a fast clock; its own place cannot be its token.
 #[test]
 fn a_request_served_out_of_order_records_a_greater_token_first() {
     let mut c = Cluster::new(3);
     c.host(2).mutex.shared.clock = 1_000_000;
-    // Node 1 asks by its slow clock, but nobody hears it yet.
+    // Node 1 makes a request with its slow clock, but nobody receives it yet.
     c.acquire(1);
     let slow = c.take(|p| p.from.id == id(1));
     let fast = c.acquire(2);
@@ -54,7 +54,7 @@ fn a_claim_needs_a_majority_of_its_own() {
     assert!(c.token(1).unwrap() > floor);
 }
 
-/// F3: the claim is recorded before it is used, so that the next one hears of it even from a crash.
+/// F3: a raised token is recorded before it is used, so the next holder learns of it even after a crash.
 #[test]
 fn the_raised_token_of_a_holder_that_crashed_is_not_used_again() {
     let mut c = Cluster::new(3);
@@ -72,12 +72,12 @@ fn the_raised_token_of_a_holder_that_crashed_is_not_used_again() {
     assert!(c.token(3).unwrap() > used);
 }
 
-/// H8: nobody says which token a dead holder used. Its witness does, once it forgets the request.
+/// H8: nobody reports the token that a dead holder used. Its witness does, once it forgets the request.
 #[test]
 fn the_token_of_a_dead_holder_is_above_what_an_earlier_request_may_use() {
     let mut c = Cluster::new(3);
     c.host(2).mutex.shared.clock = 1_000_000;
-    // Node 1 asks by its slow clock, but nobody hears it before the holder has been dead for a lease.
+    // Node 1 makes a request with its slow clock, but nobody receives it before the holder has been dead for a lease.
     c.acquire(1);
     c.wire.clear();
     c.acquire(2);
@@ -94,7 +94,7 @@ fn the_token_of_a_dead_holder_is_above_what_an_earlier_request_may_use() {
     assert!(c.lock_at(1).own.as_ref().unwrap().prio < used);
 }
 
-/// A12: a cancelled request may come after one whose release was lost: it carries the floor of that.
+/// A12: a cancelled request may follow one whose release was lost; it carries the floor of that one.
 #[test]
 fn a_cancel_carries_the_floor_of_what_was_held_before() {
     let mut c = Cluster::new(3);
@@ -113,7 +113,7 @@ fn a_cancel_carries_the_floor_of_what_was_held_before() {
     }
 }
 
-/// The clock is stored before what it orders is sent, and never goes back after a restart.
+/// The clock is stored before anything that depends on it is sent, and never goes back after a restart.
 #[test]
 fn the_clock_is_stored_ahead_of_its_use() {
     let mut c = Cluster::new(1);
@@ -162,20 +162,20 @@ fn clocks_that_cannot_be_are_not_believed() {
         (mutex.shared.clock, mutex.stats().clocks_refused)
     };
     assert_eq!(tell(&mut c, u64::MAX), (before, 1));
-    // Whoever took the last clock of all could never ask again.
+    // A node that accepted the greatest clock of all could never make a request again.
     let most = SEQ_CEILING + SEQ_PER_HOUR;
     assert_eq!(tell(&mut c, SEQ_CEILING), (SEQ_CEILING, 1));
     assert_eq!(tell(&mut c, most - 5), (most - 5, 1));
-    // Above the ceiling it grows slowly, however many say so.
+    // Above the ceiling the clock grows slowly, however many nodes report a greater one.
     assert_eq!(tell(&mut c, SEQ_MAX - 1), (most, 2));
     assert_eq!(tell(&mut c, SEQ_MAX - 1), (most, 3));
-    // Locks are still to be had: the others follow.
+    // Locks can still be acquired: the others follow.
     c.acquire(1);
     c.pass(secs(5));
     assert!(c.token(1).is_some());
 }
 
-/// An operator breaks a lock: its holder is told, later tokens are far greater, those who wait go on.
+/// An operator breaks a lock: its holder is told, later tokens are far greater, and waiting requests continue.
 #[test]
 fn a_broken_lock_is_lost_and_goes_to_the_next() {
     let mut c = Cluster::new(3);

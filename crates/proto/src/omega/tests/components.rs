@@ -1,4 +1,4 @@
-//! One leader per component, whatever happens on the way.
+//! One leader per component, whatever happened before.
 
 use super::*;
 use alloc::string::String;
@@ -12,7 +12,7 @@ fn the_middle_of_a_line_leads_and_each_half_has_its_own_leader() {
     assert_eq!(world.disagreement(), None);
     world.link(1, 2, false);
     world.run(secs(5));
-    // Between two nodes the one that claimed the lead before keeps it.
+    // Of the two nodes, the one that claimed the lead before keeps it.
     assert_eq!(world.leaders(), [2, 2, 3]);
     assert_eq!(world.disagreement(), None);
     world.link(1, 2, true);
@@ -110,7 +110,7 @@ fn without_limit_a_claimed_leader_stays_whoever_joins() {
     world.run(secs(5));
     let first = world.leader(0);
     for next in 2..8 {
-        // Newcomers come up beside the end of the line, one at a time.
+        // Newcomers appear at the end of the line, one at a time.
         world.restart(next);
         world.link(next - 1, next, true);
         world.run(secs(5));
@@ -127,7 +127,7 @@ fn news_cross_a_long_line_sooner_than_comparing_would_take() {
     let line: Vec<usize> = (n / 2..n).collect();
     world.line(&line);
     world.run(secs(10));
-    // A change at one end of a component is told on.
+    // A change at one end of a component spreads.
     world.input(0, Input::Campaign(ELECTION, 0, 9));
     world.run(ms(150));
     let seen = |world: &World, at: usize, who: usize| {
@@ -136,7 +136,7 @@ fn news_cross_a_long_line_sooner_than_comparing_would_take() {
         known.next().map(|(r, _)| r.seats[0].attribute)
     };
     assert_eq!(seen(&world, n / 2 - 1, 0), Some(9));
-    // Two components meet in the middle: each end hears of the other as soon as the link is there.
+    // Two components meet in the middle: each end hears of the other as soon as the link exists.
     world.link(n / 2 - 1, n / 2, true);
     world.run(ms(800));
     assert_eq!(world.disagreement(), None);
@@ -175,11 +175,11 @@ fn who_resigns_stands_again_when_another_has_claimed_the_lead() {
     assert_eq!(seats, [1, 1, 1]);
 }
 
-/// One random history of link changes, crashes and restarts under loss; then nothing changes any more.
+/// One random history of link changes, crashes and restarts under loss, after which nothing changes.
 fn random_run(seed: u64) -> Result<(), String> {
     let mut draw = Rng::seed(seed, 1234);
     let n = 2 + draw.below(5) as usize;
-    // Links that work are never given up: it is about what follows from links (A3).
+    // Working links are never given up, because this test is about what follows from links (A3).
     let config = Config {
         hello_period: ms(100),
         hello_misses: 12,
@@ -200,7 +200,7 @@ fn random_run(seed: u64) -> Result<(), String> {
         match draw.below(8) {
             0 => world.crash(a),
             1 => world.restart(a),
-            // One way only, or a flap that the other end does not notice.
+            // A change in one direction only, or a flap that the other end does not notice.
             2 if a != b => world.hears[a][b] = !world.hears[a][b],
             _ if a != b => {
                 let up = draw.chance(0.6);
@@ -210,7 +210,7 @@ fn random_run(seed: u64) -> Result<(), String> {
         }
         world.run(ms(u64::from(draw.below(1500))));
     }
-    // Links in hold-down come back within a minute; the rest is soon.
+    // Links that are held down return within a minute; the rest is soon stable.
     world.run(secs(75));
     let wrong = world.disagreement();
     if let Some(wrong) = wrong {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::omega::{Hello, LinkState, Seat, Summary, Version};
 
-/// A node alone, with a neighbour that exists only in its messages.
+/// A single node with a neighbour that exists only through its messages.
 struct Pair {
     world: World,
     other: Sender,
@@ -58,7 +58,7 @@ impl Pair {
         self.world.hear_msg(0, self.other, Msg::Delta(delta));
     }
 
-    /// Both hear each other and say so.
+    /// Both nodes hear each other and report it.
     fn link(&mut self) {
         self.hello(0, &[id(0)]);
         self.record(self.other.id, 1, &[id(0)]);
@@ -78,7 +78,7 @@ impl Pair {
         self.omega().component().map(|id| id.0).collect()
     }
 
-    /// The ids whose records were sent since the start, or since the last look.
+    /// The ids whose records were sent since the last call.
     fn told(&mut self) -> Vec<u64> {
         let sent = core::mem::take(&mut self.world.sent);
         let mut told = Vec::new();
@@ -97,7 +97,7 @@ fn a_link_counts_when_both_ends_name_it() {
     pair.link();
     assert_eq!(pair.members(), [1, 9]);
     pair.record(pair.other.id, 2, &[id(0), id(4)]);
-    // One that is named and does not name: a component that only some would see (E9).
+    // A node that is named but does not name the other: a component that only some nodes would see (E9).
     pair.record(id(4), 1, &[]);
     assert_eq!(pair.members(), [1, 9]);
     pair.record(id(4), 2, &[pair.other.id]);
@@ -109,14 +109,14 @@ fn hellos_that_come_late_change_nothing() {
     let mut pair = Pair::new();
     pair.link();
     pair.hello(0, &[id(0)]);
-    // Sent before the other end heard this node.
+    // A hello that was sent before the other end heard this node.
     pair.hello_as(pair.other, 1, 0, &[]);
     assert_eq!(pair.state(), LinkState::TwoWay);
-    // Of its former life.
+    // A hello of its former life.
     pair.hello_as(sender(8, Life(49)), 500, 0, &[]);
     assert_eq!(pair.state(), LinkState::TwoWay);
     assert_eq!(pair.omega().stats().hellos_dropped, 2);
-    // Of its next.
+    // A hello of its next life.
     pair.hello_as(sender(8, Life(51)), 1, 0, &[]);
     assert_eq!(pair.state(), LinkState::OneWay);
 }
@@ -151,7 +151,7 @@ fn who_tells_something_old_is_told_what_is_new() {
 fn a_record_is_told_when_it_turns_out_to_be_of_this_component() {
     let mut pair = Pair::new();
     pair.link();
-    // A second neighbour, out of reach of the first.
+    // A second neighbour that the first one cannot reach.
     let second = sender(7, OTHER.life);
     pair.hello_as(second, 1, 0, &[id(0)]);
     pair.record(second.id, 1, &[id(0)]);
@@ -180,7 +180,7 @@ fn a_summary_is_answered_with_what_it_lacks_and_questions_about_what_is_news() {
             versions: versions.to_vec(),
         })
     };
-    // It lacks this node's own record; what is beyond its range it may have.
+    // It lacks this node's own record; it may have records beyond the range.
     let msg = summary(&[(id(4), version(2)), (id(6), version(1))], id(6));
     pair.world.hear_msg(0, pair.other, msg);
     let wants = [Msg::Want(vec![id(6)])];
@@ -188,7 +188,7 @@ fn a_summary_is_answered_with_what_it_lacks_and_questions_about_what_is_news() {
     assert_eq!(sent, wants);
     pair.world.run(ms(100));
     assert_eq!(pair.told(), [1, 5]);
-    // A neighbour answers before this node does: once is enough.
+    // A neighbour answers before this node does, so this node need not answer.
     let msg = summary(&[(id(0), version(0))], id(3));
     pair.world.hear_msg(0, pair.other, msg.clone());
     let own = pair.omega().own_record(id(0)).unwrap().clone();
@@ -217,7 +217,7 @@ fn digests_that_differ_rightly_are_not_compared() {
     let mut pair = Pair::new();
     pair.link();
     let before = summaries(&pair);
-    // It hears this node, and does not count it as a neighbour: held down, for instance.
+    // It hears this node but does not count it as a neighbour, for example because the link is held down.
     pair.record(pair.other.id, 1, &[]);
     pair.record(pair.other.id, 2, &[]);
     for _ in 0..8 {
@@ -237,7 +237,7 @@ fn digests_that_differ_rightly_are_not_compared() {
         (pair.state(), summaries(&pair)),
         (LinkState::TwoWay, before)
     );
-    // Its record is another than this node knows: something was missed.
+    // Its record differs from the known one, so something was missed.
     for _ in 0..3 {
         pair.hello(5, &[id(0)]);
         pair.world.run(ms(400));
@@ -318,7 +318,7 @@ fn nobody_leads_before_its_place_is_known() {
         pair.world.leader(0)
     };
     assert_eq!(hear(8, 2, &[id(0), id(4)]), Some(id(8)));
-    // Within a moment of that: its place is not known yet.
+    // For a moment after that its centrality is not known yet.
     assert_eq!(hear(4, 2, &[id(8)]), Some(id(8)));
     pair.world.run(ms(100));
     assert_eq!(pair.world.leader(0), Some(id(8)));

@@ -1,4 +1,4 @@
-//! Who counts as a neighbour.
+//! Which nodes count as neighbours.
 
 use super::*;
 use crate::omega::LinkState;
@@ -19,7 +19,7 @@ fn a_link_that_works_one_way_is_none() {
     world.run(secs(2));
     assert_eq!(states(&world, 0), [LinkState::TwoWay]);
     assert_eq!(world.leaders(), [2, 2]);
-    // The other end no longer hears: its hellos say so before any silence does.
+    // The other end no longer hears this node, and its hellos report that before any silence does.
     world.hears[1][0] = false;
     world.run(secs(4));
     assert_eq!(states(&world, 0), [LinkState::OneWay]);
@@ -114,7 +114,7 @@ fn where_nothing_changes_hellos_come_more_rarely_and_links_stay() {
     world.run(secs(60));
     let rare = hellos(&world) - before;
     assert!((30..=41).contains(&rare), "{rare}");
-    // Something happens: soon again.
+    // Something changes, so hellos are frequent again.
     world.input(1, Input::Campaign(ELECTION, 1, 0));
     world.run(secs(3));
     let before = hellos(&world);
@@ -145,7 +145,7 @@ fn a_restart_that_nobody_noticed_keeps_no_ghosts() {
     let mut world = World::new(3, 9, Config::default());
     world.line(&[0, 1, 2]);
     world.run(secs(5));
-    // The node comes back at once, out of range of one of its two neighbours (E22).
+    // The node returns at once, out of range of one of its two neighbours (E22).
     world.link(0, 1, false);
     world.restart(1);
     world.run(secs(6));
@@ -167,7 +167,7 @@ fn a_crowd_is_heard_page_by_page() {
         .filter(|l| l.state == LinkState::TwoWay)
         .count();
     assert_eq!(up, n - 1);
-    // Its record has room for fewer: those that it does not name are on their own.
+    // Its record has room for fewer neighbours; the others are not part of its component.
     let named = omega.own_record(id(0)).unwrap().neighbours.len();
     assert!(named < n - 1 && omega.stats().neighbours_unnamed > 0);
     assert_eq!(omega.component_size(), named + 1);

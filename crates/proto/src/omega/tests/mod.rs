@@ -1,4 +1,4 @@
-//! A few nodes in a small world of links that can be cut, one way or both.
+//! A few nodes in a simulated network of links that can be cut in one direction or both.
 
 mod components;
 mod handlers;
@@ -43,21 +43,21 @@ struct Packet {
     msg: Msg,
 }
 
-/// The world.
+/// The simulated network.
 pub(super) struct World {
     pub(super) hosts: Vec<Host>,
-    /// Who hears whom: `hears[to][from]`.
+    /// Which node hears which: `hears[to][from]`.
     pub(super) hears: Vec<Vec<bool>>,
     pub(super) now: Instant,
-    /// Chance that a message is lost.
+    /// The probability that a message is lost.
     pub(super) loss: f64,
-    /// Longest time on the way.
+    /// The longest delay of a message.
     pub(super) delay: Duration,
     config: Config,
     packets: Vec<Packet>,
     rng: Rng,
     lives: u64,
-    /// Messages sent, but for hellos and pings.
+    /// The messages sent, without hellos and pings.
     pub(super) sent: Vec<(Instant, usize, Msg)>,
 }
 
@@ -80,12 +80,12 @@ fn sender(index: usize, life: Life) -> Sender {
 }
 
 impl World {
-    /// `to` hears `msg`, which `from` need not have sent.
+    /// Delivers `msg` to `to`, even if `from` did not send it.
     pub(super) fn hear_msg(&mut self, to: usize, from: Sender, msg: Msg) {
         self.step(to, |o, cx| o.on_msg(cx, (), from, msg));
     }
 
-    /// `to` hears records from `from`.
+    /// Delivers records from `from` to `to`.
     pub(super) fn hear(&mut self, to: usize, from: usize, records: &[Record]) {
         let from = sender(from, self.hosts[from].omega.life());
         for delta in Delta::pack(records, 1150) {
@@ -120,7 +120,7 @@ impl World {
         world
     }
 
-    /// A fresh process: lives of one node may come in any order, as with clocks that are wrong.
+    /// A new process. Lives of one node may be in any order, as with wrong clocks.
     fn host(&mut self, index: usize, seed: u64) -> Host {
         self.lives += 1;
         let life = Life(u64::from(self.rng.below(1000)) << 16 | self.lives);
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Runs for a while.
+    /// Runs for this time.
     pub(super) fn run(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -243,7 +243,7 @@ impl World {
                     msg,
                     ..
                 } = self.packets.swap_remove(packet.unwrap());
-                // A message of the radio does not outlast its link for long.
+                // A radio message does not outlast its link for long.
                 if self.hosts[to].up && self.hears[to][from] {
                     self.step(to, |o, cx| o.on_msg(cx, (), sender, msg));
                 }
@@ -266,7 +266,7 @@ impl World {
             .collect()
     }
 
-    /// Who is connected with `index` in truth, over links that work both ways.
+    /// The nodes that are actually connected with `index` over links in both directions.
     pub(super) fn component(&self, index: usize) -> Vec<NodeId> {
         let mut reached = vec![index];
         let mut next = 0;
@@ -284,7 +284,7 @@ impl World {
         reached.into_iter().map(id).collect()
     }
 
-    /// G1 to G4, as things are now: what is wrong, if anything.
+    /// The first violation of G1 to G4 in the current state, if any.
     pub(super) fn disagreement(&self) -> Option<alloc::string::String> {
         use alloc::format;
         for index in (0..self.hosts.len()).filter(|&i| self.hosts[i].up) {
@@ -318,7 +318,7 @@ impl World {
         None
     }
 
-    /// The leader that the records of a node give, worked out the long way.
+    /// The leader according to the records of a node, computed independently.
     pub(super) fn judged_anew(&self, index: usize, hysteresis: u32) -> Option<Chosen> {
         let omega = &self.hosts[index].omega;
         let (ids, graph) = omega.graph(id(index));

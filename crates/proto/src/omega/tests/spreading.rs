@@ -1,4 +1,4 @@
-//! How records travel, and who may write them.
+//! How records spread, and which node may write them.
 
 use super::*;
 use crate::omega::{Record, Version};
@@ -13,8 +13,8 @@ fn nobody_writes_for_another_and_earlier_lives_are_outlived() {
     let mut world = World::new(2, 1, Config::default());
     world.line(&[0, 1]);
     world.run(secs(3));
-    // A record of an earlier boot with a clock that was ahead (E7), a later one of this life, another of
-    // the very version that is, as when two nodes have one id.
+    // A record of an earlier boot whose clock was ahead (E7), a later one of this life, and another one with the
+    // current version, as if two nodes had one id.
     let ahead: [fn(Version) -> Version; 4] = [
         |_| Version {
             life: Life(1 << 40),
@@ -25,7 +25,7 @@ fn nobody_writes_for_another_and_earlier_lives_are_outlived() {
             ..own
         },
         |own| own,
-        // There is no later one in this life.
+        // There is no later version in this life.
         |own| Version {
             seq: u32::MAX,
             ..own
@@ -63,7 +63,7 @@ fn what_was_lost_is_found_by_comparison() {
     let mut world = World::new(4, 1, Config::default());
     world.line(&[0, 1, 2]);
     world.run(secs(5));
-    // Everything about the newcomer but hellos is lost on one link (E5).
+    // Everything about the newcomer except hellos is lost on one link (E5).
     world.link(2, 3, true);
     let mut lost = 0;
     for _ in 0..3000 {
@@ -103,7 +103,7 @@ fn merging_records_in_any_order_ends_in_the_same() {
     for seed in 0..20 {
         let mut world = World::new(9, 1, Config::default());
         let mut order = records.clone();
-        // Some come more than once (S9).
+        // Some records arrive more than once (S9).
         order.extend(records.iter().take(seed).cloned());
         Rng::seed(seed as u64, 0).shuffle(&mut order);
         for record in &order {
@@ -126,7 +126,7 @@ fn what_neighbours_have_heard_is_not_said_again() {
     world.run(secs(10));
     assert_eq!(world.disagreement(), None);
     world.sent.clear();
-    // One that all hear changes what it says: nobody has to pass it on.
+    // A node that all others hear changes its record: nobody has to forward it.
     world.input(0, Input::Campaign(ELECTION, 1, 0));
     world.run(secs(3));
     let deltas = world.sent.iter().filter(|s| matches!(s.2, Msg::Delta(_)));

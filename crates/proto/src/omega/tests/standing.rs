@@ -1,4 +1,4 @@
-//! How a node stands: how central it is, and elections that it only watches or takes no part in any more.
+//! The centrality of a node, and elections that it only follows or no longer takes part in.
 
 use super::*;
 use crate::omega::CENTRALITY_WORST;
@@ -54,7 +54,7 @@ fn who_closes_an_election_leads_no_more_and_says_so_at_once() {
     assert_eq!(world.hosts[1].events, [stopped]);
     assert_eq!(world.hosts[1].omega.own_record(id(1)).unwrap().seats, []);
     world.run(secs(3));
-    // Equally far from the others; the greater id decides.
+    // Both are equally far from the others; the greater id decides.
     assert_eq!(world.leaders(), [3, 3, 3]);
 }
 

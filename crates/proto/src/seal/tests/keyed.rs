@@ -5,11 +5,11 @@ use crate::seal::{self, Clear, Secret};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-fn key(n: u8) -> Secret {
+pub(super) fn key(n: u8) -> Secret {
     Secret([n; 32])
 }
 
-fn keyed(keys: Vec<Secret>) -> Config {
+pub(super) fn keyed(keys: Vec<Secret>) -> Config {
     let mut config = Config::default();
     config.seal_with(keys);
     config
@@ -29,7 +29,7 @@ fn view(net: &Net) -> Vec<Vec<(NodeId, Precedence)>> {
 }
 
 /// Three members that have met.
-fn group() -> Net {
+pub(super) fn group() -> Net {
     let mut net = Net::with(3, keyed(vec![key(1)]));
     for n in [2, 3] {
         net.join(n, 1);
@@ -306,7 +306,7 @@ fn the_toy_of_simulations_does_what_the_cipher_does() {
         let stats: Vec<_> = net.nodes.iter().map(|n| n.stats()).collect();
         (view(&net), stats, net.carried)
     };
-    assert_eq!(run(Suite::Toy(7)), run(Suite::Keyed(vec![key(1)])));
+    assert_eq!(run(Suite::Toy(7)), run(Suite::Keyed(vec![key(1)].into())));
 }
 
 #[test]

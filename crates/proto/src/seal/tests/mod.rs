@@ -1,8 +1,12 @@
 //! What strangers and hostile members can do to a node, datagram by datagram.
 
 mod keyed;
+mod migration;
+mod rotation;
 
+use crate::command::Command;
 use crate::config::Config;
+use crate::event::Event;
 use crate::id::{Incarnation, Life, NodeId};
 use crate::membership::{Accusation, Meta, Msg, Precedence, Record, SharedMeta, Status};
 use crate::node::{Identity, Node};
@@ -219,6 +223,8 @@ struct Net {
     now: Instant,
     /// Every so many datagrams are lost, by a draw.
     loss_percent: u32,
+    /// This one can neither send nor receive.
+    cut: Option<u64>,
     rng: crate::rng::Rng,
     carried: usize,
 }
@@ -236,6 +242,7 @@ impl Net {
             recorded: Vec::new(),
             now: Instant::ZERO,
             loss_percent: 0,
+            cut: None,
             rng: crate::rng::Rng::seed(1, 1),
             carried: 0,
         }
@@ -248,7 +255,11 @@ impl Net {
             for n in 0..self.nodes.len() {
                 let node = &mut self.nodes[n];
                 while node.poll_fact().is_some() {}
-                while node.poll_event().is_some() {}
+                while let Some(event) = node.poll_event() {
+                    if let Event::Keys(ring) = event {
+                        node.handle_command(self.now, Command::SetKeys(ring));
+                    }
+                }
                 let mut out = Datagram::default();
                 while let Some((Destination::Addr(to), len)) = node.poll_transmit(&mut out) {
                     if let Suite::Keyed(_) = self.config.seal.suite {
@@ -266,7 +277,8 @@ impl Net {
             let start = self.recorded.len().saturating_sub(under_way.len());
             for (k, (from, to, mut datagram)) in under_way.into_iter().enumerate() {
                 let at = (1..=self.nodes.len() as u64).find(|&n| addr(n) == to);
-                let lost = self.rng.below(100) < self.loss_percent;
+                let cut = self.cut.is_some_and(|n| [from, to].contains(&addr(n)));
+                let lost = self.rng.below(100) < self.loss_percent || cut;
                 if let Some(n) = at.filter(|_| !lost) {
                     self.carried += 1;
                     let node = &mut self.nodes[n as usize - 1];
@@ -308,11 +320,14 @@ impl Net {
 
     /// The process of number `n` ends and begins anew, in `life`, and looks for `seed`.
     fn restart(&mut self, n: u64, life: Life, seed: u64) {
+        self.restart_with(n, life, seed, self.config.clone());
+    }
+
+    fn restart_with(&mut self, n: u64, life: Life, seed: u64, config: Config) {
         let identity = Identity {
             life,
             ..identity(n)
         };
-        let config = self.config.clone();
         self.nodes[n as usize - 1] = Node::new(config, identity, 1, self.now).unwrap();
         self.join(n as usize, seed);
     }

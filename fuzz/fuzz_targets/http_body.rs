@@ -1,0 +1,7 @@
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| consort_fuzz::http_body(data));
+
+#[cfg(not(fuzzing))]
+fn main() {}
