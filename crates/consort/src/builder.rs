@@ -350,7 +350,7 @@ impl Builder {
             }
             None => life,
         };
-        let clock = driver::Clock::start();
+        let clock = crate::clock::Clock::start();
         let identity = Identity {
             id,
             life,

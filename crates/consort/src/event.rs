@@ -1,6 +1,6 @@
 //! Events of a node for its application, together with the member that they are about.
 
-use crate::driver::Clock;
+use crate::clock::Clock;
 use crate::election::{self, ElectionName, Leader};
 use crate::lock::{LockName, Loss};
 use crate::member::Member;

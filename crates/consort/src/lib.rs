@@ -41,6 +41,7 @@
 mod address;
 mod builder;
 mod case;
+mod clock;
 mod driver;
 mod election;
 mod error;

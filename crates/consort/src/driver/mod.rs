@@ -25,6 +25,7 @@ pub(crate) use tags::{TagChange, Tags};
 use crate::address::Seed;
 use crate::builder;
 use crate::case::Files;
+use crate::clock::Clock;
 use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
 use crate::farewell::Leaving;
@@ -40,7 +41,6 @@ use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
-use core::time::Duration;
 use keys::Keys;
 use locks::Locks;
 use messages::Talk;
@@ -71,35 +71,6 @@ pub(crate) enum Mode {
     Running,
     Paused,
     Stopped,
-}
-
-/// The core's time: microseconds since the node started.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(tokio::time::Instant);
-
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock(tokio::time::Instant::now())
-    }
-
-    pub(crate) fn now(self) -> Instant {
-        Instant::ZERO + self.0.elapsed()
-    }
-
-    /// The system time of `at`. A deadline that the system cannot represent is replaced by one in a day, at which it is
-    /// checked again.
-    pub(crate) fn when(self, at: Instant) -> tokio::time::Instant {
-        let day = Duration::from_secs(86_400);
-        self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
-    }
-
-    /// The system time of `at`, for callers that do not check again. A deadline that never arrives becomes one in some
-    /// thirty years.
-    pub(crate) fn when_at_last(self, at: Instant) -> tokio::time::Instant {
-        self.0
-            + at.since(Instant::ZERO)
-                .min(Duration::from_secs(30 * 365 * 86_400))
-    }
 }
 
 /// What a task starts with.
