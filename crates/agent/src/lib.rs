@@ -66,9 +66,9 @@ pub mod watch;
 pub use access::TokenError;
 pub use agent::{Agent, AgentError, ReloadError, Startup};
 pub use config::{
-    ApiConfig, Config, ConfigError, ElectionConfig, HandlerConfig, RawApi, RawConfig, RawElection,
-    RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology, SecurityConfig,
-    config_example, config_reference, parse_bound,
+    ApiConfig, Config, ConfigError, ElectionConfig, HandlerConfig, LogFormat, RawApi, RawConfig,
+    RawElection, RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology,
+    SecurityConfig, config_example, config_reference, parse_bound,
 };
 pub use file::{FileError, read_secret};
 pub use journal::{journal, repeats_event};
