@@ -13,6 +13,7 @@ mod messages;
 mod moves;
 mod order;
 mod output;
+mod port;
 mod storage;
 mod tags;
 
@@ -45,6 +46,7 @@ use keys::Keys;
 use locks::Locks;
 use messages::Talk;
 use order::{Waiting, addresses};
+use port::Port;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,6 +129,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         leaving: None,
         taken,
         stats: DriverStats::default(),
+        port: Port::default(),
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
@@ -181,6 +184,8 @@ struct Driver {
     /// Whether a process that was started earlier uses this node's identity.
     taken: Arc<AtomicBool>,
     stats: DriverStats,
+    /// Whether the socket works.
+    port: Port,
     out: Datagram,
     out_bytes: Vec<u8>,
     in_bytes: Vec<u8>,
@@ -316,10 +321,19 @@ impl Driver {
     async fn turn(&mut self) {
         for _ in 0..READS_PER_TURN {
             match self.socket.try_recv_from(&mut self.in_bytes) {
-                Ok((len, from)) => self.receive(len, from).await,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Ok((len, from)) => {
+                    self.port.read(Ok(()));
+                    self.receive(len, from).await;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.port.read(Ok(()));
+                    break;
+                }
                 // Some systems report here that an earlier datagram found no listener at its port.
-                Err(_) => self.stats.receive_errors += 1,
+                Err(e) => {
+                    self.stats.receive_errors += 1;
+                    self.port.read(Err(&e));
+                }
             }
         }
         self.listen_around().await;

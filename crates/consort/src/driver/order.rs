@@ -30,6 +30,7 @@ pub(crate) enum Order {
     Case(NodeId, oneshot::Sender<Option<Case>>),
     Stats(oneshot::Sender<Stats>),
     StorageError(oneshot::Sender<Option<String>>),
+    PortError(oneshot::Sender<Option<String>>),
     IsIsolated(oneshot::Sender<bool>),
     Carry(Command, oneshot::Sender<()>),
     Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
@@ -104,6 +105,9 @@ impl Driver {
             }
             Order::StorageError(reply) => {
                 let _ = reply.send(self.storage.error());
+            }
+            Order::PortError(reply) => {
+                let _ = reply.send(self.port.error());
             }
             Order::IsIsolated(reply) => {
                 let _ = reply.send(self.node.membership().is_isolated());
