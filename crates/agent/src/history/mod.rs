@@ -7,6 +7,7 @@ mod traffic;
 mod turn;
 
 use crate::api::{EventView, LockView, SampleView, TermView};
+use crate::view;
 use cause::Causes;
 use consort::{EventError, Events, Node};
 use core::time::Duration;
@@ -91,7 +92,7 @@ impl History {
             missed: 0,
         };
         History {
-            run: format!("{:x}", crate::api::now_ms()).into(),
+            run: format!("{:x}", view::now_ms()).into(),
             started: now,
             book: Arc::new(Mutex::new(book)),
         }
@@ -104,8 +105,8 @@ impl History {
     async fn record(self, mut events: Events) {
         loop {
             match events.next().await {
-                Ok(event) => self.note(EventView::from(&event)),
-                Err(EventError::Lagged { missed }) => self.note(EventView::lagged(Some(missed))),
+                Ok(event) => self.note(view::event(&event)),
+                Err(EventError::Lagged { missed }) => self.note(view::lagged(Some(missed))),
                 Err(EventError::Stopped) => break,
             }
         }
