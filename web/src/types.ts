@@ -1,4 +1,4 @@
-// What the HTTP interface of an agent answers: the parts that this page reads. See crates/agent/src/api.
+// What the HTTP interface of an agent answers: the parts that this page reads. See crates/client/src/api.
 
 export type Status = 'alive' | 'suspect' | 'failed' | 'left'
 

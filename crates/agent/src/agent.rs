@@ -1,20 +1,21 @@
 //! One node and its HTTP interface, started and stopped together.
 
 use crate::access::{Access, TokenError};
-use crate::api::{EventView, InfoView};
 use crate::config::Config;
 use crate::handler::Handlers;
 use crate::history::History;
-use crate::listen::{HttpAddr, ListenError, listen};
+use crate::listen::{ListenError, listen};
 use crate::log::Log;
 use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
 use crate::serve::{Limits, serve};
+use crate::view;
 use consort::membership::DistanceSource;
 use consort::{
     CampaignError, ElectionError, Events, Farewell, Life, Node, NodeId, SetTagsError, StartError,
     Stopped,
 };
+use consort_client::HttpAddr;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
@@ -170,8 +171,8 @@ impl Agent {
             unix: matches!(http, HttpAddr::Unix(_)),
             timeout: config.api.timeout,
             streams_max: config.api.streams_max,
-            locks: (&config.protocol.mutex).into(),
-            info: InfoView::new(&config, log.is_some(), lab.is_some()),
+            locks: view::lock_defaults(&config.protocol.mutex),
+            info: view::info(&config, log.is_some(), lab.is_some()),
         };
         let mut builder = Node::builder()
             .name(config.name)
@@ -292,7 +293,7 @@ impl Agent {
 
     /// Adds a manual intervention in the group, or in one of its members, to the agent's history.
     pub fn remark(&self, deed: &str, member: Option<(NodeId, &str)>) {
-        self.history.note(EventView::lab(deed, member));
+        self.history.note(view::lab(deed, member));
     }
 
     /// Applies new settings while the agent runs: tags, elections and event handlers; also reads the tokens again.

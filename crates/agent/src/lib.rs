@@ -47,7 +47,6 @@
 
 mod access;
 mod agent;
-pub mod api;
 mod config;
 mod error;
 mod file;
@@ -62,6 +61,7 @@ mod mdns;
 mod metrics;
 mod routes;
 mod serve;
+mod view;
 pub mod watch;
 
 pub use access::TokenError;
@@ -71,11 +71,18 @@ pub use config::{
     RawElection, RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology,
     SecurityConfig, config_example, config_reference, parse_bound,
 };
+pub use consort_client::api;
+pub use consort_client::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError};
 pub use file::{FileError, read_secret};
 pub use journal::{journal, repeats_event};
-pub use listen::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError, ListenError};
+pub use listen::ListenError;
 pub use log::Log;
 pub use routes::LabOrder;
+
+/// A member as the HTTP interface shows it.
+pub fn member_view(member: &consort::Member) -> api::MemberView {
+    view::member(member)
+}
 
 /// The HTTP interface as an OpenAPI document in JSON.
 pub fn openapi() -> String {

@@ -3,7 +3,8 @@
 //!
 //! Everything is bounded: lines that are kept, their length, and how far behind a reader may be.
 
-use crate::api::{LogView, now_ms};
+use crate::api::LogView;
+use crate::view::{self, now_ms};
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::collections::VecDeque;
@@ -165,7 +166,7 @@ impl LogReader {
                     Ok(line) => line,
                     Err(broadcast::error::RecvError::Lagged(missed)) => {
                         self.missed += missed;
-                        return Some(Arc::new(LogView::lagged(missed)));
+                        return Some(Arc::new(view::log_lagged(missed)));
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },

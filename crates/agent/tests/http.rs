@@ -1,6 +1,6 @@
 //! The HTTP interface of real agents, spoken to in plain HTTP.
 
-use consort_agent::api::EventView;
+use consort::{Event, NodeId};
 use consort_agent::{Agent, Config, HttpAddr, RawConfig, RawMembership, RawTopology};
 use core::time::Duration;
 use serde_json::Value;
@@ -470,13 +470,13 @@ async fn who_hears_whom_is_told_and_links_are_events() {
     let mut links = Vec::new();
     while links.len() < 2 {
         let event = tokio::time::timeout(Duration::from_secs(10), events.next());
-        let event = EventView::from(&event.await.expect("a link ends").unwrap());
-        if event.event.starts_with("link") {
-            links.push((event.event, event.by.unwrap()));
+        match event.await.expect("a link ends").unwrap() {
+            Event::LinkUp { id } => links.push(("link_up", id)),
+            Event::LinkDown { id } => links.push(("link_down", id)),
+            _ => {}
         }
     }
-    let of_b = |event: &str| (event.to_owned(), "0000000000000002".to_owned());
-    assert_eq!(links, [of_b("link_up"), of_b("link_down")]);
+    assert_eq!(links, [("link_up", NodeId(2)), ("link_down", NodeId(2))]);
     a.kill().await;
 }
 

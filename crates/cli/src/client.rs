@@ -1,29 +1,13 @@
-//! Requests to an agent over HTTP, by TCP or a Unix socket.
+//! The agent to ask, as the command line names it.
 
-use anyhow::Context;
 use clap::Args;
-use consort_agent::api::ErrorBody;
-use consort_agent::{HttpAddr, read_secret};
+use consort_agent::read_secret;
+use consort_client::Client;
+pub(crate) use consort_client::{ClientError, EventStream, HttpAddr, encoded, path};
 use core::time::Duration;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
-use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io;
 use std::path::PathBuf;
-use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
-
-/// The longest line of a stream.
-const LINE_MAX: usize = 1 << 20;
-
-/// The longest answer that is read.
-const ANSWER_MAX: usize = 64 << 20;
-
-const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The agent to ask.
 #[derive(Clone, Debug, Args)]
@@ -39,42 +23,6 @@ pub(crate) struct AgentAddr {
     /// File with the token to present to the agent; if it has several, the first one is used
     #[arg(long, env = "CONSORT_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
-    /// Start an agent, or name the right address.
-    #[error(
-        "no agent answers at {addr} ({source}); start one with `consort up` or `consort agent`, \
-         or name another with --http or CONSORT_HTTP"
-    )]
-    NoAgent { addr: HttpAddr, source: io::Error },
-    /// The message of the agent says what to do.
-    #[error("{}", .0.message)]
-    Refused(ErrorBody),
-    /// Correct the file, or name another.
-    #[error("{0}")]
-    Token(String),
-    /// Something other than an agent listens there.
-    #[error("{addr} does not answer as an agent of Consort does: {what}; check --http")]
-    Strange { addr: HttpAddr, what: String },
-    /// The agent is overloaded or paused.
-    #[error("the agent at {addr} took too long to answer; it may be paused or overloaded")]
-    Slow { addr: HttpAddr },
-}
-
-impl ClientError {
-    /// The problem in a few words.
-    pub(crate) fn brief(&self) -> String {
-        match self {
-            ClientError::NoAgent { source, .. } => source.to_string(),
-            ClientError::Refused(error) => error.message.clone(),
-            ClientError::Token(what) => what.clone(),
-            ClientError::Strange { what, .. } => format!("not an answer of an agent: {what}"),
-            ClientError::Slow { .. } => "it took too long to answer".to_owned(),
-        }
-    }
 }
 
 impl AgentAddr {
@@ -94,10 +42,18 @@ impl AgentAddr {
         }
     }
 
+    /// A client with the token that the file has now, so that a command that runs for long notices a new one.
+    pub(crate) fn client(&self) -> Result<Client, ClientError> {
+        let client = Client::new(self.http.clone());
+        Ok(match self.token()? {
+            Some(token) => client.with_token(token),
+            None => client,
+        })
+    }
+
     /// Sends a GET request for `path`.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        let patience = Duration::from_secs(10);
-        self.call(Method::GET, path, Bytes::new(), patience).await
+        self.client()?.get(path).await
     }
 
     /// Sends a GET request for `path`, and waits for at most `patience`.
@@ -106,7 +62,7 @@ impl AgentAddr {
         path: &str,
         patience: Duration,
     ) -> Result<T, ClientError> {
-        self.call(Method::GET, path, Bytes::new(), patience).await
+        self.client()?.get_within(path, patience).await
     }
 
     /// Sends a POST request that may take `patience`.
@@ -116,8 +72,7 @@ impl AgentAddr {
         body: &impl Serialize,
         patience: Duration,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
-        self.call(Method::POST, path, body.into(), patience).await
+        self.client()?.post(path, body, patience).await
     }
 
     /// Sends a PATCH request.
@@ -126,9 +81,7 @@ impl AgentAddr {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
-        let patience = Duration::from_secs(10);
-        self.call(Method::PATCH, path, body.into(), patience).await
+        self.client()?.patch(path, body).await
     }
 
     /// Sends a DELETE request.
@@ -137,107 +90,24 @@ impl AgentAddr {
         path: &str,
         patience: Duration,
     ) -> Result<T, ClientError> {
-        self.call(Method::DELETE, path, Bytes::new(), patience)
-            .await
+        self.client()?.delete(path, patience).await
     }
 
     /// Sends a POST request whose effect lasts for as long as the stream of its answer is read.
-    pub(crate) async fn take(
+    pub(crate) async fn take<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<SseStream, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|e| self.strange(e))?;
-        let answer = self.send(Method::POST, path, body.into()).await?;
-        Ok(SseStream {
-            body: answer.into_body(),
-            rest: Vec::new(),
-        })
+    ) -> Result<EventStream<T>, ClientError> {
+        self.client()?.take(path, body).await
     }
 
     /// Follows a stream of events.
-    pub(crate) async fn follow(&self, path: &str) -> Result<SseStream, ClientError> {
-        let body = self.stream(path).await?;
-        let rest = Vec::new();
-        Ok(SseStream { body, rest })
-    }
-
-    async fn call<T: DeserializeOwned>(
+    pub(crate) async fn follow<T: DeserializeOwned>(
         &self,
-        method: Method,
         path: &str,
-        body: Bytes,
-        patience: Duration,
-    ) -> Result<T, ClientError> {
-        let exchange = async {
-            let answer = self.send(method, path, body).await?;
-            let body = Limited::new(answer.into_body(), ANSWER_MAX);
-            let body = body.collect().await.map_err(|e| self.strange(e))?;
-            serde_json::from_slice(&body.to_bytes()).map_err(|e| self.strange(e))
-        };
-        match timeout(patience, exchange).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ClientError::Slow {
-                addr: self.http.clone(),
-            }),
-        }
-    }
-
-    /// Opens a stream that ends when the agent stops.
-    pub(crate) async fn stream(&self, path: &str) -> Result<Incoming, ClientError> {
-        let answer = self.send(Method::GET, path, Bytes::new()).await?;
-        Ok(answer.into_body())
-    }
-
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Response<Incoming>, ClientError> {
-        let no_agent = |source| ClientError::NoAgent {
-            addr: self.http.clone(),
-            source,
-        };
-        let connect = async {
-            Ok(match &self.http {
-                HttpAddr::Tcp(addr) => shake_hands(TcpStream::connect(addr).await?).await,
-                HttpAddr::Unix(path) => shake_hands(UnixStream::connect(path).await?).await,
-            })
-        };
-        let mut sender = match timeout(CONNECT_PATIENCE, connect).await {
-            Ok(Ok(handshake)) => handshake.map_err(|e| self.strange(e))?,
-            Ok(Err(source)) => return Err(no_agent(source)),
-            Err(_) => return Err(no_agent(io::ErrorKind::TimedOut.into())),
-        };
-        let host = match &self.http {
-            HttpAddr::Tcp(addr) => addr.to_string(),
-            HttpAddr::Unix(_) => "localhost".to_owned(),
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, host)
-            .header(header::CONTENT_TYPE, "application/json");
-        let request = match self.token()? {
-            Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
-            None => request,
-        };
-        let request = request.body(Full::new(body)).map_err(|e| self.strange(e))?;
-        let answer = sender
-            .send_request(request)
-            .await
-            .map_err(|e| self.strange(e))?;
-        if answer.status() == StatusCode::OK {
-            return Ok(answer);
-        }
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), ANSWER_MAX);
-        let body = body.collect().await.map_err(|e| self.strange(e))?;
-        match serde_json::from_slice(&body.to_bytes()) {
-            Ok(error) => Err(ClientError::Refused(error)),
-            Err(_) => Err(self.strange(format!("status {status}"))),
-        }
+    ) -> Result<EventStream<T>, ClientError> {
+        self.client()?.follow(path).await
     }
 
     /// The token to present: the first one of the file.
@@ -260,63 +130,9 @@ impl AgentAddr {
         }
     }
 
+    /// The error for an answer that cannot be understood.
     pub(crate) fn strange(&self, what: impl ToString) -> ClientError {
-        ClientError::Strange {
-            addr: self.http.clone(),
-            what: what.to_string(),
-        }
-    }
-}
-
-async fn shake_hands<S>(stream: S) -> hyper::Result<http1::SendRequest<Full<Bytes>>>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors also reach the waiting request.
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
-/// A stream of server-sent events.
-pub(crate) struct SseStream {
-    body: Incoming,
-    rest: Vec<u8>,
-}
-
-impl SseStream {
-    /// Waits for the next event; `None` at the end. This is cancel safe: dropping the future loses nothing.
-    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> anyhow::Result<Option<T>> {
-        Ok(match self.next_json().await? {
-            Some(json) => Some(serde_json::from_str(&json)?),
-            None => None,
-        })
-    }
-
-    /// The same, as it was sent.
-    pub(crate) async fn next_json(&mut self) -> anyhow::Result<Option<String>> {
-        loop {
-            while let Some(end) = self.rest.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                if let Some(json) = line.strip_prefix(b"data: ") {
-                    let json = str::from_utf8(json.trim_ascii_end());
-                    return Ok(Some(json.context("the stream is not UTF-8")?.to_owned()));
-                }
-            }
-            anyhow::ensure!(
-                self.rest.len() <= LINE_MAX,
-                "a line of the stream is too long"
-            );
-            match self.body.frame().await {
-                Some(frame) => {
-                    let frame = frame.context("the agent has gone without finishing its stream")?;
-                    if let Some(data) = frame.data_ref() {
-                        self.rest.extend_from_slice(data);
-                    }
-                }
-                None => return Ok(None),
-            }
-        }
+        Client::new(self.http.clone()).strange(what)
     }
 }
 
@@ -325,19 +141,14 @@ pub(crate) fn election_path(name: &str, verb: &str) -> String {
     path("elections", name, verb)
 }
 
-/// The path of one of `things` by its name; `verb` is empty or starts with a slash.
-pub(crate) fn path(things: &str, name: &str, verb: &str) -> String {
-    format!("/v1/{things}/{}{verb}", encoded(name))
-}
-
-/// Encodes text as a part of a URL path.
-pub(crate) fn encoded(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    let encoded = text.bytes().map(|b| match plain(b) {
-        true => char::from(b).to_string(),
-        false => format!("%{b:02X}"),
-    });
-    encoded.collect()
+/// What to add to an error for users of the command line.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    match error.downcast_ref::<ClientError>()? {
+        ClientError::NoAgent { .. } | ClientError::Strange { .. } => {
+            Some("--http or CONSORT_HTTP names the agent to ask")
+        }
+        _ => None,
+    }
 }
 
 /// Runs a client command.
@@ -346,18 +157,4 @@ pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> an
         .enable_all()
         .build()?
         .block_on(future)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_name_makes_one_segment_of_a_path() {
-        assert_eq!(election_path("gateway-7", ""), "/v1/elections/gateway-7");
-        assert_eq!(
-            election_path("a/b?c ü", "/resign"),
-            "/v1/elections/a%2Fb%3Fc%20%C3%BC/resign"
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! `consort events`, and `consort monitor`, which is the same.
 
 use crate::Answer;
-use crate::client::{AgentAddr, SseStream, block_on, encoded};
+use crate::client::{AgentAddr, EventStream, block_on, encoded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
@@ -83,7 +83,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     block_on(async {
-        let mut events = args.agent.follow(&args.path()).await?;
+        let mut events = args.agent.follow::<EventView>(&args.path()).await?;
         let mut log = match &args.log_path() {
             Some(path) => Some(args.agent.follow(path).await?),
             None => None,
@@ -106,9 +106,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     })
 }
 
-async fn next_line(log: Option<&mut SseStream>) -> anyhow::Result<Option<String>> {
+async fn next_line(log: Option<&mut EventStream<LogView>>) -> anyhow::Result<Option<String>> {
     match log {
-        Some(log) => log.next_json().await,
+        Some(log) => Ok(log.next_json().await?),
         None => core::future::pending().await,
     }
 }

@@ -37,7 +37,10 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    text
+    match crate::client::hint(error) {
+        Some(hint) => format!("{text}; {hint}"),
+        None => text,
+    }
 }
 
 /// A table whose columns are as wide as their longest cell.

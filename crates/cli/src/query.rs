@@ -52,9 +52,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         stream: true,
     };
     block_on(async {
-        let mut updates = args.agent.take("/v1/query", &request).await?;
+        let mut updates = args
+            .agent
+            .take::<QueryUpdateView>("/v1/query", &request)
+            .await?;
         let mut tally = Tally::default();
-        while let Some(update) = updates.next::<QueryUpdateView>().await? {
+        while let Some(update) = updates.next().await? {
             tally.take(&update);
             match args.format {
                 Format::Json => output::line(&serde_json::to_string(&update)?)?,

@@ -1,6 +1,7 @@
 //! As much of HTTP as the agent's interface takes, over a Unix socket, with a limit for every wait.
 
 use anyhow::{Context, bail};
+use consort_client::EventParser;
 use core::time::Duration;
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
@@ -54,7 +55,7 @@ pub fn call(
 #[derive(Debug)]
 pub struct Events {
     stream: UnixStream,
-    rest: Vec<u8>,
+    parser: EventParser,
 }
 
 /// What a look at the stream gave.
@@ -72,20 +73,24 @@ impl Events {
     /// Sends a request that is answered by events.
     pub fn post(socket: &Path, path: &str, body: &str) -> anyhow::Result<Events> {
         let stream = open(socket, "POST", path, body)?;
-        let rest = Vec::new();
-        Ok(Events { stream, rest })
+        let parser = EventParser::default();
+        Ok(Events { stream, parser })
     }
 
     /// Waits for an event for at most `patience`.
     pub fn next(&mut self, patience: Duration) -> Next {
         let start = std::time::Instant::now();
         loop {
-            while let Some(end) = self.rest.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                if let Some(json) = line.strip_prefix(b"data: ")
-                    && let Ok(value) = serde_json::from_slice(json.trim_ascii_end())
-                {
-                    return Next::Event(value);
+            // The head of the answer and the lengths of chunks are no fields of events, so they are skipped.
+            loop {
+                match self.parser.next_data() {
+                    Ok(Some(json)) => {
+                        if let Ok(value) = serde_json::from_str(&json) {
+                            return Next::Event(value);
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(_) => return Next::End,
                 }
             }
             let left = patience.saturating_sub(start.elapsed());
@@ -98,7 +103,7 @@ impl Events {
             }
             match self.stream.read(&mut part) {
                 Ok(0) => return Next::End,
-                Ok(n) => self.rest.extend_from_slice(&part[..n]),
+                Ok(n) => self.parser.push(&part[..n]),
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Next::Silence;
                 }

@@ -1,7 +1,8 @@
 //! Settings of elections.
 
 use super::{ConfigError, set};
-use crate::api::{Words, attribute_tag, preempt, way};
+use crate::api::Words;
+use crate::view::{attribute_tag, preempt, way};
 use consort::{Criterion, ElectionMode, ElectionOptions, Quorum};
 use core::time::Duration;
 use serde::Deserialize;

@@ -27,8 +27,8 @@ pub use security::{RawSecurity, SecurityConfig};
 pub use topology::RawTopology;
 
 use crate::file;
-use crate::listen::HttpAddr;
 use consort::{DEFAULT_PORT, Detection, Meta, NodeId, Profile, Topology};
+use consort_client::HttpAddr;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Handlers that answer queries.
 
 use super::{About, obtain};
-use crate::api::{EventView, MemberView, MessageView};
+use crate::api::EventView;
 use crate::config::HandlerConfig;
 use crate::metrics::Meters;
+use crate::view;
 use consort::{IncomingQuery, Node};
 use std::sync::Arc;
 use std::time::Instant;
@@ -67,10 +68,10 @@ impl Answering {
 
 /// The query, in the form of the event stream.
 fn described(query: &IncomingQuery) -> EventView {
-    let from = MemberView::stub(&query.from().to_string(), query.from_name());
+    let from = view::stub(&query.from().to_string(), query.from_name());
     EventView {
         member: Some(from),
-        message: Some(MessageView::of(query.name(), query.payload(), query.seq())),
-        ..EventView::named("query")
+        message: Some(view::message(query.name(), query.payload(), query.seq())),
+        ..view::named("query")
     }
 }

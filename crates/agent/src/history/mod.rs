@@ -8,6 +8,7 @@ mod turn;
 
 use crate::api::{EventView, LockView, SampleView, TermView};
 use crate::journal::Described;
+use crate::view;
 use cause::Causes;
 use consort::{EventError, Events, Node};
 use core::time::Duration;
@@ -118,7 +119,7 @@ impl History {
             missed: 0,
         };
         History {
-            run: format!("{:x}", crate::api::now_ms()).into(),
+            run: format!("{:x}", view::now_ms()).into(),
             started: now,
             book: Arc::new(Mutex::new(book)),
         }
@@ -137,11 +138,11 @@ impl History {
         loop {
             match events.next().await {
                 Ok(event) => {
-                    let mut view = EventView::from(&event);
+                    let mut view = view::event(&event);
                     view.reason = view.reason.or(described.follow(&event));
                     self.note(view);
                 }
-                Err(EventError::Lagged { missed }) => self.note(EventView::lagged(Some(missed))),
+                Err(EventError::Lagged { missed }) => self.note(view::lagged(Some(missed))),
                 Err(EventError::Stopped) => break,
             }
         }
@@ -342,7 +343,7 @@ mod tests {
     fn a_chain_leads_from_the_latest_event_to_its_first_cause() {
         let history = History::new("a".to_owned());
         let of = |event: &str, id: &str| EventView {
-            member: Some(MemberView::stub(id, id)),
+            member: Some(view::stub(id, id)),
             ..named(event)
         };
         let lab = EventView {

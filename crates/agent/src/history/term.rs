@@ -34,7 +34,7 @@ impl Terms {
                     let silent = because.is_some_and(|b| b.event == "suspected");
                     let otherwise = if silent { "silent" } else { "resigned" };
                     let reason = because.and_then(|b| b.reason.as_deref());
-                    term.end(event.at_ms, reason.unwrap_or(otherwise));
+                    end(term, event.at_ms, reason.unwrap_or(otherwise));
                 }
             }
             ("leader_changed", Some(leader)) => {
@@ -50,7 +50,7 @@ impl Terms {
                         _ if term.id == leader.id => "renewed",
                         _ => "replaced",
                     };
-                    term.end(event.at_ms, reason);
+                    end(term, event.at_ms, reason);
                 }
                 let first = terms.is_empty();
                 if terms.len() == TERMS_MAX {
@@ -97,11 +97,9 @@ impl Terms {
     }
 }
 
-impl TermView {
-    fn end(&mut self, at_ms: u64, why: &str) {
-        self.until_ms = Some(at_ms);
-        self.ended = Some(why.to_owned());
-    }
+fn end(term: &mut TermView, at_ms: u64, why: &str) {
+    term.until_ms = Some(at_ms);
+    term.ended = Some(why.to_owned());
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Counters over time.
 
-use crate::api::{SampleView, now_ms};
+use crate::api::SampleView;
+use crate::view::now_ms;
 use consort::Stats;
 use std::collections::VecDeque;
 

@@ -2,7 +2,8 @@
 //! Turns are derived from the difference between two answers about the holders of locks, so they are known only while a
 //! client asks.
 
-use crate::api::{ContenderView, EventView, LockView, MemberView, TurnView, now_ms};
+use crate::api::{ContenderView, EventView, LockView, TurnView};
+use crate::view::{self, now_ms};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The number of turns that are kept per lock.
@@ -136,7 +137,7 @@ impl Watched {
             events.push(EventView {
                 reason: Some(reason.to_owned()),
                 held_ms: Some(now.saturating_sub(turn.from_ms)),
-                ..turn.event("lock_released", &self.name)
+                ..event("lock_released", turn, &self.name)
             });
         }
     }
@@ -176,7 +177,7 @@ impl Watched {
             };
             events.push(EventView {
                 waited_ms: waited,
-                ..turn.event("lock_granted", &self.name)
+                ..event("lock_granted", &turn, &self.name)
             });
             self.turns.push_back(turn);
         }
@@ -189,14 +190,12 @@ impl Watched {
     }
 }
 
-impl TurnView {
-    fn event(&self, event: &str, lock: &str) -> EventView {
-        EventView {
-            lock: Some(lock.to_owned()),
-            token: Some(self.token.clone()),
-            member: Some(MemberView::stub(&self.id, &self.name)),
-            ..EventView::named(event)
-        }
+fn event(event: &str, turn: &TurnView, lock: &str) -> EventView {
+    EventView {
+        lock: Some(lock.to_owned()),
+        token: Some(turn.token.clone()),
+        member: Some(view::stub(&turn.id, &turn.name)),
+        ..view::named(event)
     }
 }
 

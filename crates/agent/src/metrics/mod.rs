@@ -9,6 +9,7 @@ mod process;
 pub(crate) use help::reference;
 
 use crate::api::HealthView;
+use crate::view::HEALTH_CODES;
 use consort::{ElectionStatus, Member, Readiness, Stats, Status};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -183,7 +184,7 @@ impl Collector for Snapshot {
         out.info("build", &[("version", env!("CARGO_PKG_VERSION"))])?;
         out.gauge("uptime_seconds", self.uptime.as_secs_f64())?;
         out.gauge("healthy", u64::from(self.health.reasons.is_empty()))?;
-        let why = HealthView::CODES.map(|code| {
+        let why = HEALTH_CODES.map(|code| {
             let holds = self.health.reasons.iter().any(|r| r.code == code);
             (code.to_owned(), u64::from(holds))
         });

@@ -1,11 +1,9 @@
 //! Requests about elections.
 
 use super::{Served, answer};
-use crate::api::{
-    CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest, attribute_tag,
-    preempt, way,
-};
+use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest};
 use crate::error::ApiError;
+use crate::view::{self, attribute_tag, preempt, way};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
@@ -56,7 +54,7 @@ async fn all(served: &Served) -> Result<Vec<(String, ElectionStatus)>, ApiError>
 async fn elections(State(served): State<Served>) -> Result<Json<Vec<ElectionView>>, ApiError> {
     let all = all(&served).await?;
     let views = all.iter().map(|(name, e)| {
-        let view = ElectionView::new(name, Some(e), &served.node);
+        let view = view::election(name, Some(e), &served.node);
         with_terms(&served, view)
     });
     Ok(Json(views.collect()))
@@ -68,7 +66,7 @@ async fn churn(State(served): State<Served>) -> Result<Json<Vec<ChurnView>>, Api
     let all = all(&served).await?;
     Ok(Json(
         all.iter()
-            .map(|(name, e)| ChurnView::new(name, &e.churn))
+            .map(|(name, e)| view::churn(name, &e.churn))
             .collect(),
     ))
 }
@@ -84,7 +82,7 @@ async fn election(
 
 async fn view(served: &Served, name: &str) -> Result<Json<ElectionView>, ApiError> {
     let status = answer(served.node.election_status(name)).await?;
-    let view = ElectionView::new(name, status.as_ref(), &served.node);
+    let view = view::election(name, status.as_ref(), &served.node);
     Ok(Json(with_terms(served, view)))
 }
 

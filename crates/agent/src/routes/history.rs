@@ -4,6 +4,7 @@ use super::{Served, election, list, seat};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
 use crate::history::{About, History, Reader};
+use crate::view;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -49,7 +50,7 @@ async fn member(
     let member = member.ok_or_else(super::no_answer)?;
     let events = served.history.of_member(&id.to_string());
     Ok(Json(MemberHistoryView {
-        member: dated(&served, MemberView::from(member)),
+        member: dated(&served, view::member(member)),
         events: events.iter().map(|e| EventView::clone(e)).collect(),
     }))
 }
@@ -151,14 +152,14 @@ async fn events(
         None => served.history.read(None, asked.since),
     };
     let run: Arc<str> = served.history.run().into();
-    let mut past = VecDeque::from([Arc::new(EventView::subscribed(&run))]);
+    let mut past = VecDeque::from([Arc::new(view::subscribed(&run))]);
     let Reader {
         past: kept,
         missed,
         next,
     } = reader;
     if missed != Some(0) {
-        past.push_back(Arc::new(EventView::lagged(missed)));
+        past.push_back(Arc::new(view::lagged(missed)));
     }
     past.extend(kept);
     let start = (past, next, run, served.history, filter, seat);
@@ -189,7 +190,7 @@ async fn following(
         Ok(event) => Some(event),
         Err(RecvError::Lagged(missed)) => {
             history.missed(missed);
-            Some(Arc::new(EventView::lagged(Some(missed))))
+            Some(Arc::new(view::lagged(Some(missed))))
         }
         Err(RecvError::Closed) => None,
     }

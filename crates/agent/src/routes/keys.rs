@@ -3,6 +3,7 @@
 use super::Served;
 use crate::api::{InstallKeyRequest, KeyView, KeysView};
 use crate::error::ApiError;
+use crate::view;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -31,7 +32,7 @@ struct Force {
 /// Every member that is alive is asked.
 #[utoipa::path(get, path = "/v1/keys", tag = "keys", responses((status = 200, description = "The keys of this node, and how far others have them", body = KeysView)))]
 async fn keys(State(served): State<Served>) -> Result<Json<KeysView>, ApiError> {
-    Ok(Json(served.node.keys().await?.into()))
+    Ok(Json(view::keys(served.node.keys().await?)))
 }
 
 /// Give all members one more key, which opens and does not seal yet.

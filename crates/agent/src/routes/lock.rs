@@ -8,6 +8,7 @@ use super::{Served, answer};
 use crate::api::{BreakRequest, Done, LockRequest, LockView, LocksView, RequestView};
 use crate::config::parse_bound;
 use crate::error::ApiError;
+use crate::view;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
@@ -58,10 +59,10 @@ async fn lock(State(served): State<Served>, name: Name) -> Result<Json<LocksView
 }
 
 async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, ApiError> {
-    let readiness = answer(served.node.lock_readiness()).await?.into();
+    let readiness = view::readiness(answer(served.node.lock_readiness()).await?);
     // This takes as long as the slowest members may take.
     let locks = served.node.locks(name).await?;
-    let mut locks: Vec<LockView> = locks.iter().map(Into::into).collect();
+    let mut locks: Vec<LockView> = locks.iter().map(view::lock).collect();
     served.history.look(&mut locks, name.is_none());
     let idle = match name {
         None => served.history.idle_locks(&locks),
@@ -190,27 +191,25 @@ pub(super) fn unknown() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "no_request", message)
 }
 
-impl RequestView {
-    /// Waits for the lock. Returns `None` if the obstacles have changed; the view then shows them.
-    async fn wait(
-        &mut self,
-        lock: &Lock,
-        acquire: &mut Acquiring,
-    ) -> Option<Result<LockGuard, AcquireError>> {
-        loop {
-            tokio::select! {
-                taken = &mut *acquire => return Some(taken),
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
-            let Ok(readiness) = answer(lock.readiness()).await else {
-                continue;
-            };
-            let waits_for = readiness.obstacle();
-            let told = self.readiness.as_ref().and_then(|r| r.waits_for.as_ref());
-            if told != waits_for.as_ref() {
-                self.readiness = Some(readiness.into());
-                return None;
-            }
+/// Waits for the lock. Returns `None` if the obstacles have changed; the view then shows them.
+async fn wait(
+    view: &mut RequestView,
+    lock: &Lock,
+    acquire: &mut Acquiring,
+) -> Option<Result<LockGuard, AcquireError>> {
+    loop {
+        tokio::select! {
+            taken = &mut *acquire => return Some(taken),
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let Ok(readiness) = answer(lock.readiness()).await else {
+            continue;
+        };
+        let waits_for = readiness.obstacle();
+        let told = view.readiness.as_ref().and_then(|r| r.waits_for.as_ref());
+        if told != waits_for.as_ref() {
+            view.readiness = Some(view::readiness(readiness));
+            return None;
         }
     }
 }
@@ -245,7 +244,7 @@ impl Taking {
             event: "waiting".to_owned(),
             request: number.unwrap_or_else(|| served.holders.next()),
             lock: name,
-            readiness: Some(readiness.into()),
+            readiness: Some(view::readiness(readiness)),
             ..RequestView::default()
         };
         Ok(Taking {
@@ -277,42 +276,44 @@ impl Taking {
                 self.stage = Stage::Waits(asked, acquire);
                 (self.opened.clone(), Some(self))
             }
-            Stage::Waits(lock, mut acquire) => match self.opened.wait(&lock, &mut acquire).await {
-                None => {
-                    self.stage = Stage::Waits(lock, acquire);
-                    (self.opened.clone(), Some(self))
+            Stage::Waits(lock, mut acquire) => {
+                match wait(&mut self.opened, &lock, &mut acquire).await {
+                    None => {
+                        self.stage = Stage::Waits(lock, acquire);
+                        (self.opened.clone(), Some(self))
+                    }
+                    Some(Ok(guard)) => {
+                        let guard = Arc::new(guard);
+                        let request = self.opened.request.clone();
+                        let view = view::request("granted", &request, &guard);
+                        let orders = self.holders.insert(&request, &guard);
+                        let held = Held {
+                            guard: Some(guard),
+                            request,
+                            holders: self.holders.clone(),
+                        };
+                        self.stage = Stage::Holds(held, orders);
+                        (view, Some(self))
+                    }
+                    Some(Err(error)) => {
+                        let code = match error {
+                            AcquireError::Busy => "busy",
+                            AcquireError::Timeout => "timeout",
+                            AcquireError::NotReady => "not_ready",
+                            AcquireError::Stopped(_) | AcquireError::Leaving => "stopped",
+                            _ => "refused",
+                        };
+                        let view = RequestView {
+                            event: "refused".to_owned(),
+                            code: Some(code.to_owned()),
+                            reason: Some(error.to_string()),
+                            readiness: None,
+                            ..self.opened
+                        };
+                        (view, None)
+                    }
                 }
-                Some(Ok(guard)) => {
-                    let guard = Arc::new(guard);
-                    let request = self.opened.request.clone();
-                    let view = RequestView::of_guard("granted", &request, &guard);
-                    let orders = self.holders.insert(&request, &guard);
-                    let held = Held {
-                        guard: Some(guard),
-                        request,
-                        holders: self.holders.clone(),
-                    };
-                    self.stage = Stage::Holds(held, orders);
-                    (view, Some(self))
-                }
-                Some(Err(error)) => {
-                    let code = match error {
-                        AcquireError::Busy => "busy",
-                        AcquireError::Timeout => "timeout",
-                        AcquireError::NotReady => "not_ready",
-                        AcquireError::Stopped(_) | AcquireError::Leaving => "stopped",
-                        _ => "refused",
-                    };
-                    let view = RequestView {
-                        event: "refused".to_owned(),
-                        code: Some(code.to_owned()),
-                        reason: Some(error.to_string()),
-                        readiness: None,
-                        ..self.opened
-                    };
-                    (view, None)
-                }
-            },
+            }
             Stage::Holds(held, mut orders) => {
                 let Some(guard) = &held.guard else {
                     return (self.opened, None);
@@ -324,7 +325,7 @@ impl Taking {
                             valid_for_ms: 0,
                             reason: Some("its holder has not asked about it for as long as it was told that \
                                 it holds it".to_owned()),
-                            ..RequestView::of_guard("lost", &held.request, guard)
+                            ..view::request("lost", &held.request, guard)
                         };
                         // The held lock is dropped, and thus abandoned.
                         (view, None)
@@ -346,7 +347,7 @@ impl Taking {
                             Ok(_) => "renewed",
                             Err(_) => "lost",
                         };
-                        let view = RequestView::of_guard(event, &held.request, guard);
+                        let view = view::request(event, &held.request, guard);
                         self.stage = Stage::Holds(held, orders);
                         (view, Some(self))
                     }
@@ -450,7 +451,7 @@ impl Holders {
             let guard = holder.guard.upgrade()?;
             holder.told = guard.valid_until();
             let event = if guard.is_valid() { "granted" } else { "lost" };
-            Some(RequestView::of_guard(event, request, &guard))
+            Some(view::request(event, request, &guard))
         })
     }
 

@@ -2,10 +2,10 @@
 
 use super::{ANSWER_PATIENCE, Served, no_answer};
 use crate::api::{
-    EventRequest, QueryRequest, QueryUpdateView, QueryView, ReachabilityView, ReachedView,
-    SentView, SilentView,
+    EventRequest, QueryRequest, QueryView, ReachabilityView, ReachedView, SentView, SilentView,
 };
 use crate::error::ApiError;
+use crate::view;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
@@ -76,7 +76,7 @@ async fn query(
     }
     let mut view = QueryView::default();
     while let Some(update) = answers.next().await {
-        let update = QueryUpdateView::from(&update);
+        let update = view::query_update(&update);
         match update.update.as_str() {
             "answer" => view.answers.push(update),
             "declined" => view.declined.push(SilentView {
@@ -91,7 +91,7 @@ async fn query(
 
 fn updates(answers: Answers) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     stream::unfold(answers, async |mut answers| {
-        let update = QueryUpdateView::from(&answers.next().await?);
+        let update = view::query_update(&answers.next().await?);
         // Plain data always serialises.
         let json = serde_json::to_string(&update).unwrap_or_default();
         Some((Ok(sse::Event::default().data(json)), answers))
@@ -132,6 +132,6 @@ async fn reachability(
         });
     Ok(Json(ReachabilityView {
         reached: reached.collect(),
-        silent: found.silent.iter().map(SilentView::from).collect(),
+        silent: found.silent.iter().map(view::silent).collect(),
     }))
 }

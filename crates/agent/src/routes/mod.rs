@@ -26,6 +26,7 @@ use crate::guard::{Watch, guard};
 use crate::history::History;
 use crate::log::Log;
 use crate::metrics::Meters;
+use crate::view;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
@@ -135,7 +136,7 @@ pub(crate) fn router(
 async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> {
     let members = list(&served.node).await?;
     let locks = answer(served.node.lock_readiness()).await?;
-    let mut view = SelfView::new(&members, &served.about.group, locks).ok_or(Stopped)?;
+    let mut view = view::own(&members, &served.about.group, locks).ok_or(Stopped)?;
     view.member = history::dated(&served, view.member);
     served.history.run().clone_into(&mut view.run);
     view.uptime_ms = served.history.uptime().as_millis() as u64;
@@ -150,7 +151,7 @@ async fn this(State(served): State<Served>) -> Result<Json<SelfView>, ApiError> 
 #[utoipa::path(get, path = "/v1/members", tag = "members", responses((status = 200, description = "In order of id", body = Vec<MemberView>)))]
 async fn members(State(served): State<Served>) -> Result<Json<Vec<MemberView>>, ApiError> {
     let members = list(&served.node).await?;
-    let dated = |m| history::dated(&served, MemberView::from(m));
+    let dated = |m| history::dated(&served, view::member(m));
     Ok(Json(members.iter().map(dated).collect()))
 }
 
@@ -167,7 +168,7 @@ async fn why(
         let message = "a node holds nothing against itself; ask another one";
         ApiError::new(StatusCode::BAD_REQUEST, "bad_member", message)
     })?;
-    Ok(Json(CaseView::new(&case, &members)))
+    Ok(Json(view::case(&case, &members)))
 }
 
 /// The routes that the OpenAPI document describes.
@@ -235,7 +236,7 @@ async fn join(
 /// Leave the group and stop the agent, once work under its locks and as a leader has stopped.
 #[utoipa::path(post, path = "/v1/leave", tag = "members", responses((status = 200, description = "The node has left, and the agent stops; the answer says what was waited for", body = LeaveView)))]
 async fn leave(State(served): State<Served>) -> Result<Json<LeaveView>, ApiError> {
-    Ok(Json(LeaveView::new(&served.node.leave().await?)))
+    Ok(Json(view::leave(&served.node.leave().await?)))
 }
 
 /// Remove a failed member from the lists of all members, so that locks no longer count it.

@@ -4,6 +4,7 @@ use super::{Served, answer, list};
 use crate::api::HealthView;
 use crate::error::ApiError;
 use crate::metrics::{CONTENT_TYPE, Snapshot};
+use crate::view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -45,12 +46,7 @@ async fn look(served: &Served, members: &[Member]) -> Result<HealthView, ApiErro
     let storage_error = answer(served.node.storage_error()).await?;
     let port_error = answer(served.node.port_error()).await?;
     let isolated = answer(served.node.is_isolated()).await?;
-    Ok(HealthView::new(
-        storage_error,
-        port_error,
-        isolated,
-        leaving,
-    ))
+    Ok(view::health(storage_error, port_error, isolated, leaving))
 }
 
 /// Show all counters and the current state in OpenMetrics text.

@@ -3,6 +3,7 @@
 use super::{Served, answer};
 use crate::api::TopologyView;
 use crate::error::ApiError;
+use crate::view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -31,5 +32,5 @@ async fn topology(State(served): State<Served>) -> Result<Json<TopologyView>, Ap
         .filter_map(|e| Some((e.election.to_string(), e.leader.as_ref()?.id)))
         .collect();
     let name = served.node.name();
-    Ok(Json(TopologyView::new(&status, name, &leaders)))
+    Ok(Json(view::topology(&status, name, &leaders)))
 }

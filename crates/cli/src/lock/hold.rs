@@ -2,7 +2,7 @@
 
 use super::{Args, LOST, NOT_GRANTED};
 use crate::Answer;
-use crate::client::{ClientError, SseStream, path};
+use crate::client::{ClientError, EventStream, path};
 use crate::guarded::{Ended, Guarded, Signals};
 use crate::output;
 use anyhow::{Context, bail};
@@ -67,10 +67,13 @@ pub(super) async fn hold(args: &Args) -> anyhow::Result<Answer> {
 async fn take(
     args: &Args,
     resource: &str,
-) -> anyhow::Result<Result<(SseStream, RequestView), Answer>> {
-    let mut stream = args.agent.take(resource, &args.request()).await?;
+) -> anyhow::Result<Result<(EventStream<RequestView>, RequestView), Answer>> {
+    let mut stream = args
+        .agent
+        .take::<RequestView>(resource, &args.request())
+        .await?;
     loop {
-        let event = stream.next::<RequestView>().await?;
+        let event = stream.next().await?;
         let event = event.context("the agent has gone while the lock was waited for")?;
         match event.event.as_str() {
             "granted" => return Ok(Ok((stream, event))),
@@ -146,7 +149,7 @@ impl Held<'_> {
 
     async fn run(
         &mut self,
-        stream: &mut SseStream,
+        stream: &mut EventStream<RequestView>,
         signals: &mut Signals,
         granted: &RequestView,
     ) -> anyhow::Result<Answer> {
@@ -199,7 +202,7 @@ impl Held<'_> {
                     return Ok(Answer::Code(ended.code));
                 }
                 () = over(&mut input) => return Ok(Answer::Yes),
-                event = stream.next::<RequestView>(), if !deaf => match event {
+                event = stream.next(), if !deaf => match event {
                     Ok(Some(event)) => match event.event.as_str() {
                         "renewed" => poll = self.poll(Duration::ZERO),
                         "lost" | "released" => {

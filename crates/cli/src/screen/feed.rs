@@ -175,8 +175,8 @@ impl Asker {
         let (mut run, mut last) = (None::<String>, 0);
         loop {
             let path = format!("/v1/events?since={last}");
-            if let Ok(mut stream) = self.agent.follow(&path).await {
-                while let Ok(Some(mut value)) = stream.next::<Value>().await {
+            if let Ok(mut stream) = self.agent.follow::<Value>(&path).await {
+                while let Ok(Some(mut value)) = stream.next().await {
                     clean(&mut value);
                     let Ok(event) = serde_json::from_value::<EventView>(value) else {
                         continue;

@@ -5,6 +5,7 @@ use super::group::ELECTION;
 use super::order::{self, Order};
 use crate::output;
 use consort_agent::api::MemberView;
+use consort_agent::member_view;
 use std::time::Instant;
 
 /// What was done and, where orders are typed, how to undo it.
@@ -123,7 +124,7 @@ impl Live {
                     anyhow::bail!("no node is running; r 1 revives one");
                 };
                 let members = node.members().await?;
-                let views: Vec<MemberView> = members.iter().map(MemberView::from).collect();
+                let views: Vec<MemberView> = members.iter().map(member_view).collect();
                 let table = output::members_table(&views);
                 format!("as {name} sees them:\n{table}")
             }

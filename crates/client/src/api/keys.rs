@@ -1,11 +1,10 @@
 //! The keys of the group.
 
-use consort::{KeyState, KeysStatus, MemberKeys};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// The keys of the group as this node has them, and which members have the same. Keys themselves are never shown.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysView {
     /// Grows with every change; 0 before the first one.
     pub version: u32,
@@ -18,7 +17,8 @@ pub struct KeysView {
 }
 
 /// One key of the group.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyView {
     /// Eight hexadecimal digits that name the key and tell nothing about it.
     pub fingerprint: String,
@@ -27,7 +27,8 @@ pub struct KeyView {
 }
 
 /// Which keys a member has.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberKeysView {
     /// Its name.
     pub name: String,
@@ -42,45 +43,11 @@ pub struct MemberKeysView {
 }
 
 /// A key to install.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InstallKeyRequest {
     /// 64 hexadecimal digits, as in a key file. Default: the agent makes a new key, which is shown to nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-}
-
-impl From<KeysStatus> for KeysView {
-    fn from(status: KeysStatus) -> KeysView {
-        let keys = status.keys.into_iter().enumerate();
-        KeysView {
-            version: status.version,
-            migrating: status.migrating,
-            keys: keys
-                .map(|(n, fingerprint)| KeyView {
-                    fingerprint,
-                    seals: n == 0,
-                })
-                .collect(),
-            members: status.members.iter().map(MemberKeysView::from).collect(),
-        }
-    }
-}
-
-impl From<&MemberKeys> for MemberKeysView {
-    fn from(member: &MemberKeys) -> MemberKeysView {
-        let (state, version) = match member.state {
-            KeyState::Current => ("current", None),
-            KeyState::Other { version } => ("other", Some(version)),
-            KeyState::Failed => ("failed", None),
-            _ => ("silent", None),
-        };
-        MemberKeysView {
-            name: member.name.clone(),
-            id: member.id.to_string(),
-            state: state.to_owned(),
-            version,
-            heard_under: member.heard_under.clone(),
-        }
-    }
 }

@@ -1,12 +1,10 @@
 //! Bodies about the topology.
 
-use consort::{ComponentMember, LinkState, Neighbour, Scope, TopologyStatus};
-use core::time::Duration;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// The component that a leader was chosen for, in an election by component.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScopeView {
     /// The smallest id in the component, which identifies it.
     pub component: String,
@@ -22,21 +20,9 @@ pub struct ScopeView {
     pub settled: bool,
 }
 
-impl From<&Scope> for ScopeView {
-    fn from(scope: &Scope) -> ScopeView {
-        ScopeView {
-            component: scope.component.to_string(),
-            size: scope.size as u64,
-            share_percent: (scope.share * 100.0) as u8,
-            digest: format!("{:016x}", scope.digest),
-            since_ms: millis(scope.since.elapsed()),
-            settled: scope.settled,
-        }
-    }
-}
-
 /// A current or recent neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NeighbourView {
     /// Announced name; empty while its record is not known.
     pub name: String,
@@ -59,29 +45,9 @@ pub struct NeighbourView {
     pub mismatches: u8,
 }
 
-impl From<&Neighbour> for NeighbourView {
-    fn from(n: &Neighbour) -> NeighbourView {
-        NeighbourView {
-            name: n.name.clone(),
-            id: n.id.to_string(),
-            address: n.addr.to_string(),
-            state: match n.state {
-                LinkState::TwoWay => "two_way",
-                LinkState::OneWay => "one_way",
-                LinkState::Down => "down",
-            }
-            .to_owned(),
-            state_for_ms: millis(n.state_for),
-            quality_percent: n.quality_percent,
-            heard_ago_ms: millis(n.heard_ago),
-            held_for_ms: n.held_for.map(millis),
-            mismatches: n.mismatches,
-        }
-    }
-}
-
 /// A node of the component.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ComponentMemberView {
     /// Announced name; empty while its record is not known.
     pub name: String,
@@ -98,7 +64,8 @@ pub struct ComponentMemberView {
 }
 
 /// A member that cannot be reached over links.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApartView {
     /// Announced name.
     pub name: String,
@@ -107,7 +74,8 @@ pub struct ApartView {
 }
 
 /// The topology of the network, as the answering node sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopologyView {
     /// The id of the answering node.
     pub node: String,
@@ -137,54 +105,4 @@ pub struct TopologyView {
     pub phantoms: u64,
     /// Counters since the start.
     pub stats: serde_json::Value,
-}
-
-impl TopologyView {
-    /// `leaders` are the elections by component, with their leaders.
-    pub(crate) fn new(
-        status: &TopologyStatus,
-        node_name: &str,
-        leaders: &[(String, consort::NodeId)],
-    ) -> TopologyView {
-        let member = |m: &ComponentMember| ComponentMemberView {
-            name: m.name.clone(),
-            id: m.id.to_string(),
-            farness: m.farness,
-            closeness: m.closeness,
-            neighbours: m.neighbours.iter().map(ToString::to_string).collect(),
-            leads: (leaders.iter().filter(|(_, id)| *id == m.id))
-                .map(|(name, _)| name.clone())
-                .collect(),
-        };
-        let component = &status.component;
-        let links = component
-            .links()
-            .map(|(a, b)| [a.to_string(), b.to_string()]);
-        TopologyView {
-            node: status.id.to_string(),
-            node_name: node_name.to_owned(),
-            interfaces: status.interfaces.clone(),
-            peers: status.peers.iter().map(ToString::to_string).collect(),
-            neighbours: status.neighbours.iter().map(NeighbourView::from).collect(),
-            component: component.id.to_string(),
-            digest: format!("{:016x}", component.digest),
-            members: component.members.iter().map(member).collect(),
-            links: links.collect(),
-            apart: (status.apart.iter())
-                .map(|(id, name)| ApartView {
-                    name: name.clone(),
-                    id: id.to_string(),
-                })
-                .collect(),
-            centrality: status.centrality,
-            records_apart: status.records_apart as u64,
-            phantoms: status.phantoms as u64,
-            // Plain numbers always serialise.
-            stats: serde_json::to_value(status.stats).unwrap_or_default(),
-        }
-    }
-}
-
-fn millis(span: Duration) -> u64 {
-    span.as_millis() as u64
 }

@@ -1,13 +1,11 @@
 //! Bodies about locks.
 
 use super::{TurnView, is_false};
-use consort::{Bound, Contender, LockGuard, LockStatus, Mode, Readiness};
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
-use utoipa::ToSchema;
 
-/// A request for a lock. Everything is optional; see [`consort::Lock`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// A request for a lock. Everything is optional; see `consort::Lock`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LockRequest {
     /// Fail at once if the lock is taken.
@@ -46,7 +44,8 @@ pub struct LockRequest {
 }
 
 /// The state of a request for a lock: each event of its stream, and the answer to `GET /v1/locks/NAME/REQUEST`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RequestView {
     /// `waiting`, `granted`, `renewed`, `lost` (stop the work, then release), `refused` or `released`.
     pub event: String,
@@ -87,36 +86,9 @@ pub struct RequestView {
     pub readiness: Option<ReadinessView>,
 }
 
-impl RequestView {
-    pub(crate) fn of_guard(event: &str, request: &str, guard: &LockGuard) -> RequestView {
-        let left = guard
-            .valid_until()
-            .saturating_duration_since(Instant::now());
-        let loss = guard.loss();
-        RequestView {
-            event: event.to_owned(),
-            request: request.to_owned(),
-            lock: guard.name().to_string(),
-            slot: guard.name().slot,
-            token: Some(guard.token().to_string()),
-            valid_for_ms: match loss {
-                None => left.as_millis() as u64,
-                Some(_) => 0,
-            },
-            notice_ms: guard.notice().as_millis() as u64,
-            stop_within_ms: loss.map(|_| {
-                let left = guard.stop_by().saturating_duration_since(Instant::now());
-                left.as_millis() as u64
-            }),
-            grounds: (event == "granted").then(|| guard.grounds().to_string()),
-            reason: loss.map(|l| l.to_string()),
-            ..RequestView::default()
-        }
-    }
-}
-
 /// The progress of a node after its start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReadinessView {
     /// It may request locks. Until then requests wait.
     pub synced: bool,
@@ -138,22 +110,9 @@ pub struct ReadinessView {
     pub waits_for: Option<String>,
 }
 
-impl From<Readiness> for ReadinessView {
-    fn from(r: Readiness) -> ReadinessView {
-        ReadinessView {
-            synced: r.synced,
-            mature: r.mature,
-            matures_in_ms: r.matures_in.as_millis() as u64,
-            members: r.members,
-            needed: r.needed,
-            here: r.here,
-            waits_for: r.obstacle(),
-        }
-    }
-}
-
 /// A node that holds a lock or waits for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ContenderView {
     /// Announced name; empty if the node is not listed.
     pub name: String,
@@ -178,29 +137,9 @@ pub struct ContenderView {
     pub waited_ms: Option<u64>,
 }
 
-impl From<&Contender> for ContenderView {
-    fn from(c: &Contender) -> ContenderView {
-        ContenderView {
-            name: c.name.clone(),
-            id: c.id.to_string(),
-            life: c.life.0,
-            mode: match c.mode {
-                Mode::Exclusive => "exclusive",
-                Mode::Shared => "shared",
-            }
-            .to_owned(),
-            held: c.held,
-            token: c.token.to_string(),
-            left_ms: c.left.as_millis() as u64,
-            behind: c.behind,
-            own_word: c.own_word,
-            waited_ms: None,
-        }
-    }
-}
-
 /// The holders and waiters of a lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LockView {
     /// The name of the lock, with the number of a semaphore's slot after a `#`, or `id` if the name is not known.
     pub name: String,
@@ -217,21 +156,9 @@ pub struct LockView {
     pub turns: Vec<TurnView>,
 }
 
-impl From<&LockStatus> for LockView {
-    fn from(status: &LockStatus) -> LockView {
-        LockView {
-            name: status.lock.to_string(),
-            id: status.lock.id.to_string(),
-            held: status.holders().next().is_some(),
-            waiting: status.waiting() as u64,
-            contenders: status.contenders.iter().map(ContenderView::from).collect(),
-            turns: Vec::new(),
-        }
-    }
-}
-
 /// All locks that members know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LocksView {
     /// The locks, ordered by name.
     pub locks: Vec<LockView>,
@@ -246,7 +173,8 @@ pub struct LocksView {
 }
 
 /// An agent's defaults for lock requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LockDefaultsView {
     /// The lease.
     pub ttl_ms: u64,
@@ -256,26 +184,9 @@ pub struct LockDefaultsView {
     pub memory_ms: u64,
 }
 
-impl From<&consort::mutex::Config> for LockDefaultsView {
-    fn from(config: &consort::mutex::Config) -> LockDefaultsView {
-        LockDefaultsView {
-            ttl_ms: config.ttl.as_millis() as u64,
-            bound: match &config.bound {
-                Bound::Members => "members".to_owned(),
-                Bound::Available => "available".to_owned(),
-                Bound::Floor(n) => format!("floor:{n}"),
-                Bound::Voters(ids) => {
-                    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                    format!("voters:{}", ids.join(","))
-                }
-            },
-            memory_ms: config.remembered(config.ttl_max).as_millis() as u64,
-        }
-    }
-}
-
 /// A request to break a lock.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakRequest {
     /// The number of slots, for a semaphore, all of which are broken.

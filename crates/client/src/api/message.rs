@@ -1,12 +1,10 @@
 //! Bodies about application messages.
 
-use super::{EventView, MemberView};
-use consort::Message;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// A request to send an application event to all members.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EventRequest {
     /// The name of the event: 1 to 64 bytes without spaces, commas and control characters.
@@ -17,14 +15,16 @@ pub struct EventRequest {
 }
 
 /// The result of sending an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SentView {
     /// The number of the event among the messages of this node, from 1.
     pub seq: u32,
 }
 
 /// A received application event or query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MessageView {
     /// The name of the message.
     pub name: String,
@@ -38,7 +38,8 @@ pub struct MessageView {
 }
 
 /// A query to members.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
     /// The name of the query: 1 to 64 bytes without spaces, commas and control characters.
@@ -61,7 +62,8 @@ pub struct QueryRequest {
 }
 
 /// A member that did not answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SilentView {
     /// Announced name.
     pub name: String,
@@ -70,7 +72,8 @@ pub struct SilentView {
 }
 
 /// An update of a query. Fields that do not apply are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueryUpdateView {
     /// `answer`, `declined` (that member does not know the query) or `finished` (the last update).
     pub update: String,
@@ -95,7 +98,8 @@ pub struct QueryUpdateView {
 }
 
 /// All answers to a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueryView {
     /// The answers in the order of their arrival.
     pub answers: Vec<QueryUpdateView>,
@@ -106,7 +110,8 @@ pub struct QueryView {
 }
 
 /// A member that was reached.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReachedView {
     /// Announced name.
     pub name: String,
@@ -117,110 +122,11 @@ pub struct ReachedView {
 }
 
 /// Which members can be reached.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReachabilityView {
     /// The members that answered, quickest first.
     pub reached: Vec<ReachedView>,
     /// The members that are listed as alive or suspect and did not answer.
     pub silent: Vec<SilentView>,
-}
-
-/// Bytes as text, and in hexadecimal digits if they are not valid text.
-pub(super) fn text(bytes: &[u8]) -> (String, Option<String>) {
-    let hex = || bytes.iter().map(|b| format!("{b:02x}")).collect();
-    let lossy = String::from_utf8_lossy(bytes);
-    let is_text = matches!(lossy, std::borrow::Cow::Borrowed(_));
-    (lossy.into_owned(), (!is_text).then(hex))
-}
-
-impl MessageView {
-    /// A view of a message with these parts.
-    pub(crate) fn of(name: &str, payload: &[u8], seq: u32) -> MessageView {
-        let (payload, payload_hex) = text(payload);
-        MessageView {
-            name: name.to_owned(),
-            payload,
-            payload_hex,
-            seq,
-        }
-    }
-}
-
-impl EventView {
-    /// An event about an application event or query.
-    pub(super) fn of_message(event: &str, message: &Message) -> EventView {
-        let from = MemberView::stub(&message.from.to_string(), &message.from_name);
-        EventView {
-            member: Some(from),
-            life: Some(message.life.0),
-            message: Some(MessageView::of(
-                &message.name,
-                &message.payload,
-                message.seq,
-            )),
-            ..EventView::named(event)
-        }
-    }
-}
-
-impl From<&consort::QueryUpdate> for QueryUpdateView {
-    fn from(update: &consort::QueryUpdate) -> QueryUpdateView {
-        use consort::QueryUpdate::{Answer, Declined, Finished};
-        let kind = |kind: &str| QueryUpdateView {
-            update: kind.to_owned(),
-            ..QueryUpdateView::default()
-        };
-        match update {
-            Answer {
-                from,
-                from_name,
-                payload,
-                after,
-            } => {
-                let (payload, payload_hex) = text(payload);
-                QueryUpdateView {
-                    name: Some(from_name.clone()),
-                    id: Some(from.to_string()),
-                    payload: Some(payload),
-                    payload_hex,
-                    after_ms: Some(after.as_millis() as u64),
-                    ..kind("answer")
-                }
-            }
-            Declined { from, from_name } => QueryUpdateView {
-                name: Some(from_name.clone()),
-                id: Some(from.to_string()),
-                ..kind("declined")
-            },
-            Finished { silent } => QueryUpdateView {
-                silent: Some(silent.iter().map(SilentView::from).collect()),
-                ..kind("finished")
-            },
-            _ => kind("unknown"),
-        }
-    }
-}
-
-impl From<&(consort::NodeId, String)> for SilentView {
-    fn from((id, name): &(consort::NodeId, String)) -> SilentView {
-        SilentView {
-            name: name.clone(),
-            id: id.to_string(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::text;
-
-    #[test]
-    fn bytes_that_are_no_text_are_told_in_digits_too() {
-        assert_eq!(text("grün".as_bytes()), ("grün".to_owned(), None));
-        let (shown, hex) = text(&[0x61, 0xff]);
-        assert_eq!(
-            (shown.as_str(), hex.as_deref()),
-            ("a\u{fffd}", Some("61ff"))
-        );
-    }
 }

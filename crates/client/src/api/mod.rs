@@ -1,4 +1,7 @@
 //! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
+//!
+//! A newer agent may answer with fields that this version does not know; they are ignored. When you fill the body of a
+//! request, end it with `..Default::default()`, so that a field that is added later does not break your program.
 
 mod case;
 mod election;
@@ -40,19 +43,12 @@ pub use message::{
 
 pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
 
-pub(crate) use election::{attribute_tag, preempt, way};
-
-use consort::{
-    Arrival, Departure, ElectionName, Event, Farewell, Member, NodeId, Readiness, Status, Token,
-};
-use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
-use utoipa::ToSchema;
 
 /// One member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberView {
     /// Announced name; may be empty and need not be unique.
     pub name: String,
@@ -102,7 +98,8 @@ pub struct MemberView {
 }
 
 /// How rarely a member fails. A node knows only the rank of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReliabilityView {
     /// Rank from 0, the best, to 15.
     pub bucket: u8,
@@ -114,73 +111,9 @@ pub struct ReliabilityView {
     pub observed_s: u64,
 }
 
-impl From<consort::Reliability> for ReliabilityView {
-    fn from(reliability: consort::Reliability) -> ReliabilityView {
-        ReliabilityView {
-            bucket: reliability.bucket,
-            per_week_milli: reliability.per_week_milli,
-            failures_milli: reliability.failures_milli,
-            observed_s: reliability.observed.as_secs(),
-        }
-    }
-}
-
-impl From<&Member> for MemberView {
-    fn from(member: &Member) -> MemberView {
-        MemberView {
-            name: member.name().to_owned(),
-            id: member.id.to_string(),
-            status: member.status.to_string(),
-            address: member.addr.to_string(),
-            life: member.life.0,
-            incarnation: member.incarnation.0,
-            tags: member.tags().clone(),
-            rtt_us: member.rtt.map(|rtt| rtt.as_micros() as u64),
-            health_percent: member.health_percent,
-            suspicions: member.suspicions,
-            refutations: member.refutations,
-            accuser: member.accuser.map(|id| id.to_string()),
-            reliability: member.reliability.into(),
-            heard_ms: member.heard.map(|d| d.as_millis() as u64),
-            since_ms: member.departed.map(|d| d.as_millis() as u64),
-            place: member.place.map(|p| {
-                let [x, y, z] = p.position;
-                [x, y, z, p.height]
-            }),
-            key: member.key.clone(),
-            is_self: member.is_self,
-        }
-    }
-}
-
-impl MemberView {
-    /// A member of which only the id and the name matter.
-    pub(crate) fn stub(id: &str, name: &str) -> MemberView {
-        MemberView {
-            name: name.to_owned(),
-            id: id.to_owned(),
-            status: String::new(),
-            address: String::new(),
-            life: 0,
-            incarnation: 0,
-            tags: BTreeMap::new(),
-            rtt_us: None,
-            health_percent: 0,
-            suspicions: 0,
-            refutations: 0,
-            accuser: None,
-            reliability: ReliabilityView::default(),
-            heard_ms: None,
-            since_ms: None,
-            place: None,
-            key: None,
-            is_self: false,
-        }
-    }
-}
-
 /// A request to remove a failed member.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForceLeaveRequest {
     /// Its id, or a name that only one failed member has.
@@ -188,7 +121,8 @@ pub struct ForceLeaveRequest {
 }
 
 /// The result of removing a member.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ForceLeaveView {
     /// 16 hexadecimal digits.
     pub id: String,
@@ -201,7 +135,8 @@ pub struct ForceLeaveView {
 }
 
 /// The answering node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SelfView {
     /// The node as a member.
     #[serde(flatten)]
@@ -236,30 +171,9 @@ pub struct SelfView {
     pub storage_error: Option<String>,
 }
 
-impl SelfView {
-    /// The view of a node, computed from its member list.
-    pub(crate) fn new(members: &[Member], group: &str, locks: Readiness) -> Option<SelfView> {
-        let own = members.iter().find(|m| m.is_self)?;
-        let statuses = [Status::Alive, Status::Suspect, Status::Failed, Status::Left];
-        let count = |status| members.iter().filter(|m| m.status == status).count();
-        Some(SelfView {
-            member: own.into(),
-            group: group.to_owned(),
-            members: statuses.map(|s| (s.to_string(), count(s))).into(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            locks: locks.into(),
-            run: String::new(),
-            uptime_ms: 0,
-            positions: false,
-            topology: false,
-            lab: false,
-            storage_error: None,
-        })
-    }
-}
-
 /// A request to join a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JoinRequest {
     /// Nodes to join through, `host:port` each.
@@ -270,7 +184,8 @@ pub struct JoinRequest {
 }
 
 /// The result of leaving: what the node waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeaveView {
     /// Always `true`; a failure is reported as an error.
     pub done: bool,
@@ -289,31 +204,17 @@ pub struct LeaveView {
     pub text: String,
 }
 
-impl LeaveView {
-    pub(crate) fn new(farewell: &Farewell) -> LeaveView {
-        let ms = |span: Duration| span.as_millis().min(u128::from(u64::MAX)) as u64;
-        let count = |n: usize| n.min(u32::MAX as usize) as u32;
-        LeaveView {
-            done: true,
-            locks_ms: ms(farewell.locks),
-            leadership_ms: ms(farewell.leadership),
-            members_ms: ms(farewell.members),
-            told: count(farewell.told),
-            silent: count(farewell.silent),
-            text: farewell.to_string(),
-        }
-    }
-}
-
 /// The result of a join and of some other orders.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Done {
     /// Always `true`; a failure is reported as an error.
     pub done: bool,
 }
 
 /// An error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
     /// The error code, for programs. For example `seeds_silent` means that no seed answered a join, and `not_leading`
     /// that another node leads.
@@ -328,7 +229,8 @@ pub struct ErrorBody {
 }
 
 /// One event. Fields that do not apply are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EventView {
     /// The number in this run of the agent, from 1; 0 for `subscribed` and for events that were missed on the way.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -396,42 +298,9 @@ pub struct EventView {
     pub run: Option<String>,
 }
 
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.map_or(0, |d| d.as_millis() as u64)
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 impl EventView {
-    /// An event with this name at the current time.
-    pub(crate) fn named(event: &str) -> EventView {
-        EventView {
-            at_ms: now_ms(),
-            event: event.to_owned(),
-            ..EventView::default()
-        }
-    }
-
-    /// An event about an election.
-    fn of_election(event: &str, election: &ElectionName, token: Option<&Token>) -> EventView {
-        EventView {
-            election: Some(election.to_string()),
-            election_id: Some(format!("{:?}", election.id)),
-            token: token.map(Token::to_string),
-            ..EventView::named(event)
-        }
-    }
-
     /// Whether it is about a member, an election, a lock or a message with this name or id.
-    pub(crate) fn names(&self, name: &str) -> bool {
+    pub fn names(&self, name: &str) -> bool {
         let member = self
             .member
             .as_ref()
@@ -444,124 +313,12 @@ impl EventView {
         let message = self.message.as_ref().is_some_and(|m| m.name == name);
         member || leader || message || others.into_iter().any(|text| text.as_deref() == Some(name))
     }
-
-    /// The first event of a stream.
-    pub(crate) fn subscribed(run: &str) -> EventView {
-        EventView {
-            run: Some(run.to_owned()),
-            ..EventView::named("subscribed")
-        }
-    }
-
-    /// A manual intervention in an experimental group, or in one of its members.
-    pub(crate) fn lab(deed: &str, member: Option<(NodeId, &str)>) -> EventView {
-        EventView {
-            reason: Some(deed.to_owned()),
-            member: member.map(|(id, name)| MemberView::stub(&id.to_string(), name)),
-            ..EventView::named("lab")
-        }
-    }
-
-    /// The event that tells how many events were missed.
-    pub(crate) fn lagged(missed: Option<u64>) -> EventView {
-        EventView {
-            missed,
-            ..EventView::named("lagged")
-        }
-    }
 }
 
-impl From<&Event> for EventView {
-    fn from(event: &Event) -> EventView {
-        let by = |id: &NodeId| Some(id.to_string());
-        let reason = |word: &str| Some(word.to_owned());
-        match event {
-            Event::Up { member, life, how } => EventView {
-                member: Some(member.into()),
-                life: Some(life.0),
-                reason: reason(match how {
-                    Arrival::Joined => "joined",
-                    Arrival::Refuted => "refuted",
-                    Arrival::Returned => "returned",
-                }),
-                ..EventView::named("up")
-            },
-            Event::Suspected {
-                member,
-                life,
-                by: id,
-            } => EventView {
-                member: Some(member.into()),
-                life: Some(life.0),
-                by: by(id),
-                ..EventView::named("suspected")
-            },
-            Event::Down {
-                member,
-                life,
-                why,
-                by: id,
-            } => EventView {
-                member: Some(member.into()),
-                life: Some(life.0),
-                reason: reason(match why {
-                    Departure::Failed => "failed",
-                    Departure::Left => "left",
-                    Departure::Restarted => "restarted",
-                }),
-                by: by(id),
-                ..EventView::named("down")
-            },
-            Event::Updated { member } => EventView {
-                member: Some(member.into()),
-                ..EventView::named("updated")
-            },
-            Event::SelfAccused { by: id, was_dead } => EventView {
-                by: by(id),
-                reason: reason(if *was_dead { "failed" } else { "suspected" }),
-                ..EventView::named("self_accused")
-            },
-            Event::Joined => EventView::named("joined"),
-            Event::Departed => EventView::named("departed"),
-            Event::IdentityConflict => EventView::named("identity_conflict"),
-            Event::IdentityTaken => EventView::named("identity_taken"),
-            Event::OptionsDiffer { id } => EventView {
-                by: by(id),
-                ..EventView::named("options_differ")
-            },
-            Event::LeaderChanged { election, leader } => EventView {
-                leader: Some(leader.into()),
-                ..EventView::of_election("leader_changed", election, None)
-            },
-            Event::LeaderVacant { election } => {
-                EventView::of_election("leader_vacant", election, None)
-            }
-            Event::BecameLeader { election, token } => {
-                EventView::of_election("became_leader", election, Some(token))
-            }
-            Event::SteppedDown { election, token } => {
-                EventView::of_election("stepped_down", election, Some(token))
-            }
-            Event::LockLost { lock, token, why } => EventView {
-                lock: Some(lock.to_string()),
-                token: Some(token.to_string()),
-                reason: Some(why.to_string()),
-                ..EventView::named("lock_lost")
-            },
-            Event::Message { message } => EventView::of_message("message", message),
-            Event::Query { query } => EventView::of_message("query", query),
-            Event::LockWitness => EventView::named("lock_witness"),
-            Event::TokensFromClock => EventView::named("tokens_from_clock"),
-            Event::LinkUp { id } => EventView {
-                by: by(id),
-                ..EventView::named("link_up")
-            },
-            Event::LinkDown { id } => EventView {
-                by: by(id),
-                ..EventView::named("link_down")
-            },
-            // A newer library may have further events; their name is better than nothing.
-            _ => EventView::named("unknown"),
-        }
-    }
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }

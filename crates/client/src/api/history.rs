@@ -2,10 +2,10 @@
 
 use super::{EventView, MemberView};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// A term of a leader, as the answering agent saw it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TermView {
     /// Announced name of the leader.
     pub name: String,
@@ -28,7 +28,8 @@ pub struct TermView {
 
 /// A turn of a lock, as answers to `GET /v1/locks` showed it. Start and end are known up to the time between two such
 /// answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TurnView {
     /// Announced name of the holder.
     pub name: String,
@@ -49,7 +50,8 @@ pub struct TurnView {
 }
 
 /// Counters of this agent at one time. They only grow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SampleView {
     /// The time in milliseconds since 1970.
     pub at_ms: u64,
@@ -70,7 +72,8 @@ pub struct SampleView {
 }
 
 /// Counters of the last half hour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SamplesView {
     /// The time between two samples.
     pub every_ms: u64,
@@ -79,7 +82,8 @@ pub struct SamplesView {
 }
 
 /// What the answering agent remembers about a member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberHistoryView {
     /// The member as it is now.
     pub member: MemberView,
