@@ -144,3 +144,29 @@ fn every_attack_has_its_test() {
         }
     }
 }
+
+#[test]
+fn every_test_of_the_review_exists() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/SECURITY-REVIEW.md")).unwrap();
+    let mut sources = String::new();
+    let mut folders: Vec<_> = ["proto/src", "consort/tests", "sim/tests", "cli/tests"]
+        .map(|folder| root.join("crates").join(folder))
+        .into();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                None if path.is_dir() => folders.push(path),
+                Some(end) if end == "rs" => sources += &std::fs::read_to_string(path).unwrap(),
+                _ => {}
+            }
+        }
+    }
+    let names = page.split('`').skip(1).step_by(2);
+    let tests: Vec<&str> = names.filter(|n| n.contains('_')).collect();
+    assert!(tests.len() > 20);
+    for test in tests {
+        assert!(sources.contains(&format!("fn {test}(")), "{test}");
+    }
+}
