@@ -330,7 +330,6 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::MemberView;
 
     fn named(event: &str) -> EventView {
         EventView {

@@ -128,6 +128,8 @@ const HELP: &[(char, &str, &str)] = &[
     ('s', "topology_records_malformed", "Records that no node writes."),
     ('c', "topology_refutations", "Records of this node that it did not write."),
     ('c', "topology_leader_changes", "Changes of leader in elections by component."),
+    ('s', "topology_claims_refused", "Records with a claim to lead that nobody can have reached."),
+    ('c', "topology_claims_exhausted", "Leads of a component that were not taken because claims are used up."),
     ('s', "topology_ignored", "Messages and orders that came while the topology is off."),
     ('c', "driver_datagrams_received", "Datagrams read, good or bad."),
     ('c', "driver_bytes_received", "Bytes of the datagrams read."),
