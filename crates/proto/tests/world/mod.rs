@@ -1,12 +1,12 @@
 //! A small group whose datagrams are passed on as bytes, without delay or loss.
 #![allow(dead_code)]
 
+use alloc::collections::VecDeque;
 use consort_proto::seal::Secret;
 use consort_proto::wire::Datagram;
 use consort_proto::{Command, Config, Destination, Identity, Instant, Life, Node, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 /// A datagram under way: sender, receiver, bytes.
 type Flying = (usize, usize, Vec<u8>);
