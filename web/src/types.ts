@@ -19,6 +19,7 @@ export interface Member {
   heard_ms: number | null
   since_ms: number | null
   place: [number, number, number, number] | null
+  key?: string | null
   self: boolean
 }
 

@@ -1,5 +1,5 @@
-// Makes the pictures of the documentation: the dashboard while another node takes over, and two simulations side by side.
-// `npm run picture`, or with a name: `npm run picture watch`.
+// Makes the pictures of the documentation: the dashboard while another node takes over, two simulations side by side, and the
+// recording of the terminal. `npm run picture`, or with a name: `npm run picture watch`.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -71,5 +71,14 @@ async function dashboard() {
   }
 }
 
-if (wanted !== 'watch') await dashboard()
-if (wanted !== 'dashboard') await watch()
+/** The recording of a terminal in README.md, by `crates/cli/examples/record.rs`. */
+function terminal() {
+  const cargo = ['run', '--quiet', '--release', '--example', 'record', '-p', 'consort-cli', '--', join(docs, 'failover.svg'), '48']
+  const made = spawnSync('cargo', [...cargo, consort, 'up', '--scene', 'failover'], { cwd: join(docs, '..'), stdio: 'inherit' })
+  if (made.status !== 0) throw new Error('the terminal was not recorded')
+  console.log('wrote docs/failover.svg')
+}
+
+const all = { dashboard, watch, terminal }
+if (wanted && !all[wanted]) throw new Error(`there is no picture ${wanted}; name one of ${Object.keys(all).join(', ')}`)
+for (const name of wanted ? [wanted] : Object.keys(all)) await all[name]()

@@ -297,7 +297,7 @@ impl Agent {
 
     /// Applies new settings while the agent runs: tags, elections and event handlers; also reads the tokens again.
     /// Returns whether these were all differences; the others need a restart. Tags that were changed since the start
-    /// remain, unless the tags in the settings changed.
+    /// remain, unless the tags in the settings changed. What is logged is the program's part: see [`Config::log`].
     pub async fn reload(&mut self, config: Config) -> Result<bool, ReloadError> {
         self.access.reload()?;
         if config.tags != self.config.tags {
@@ -335,6 +335,7 @@ impl Agent {
                 Handlers::start(&config, &self.history, &self.node, &self.http, &self.meters);
             self.config.handlers = config.handlers.clone();
         }
+        self.config.log.clone_from(&config.log);
         Ok(config == self.config)
     }
 

@@ -63,36 +63,20 @@ pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
 }
 
 /// The announced attributes of a member that are of interest to people.
-struct Known {
+pub(crate) struct Known {
     name: String,
     addr: SocketAddr,
     tags: BTreeMap<String, String>,
 }
 
-struct Journal {
-    node: Node,
-    known: BTreeMap<NodeId, Known>,
-    /// The elections that this node has led.
-    led: BTreeSet<String>,
-}
+/// What members announce, in order to tell what changed.
+#[derive(Default)]
+pub(crate) struct Described(BTreeMap<NodeId, Known>);
 
-impl Journal {
-    async fn new(node: Node) -> Journal {
-        let mut journal = Journal {
-            known: BTreeMap::new(),
-            led: BTreeSet::new(),
-            node,
-        };
-        // The node has stopped, so there is nothing to log.
-        for member in journal.node.members().await.unwrap_or_default() {
-            journal.learn(&member);
-        }
-        journal
-    }
-
+impl Described {
     /// Remembers what a member announces. Returns the former value.
-    fn learn(&mut self, member: &Member) -> Option<Known> {
-        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&member.id) {
+    pub(crate) fn learn(&mut self, member: &Member) -> Option<Known> {
+        if self.0.len() >= KNOWN_MAX && !self.0.contains_key(&member.id) {
             return None;
         }
         let known = Known {
@@ -100,12 +84,49 @@ impl Journal {
             addr: member.addr,
             tags: member.tags().clone(),
         };
-        self.known.insert(member.id, known)
+        self.0.insert(member.id, known)
+    }
+
+    /// Remembers what an event tells, and returns what changed, in words; `None` for other events and changes.
+    pub(crate) fn follow(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::Up { member, .. } => {
+                self.learn(member);
+                None
+            }
+            Event::Updated { member } => {
+                let before = self.learn(member)?;
+                Some(changes(&before, member)).filter(|text| !text.is_empty())
+            }
+            _ => None,
+        }
+    }
+}
+
+struct Journal {
+    node: Node,
+    known: Described,
+    /// The elections that this node has led.
+    led: BTreeSet<String>,
+}
+
+impl Journal {
+    async fn new(node: Node) -> Journal {
+        let mut journal = Journal {
+            known: Described::default(),
+            led: BTreeSet::new(),
+            node,
+        };
+        // The node has stopped, so there is nothing to log.
+        for member in journal.node.members().await.unwrap_or_default() {
+            journal.known.learn(&member);
+        }
+        journal
     }
 
     /// The name of a node for people.
     fn name(&self, id: NodeId) -> String {
-        match self.known.get(&id).map(|k| k.name.as_str()) {
+        match self.known.0.get(&id).map(|k| k.name.as_str()) {
             None | Some("") => id.to_string(),
             Some(name) => name.to_owned(),
         }
@@ -118,7 +139,7 @@ impl Journal {
         };
         match event {
             Event::Up { member, how, .. } => {
-                self.learn(member);
+                self.known.learn(member);
                 match how {
                     Arrival::Joined => {
                         tracing::info!(target: "consort::event::up", "{} is up", name(member))
@@ -145,7 +166,7 @@ impl Journal {
                     tracing::info!(target: "consort::event::down", "{} has restarted", name(member))
                 }
             },
-            Event::Updated { member } => match self.learn(member) {
+            Event::Updated { member } => match self.known.learn(member) {
                 Some(before) => match changes(&before, member).as_str() {
                     // Other changes, such as candidacies and naps.
                     "" => {

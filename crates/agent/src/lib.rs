@@ -10,6 +10,7 @@
 //! | `POST /v1/leave` | says goodbye; the agent stops after the answer |
 //! | `POST /v1/force-leave` | removes a failed member from the lists of all members: `{"member": "node-3"}` |
 //! | `GET /v1/members/NAME/history` | events that name a member: [`api::MemberHistoryView`] |
+//! | `GET /v1/why/member/NAME`, `/v1/why/leader/NAME`, `/v1/why/lock/NAME` | the latest event about it, and the events that led to it |
 //! | `GET /v1/events` | server-sent events, each an [`api::EventView`]; `?since=0` sends the last 4096 first, and a reconnect with `Last-Event-ID` the missed ones |
 //! | `GET /v1/elections` | array of [`api::ElectionView`] |
 //! | `GET /v1/elections/NAME` | the leader, and the role of this node: [`api::ElectionView`] |
@@ -66,9 +67,9 @@ pub mod watch;
 pub use access::TokenError;
 pub use agent::{Agent, AgentError, ReloadError, Startup};
 pub use config::{
-    ApiConfig, Config, ConfigError, ElectionConfig, HandlerConfig, RawApi, RawConfig, RawElection,
-    RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology, SecurityConfig,
-    config_example, config_reference, parse_bound,
+    ApiConfig, Config, ConfigError, ElectionConfig, HandlerConfig, LogFormat, RawApi, RawConfig,
+    RawElection, RawElections, RawHandler, RawLocks, RawMembership, RawSecurity, RawTopology,
+    SecurityConfig, config_example, config_reference, parse_bound,
 };
 pub use consort_client::api;
 pub use consort_client::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError};

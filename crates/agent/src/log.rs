@@ -74,6 +74,8 @@ pub(crate) struct LogReader {
     level: Level,
     past: VecDeque<Arc<LogView>>,
     next: broadcast::Receiver<Arc<LogView>>,
+    /// The lines that it missed since they were last counted.
+    missed: u64,
 }
 
 impl Default for Log {
@@ -149,6 +151,7 @@ impl Log {
                 .collect(),
             next: book.sender.subscribe(),
             shared: Arc::clone(&self.shared),
+            missed: 0,
         }
     }
 }
@@ -162,6 +165,7 @@ impl LogReader {
                 None => match self.next.recv().await {
                     Ok(line) => line,
                     Err(broadcast::error::RecvError::Lagged(missed)) => {
+                        self.missed += missed;
                         return Some(Arc::new(view::log_lagged(missed)));
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,
@@ -171,6 +175,13 @@ impl LogReader {
                 return Some(line);
             }
         }
+    }
+}
+
+impl LogReader {
+    /// The number of lines that it missed since this was last asked.
+    pub(crate) fn missed(&mut self) -> u64 {
+        core::mem::take(&mut self.missed)
     }
 }
 
@@ -303,6 +314,7 @@ mod tests {
                 lines[0].message
             );
             assert_eq!(lines.len(), READER_MAX + 1);
+            assert_eq!((slow.missed(), slow.missed()), (5, 0));
             assert!(lines[1].message.len() <= TEXT_MAX + 3);
             assert_eq!(drain(&mut log.read(Level::INFO, Some(0))).len(), LINES_MAX);
         });

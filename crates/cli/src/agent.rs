@@ -6,23 +6,22 @@ use crate::output;
 use anyhow::bail;
 use clap::builder::ValueParser;
 use consort_agent::{
-    Agent, Config, Log, RawApi, RawConfig, RawElection, RawLocks, RawMembership, RawSecurity,
-    RawTopology, Startup, journal,
+    Agent, Config, Log, LogFormat, RawApi, RawConfig, RawElection, RawLocks, RawMembership,
+    RawSecurity, RawTopology, Startup, journal,
 };
 use core::time::Duration;
 use std::path::PathBuf;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 /// Run one node until Ctrl-C, SIGTERM or `consort leave`
 ///
-/// SIGHUP reads the file, the environment and the tokens again, and applies changed tags, elections and event handlers.
-/// Flags take precedence over --set, which takes precedence over environment variables (CONSORT_NAME, CONSORT_LOCK_TTL
-/// ...), which take precedence over the configuration file; `consort config --example` prints all settings. CONSORT_LOG
-/// sets what is logged to standard error (`warn`, `info`, `debug`; default `info`). Under systemd the agent reports
-/// when it is ready, and answers the watchdog (Type=notify, WatchdogSec=).
+/// SIGHUP reads the file, the environment and the tokens again, and applies changed tags, elections, event handlers and
+/// the log level. Flags take precedence over --set, which takes precedence over environment variables (CONSORT_NAME, CONSORT_LOCK_TTL
+/// ...), which take precedence over the configuration file; `consort config --example` prints all settings. Under
+/// systemd the agent reports when it is ready, and answers the watchdog (Type=notify, WatchdogSec=).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -79,9 +78,12 @@ pub(crate) struct Args {
     /// Campaign in this election; repeat for more ([[election]] in a file has more options)
     #[arg(long, value_name = "NAME")]
     campaign: Vec<String>,
-    /// How to log to standard error: lines of text, or one JSON object per line
-    #[arg(long, env = "CONSORT_LOG_FORMAT", value_enum, default_value_t)]
-    log_format: output::Format,
+    /// What to log to standard error: error, warn, info, debug or trace, or levels by target [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// How to log to standard error: lines of text, or one JSON object per line [default: text]
+    #[arg(long, value_name = "text|json")]
+    log_format: Option<String>,
     /// Find neighbours by multicast on this interface, or on all suitable ones; repeat for more. They become members
     /// without --join
     #[arg(
@@ -182,6 +184,8 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
         expect: args.expect,
         discover: args.discover.then_some(true),
         mdns: args.mdns.then_some(true),
+        log: args.log_level.clone(),
+        log_format: args.log_format.clone(),
         election: args.campaign.iter().cloned().map(stands_in).collect(),
         security: RawSecurity {
             key_file: args.key_file.clone(),
@@ -210,15 +214,20 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
 pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
     let config = settings(&args)?;
     let log = Log::default();
-    start_logging_as("info", args.log_format, Some(&log));
+    let filter = start_logging_as(EnvFilter::new(&config.log), config.log_format, Some(&log));
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(serve(&args, config, log))
+        .block_on(serve(&args, config, log, &filter))
 }
 
-async fn serve(args: &Args, config: Config, log: Log) -> anyhow::Result<Answer> {
+async fn serve(
+    args: &Args,
+    config: Config,
+    log: Log,
+    filter: &LogFilter,
+) -> anyhow::Result<Answer> {
     let mut signals = Signals::listen()?;
     let seeds = config.join.clone();
     let startup = Startup {
@@ -243,7 +252,7 @@ async fn serve(args: &Args, config: Config, log: Log) -> anyhow::Result<Answer> 
         tokio::pin!(keep_alive);
         loop {
             tokio::select! {
-                Some(()) = hangup.recv() => reload(args, &mut agent).await,
+                Some(()) = hangup.recv() => reload(args, &mut agent, filter).await,
                 () = &mut keep_alive => {}
                 () = signals.next() => break true,
                 () = node.stopped() => break false,
@@ -277,7 +286,7 @@ async fn serve(args: &Args, config: Config, log: Log) -> anyhow::Result<Answer> 
 }
 
 /// Applies the settings from the file and the environment that can change while the agent runs.
-async fn reload(args: &Args, agent: &mut Agent) {
+async fn reload(args: &Args, agent: &mut Agent, filter: &LogFilter) {
     let config = match settings(args) {
         Ok(config) => config,
         Err(error) => {
@@ -285,10 +294,13 @@ async fn reload(args: &Args, agent: &mut Agent) {
             return;
         }
     };
+    // This fails only if logging has ended.
+    let _ = filter.reload(EnvFilter::new(&config.log));
     match agent.reload(config).await {
-        Ok(true) => tracing::info!("tags, elections and handlers are reloaded"),
+        Ok(true) => tracing::info!("tags, elections, handlers and the log level are reloaded"),
         Ok(false) => tracing::warn!(
-            "tags, elections and handlers are reloaded; other settings have changed and are taken at the next start"
+            "tags, elections, handlers and the log level are reloaded; other settings have changed and are taken at the \
+             next start"
         ),
         Err(error) => tracing::error!("reloaded in part: {error}"),
     }
@@ -317,25 +329,30 @@ impl Signals {
     }
 }
 
+/// Changes what is logged while the program runs.
+type LogFilter = reload::Handle<EnvFilter, Registry>;
+
 /// Logs text to standard error; `CONSORT_LOG` sets how much.
 pub(crate) fn start_logging(default: &str) {
-    start_logging_as(default, output::Format::Text, None);
+    let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    start_logging_as(filter, LogFormat::Text, None);
 }
 
-fn start_logging_as(default: &str, format: output::Format, log: Option<&Log>) {
-    let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+fn start_logging_as(filter: EnvFilter, format: LogFormat, log: Option<&Log>) -> LogFilter {
+    let (filter, handle) = reload::Layer::new(filter);
     let lines = tracing_subscriber::fmt::layer()
         .with_target(false)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr);
     let lines = match format {
-        output::Format::Text => lines.boxed(),
+        LogFormat::Text => lines.boxed(),
         // The target names the event; fields and message are at the top level.
-        output::Format::Json => lines.json().with_target(true).flatten_event(true).boxed(),
+        LogFormat::Json => lines.json().with_target(true).flatten_event(true).boxed(),
     };
     let all = tracing_subscriber::registry()
-        .with(log.map(Log::layer))
-        .with(lines.with_filter(filter));
+        .with(lines.with_filter(filter))
+        .with(log.map(Log::layer));
     // This fails only if logging was already started.
     let _ = all.try_init();
+    handle
 }

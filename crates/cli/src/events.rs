@@ -36,7 +36,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-const EXAMPLES: &str = "\\
+const EXAMPLES: &str = "\
 Examples:
   consort monitor
   consort monitor --kind up,down --format json | jq -r .member.name
@@ -165,7 +165,8 @@ pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> Strin
         ("suspected", _) => format!("{who} is suspected by {by}"),
         ("down", "failed") => format!("{who} has failed"),
         ("down", _) => format!("{who} has {reason}"),
-        ("updated", _) => format!("{who} has other attributes"),
+        ("updated", "") => format!("{who} changed its candidacies or announced a nap"),
+        ("updated", _) => format!("{who} changed {reason}"),
         ("self_accused", _) => format!("this node was accused by {by} and has refuted"),
         ("joined", _) => "this node has joined its group".to_owned(),
         ("departed", _) => "this node has left its group".to_owned(),
@@ -232,5 +233,24 @@ mod tests {
             "camera runs with another probe_period"
         );
         assert_eq!(clock(3_723_004), "01:02:03.004Z");
+        let member: MemberView = serde_json::from_value(serde_json::json!({
+            "name": "camera", "id": "a1", "status": "alive", "address": "127.0.0.1:1", "life": 1, "incarnation": 0,
+            "tags": {}, "rtt_us": null, "health_percent": 100, "suspicions": 0, "refutations": 0, "accuser": null,
+            "self": false,
+        }))
+        .unwrap();
+        let mut event = EventView {
+            event: "updated".into(),
+            member: Some(member),
+            reason: Some("tag role from `x` to `y`".into()),
+            ..EventView::default()
+        };
+        assert_eq!(
+            text(&event, &names),
+            "camera changed tag role from `x` to `y`"
+        );
+        event.reason = None;
+        assert!(text(&event, &names).contains("candidacies"));
+        assert!(EXAMPLES.starts_with("Examples"), "{EXAMPLES}");
     }
 }

@@ -70,7 +70,8 @@ pub(crate) fn sort_members(members: &mut [MemberView]) {
     members.sort_by_cached_key(|m| (natural(&m.name), m.id.clone()));
 }
 
-/// The member list as a table, sorted by name with numbers in numerical order.
+/// The member list as a table, sorted by name with numbers in numerical order. In a group with a key it shows under
+/// which key each member was last heard.
 pub(crate) fn members_table(members: &[MemberView]) -> String {
     let mut sorted: Vec<&MemberView> = members.iter().collect();
     sorted.sort_by_key(|m| (natural(&m.name), m.id.clone()));
@@ -95,6 +96,17 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
         })
         .collect();
     let head = ["NAME", "STATUS", "ADDRESS", "ID", "RTT", "HEALTH", "TAGS"];
+    if members.iter().all(|m| m.key.is_none()) {
+        return table(head, &rows);
+    }
+    let [name, status, address, id, rtt, health, tags] = head;
+    let head = [name, status, address, id, rtt, health, "KEY", tags];
+    let with_key =
+        |([name, status, address, id, rtt, health, tags], m): ([String; 7], &&MemberView)| {
+            let key = safe(m.key.as_deref().unwrap_or("-"));
+            [name, status, address, id, rtt, health, key, tags]
+        };
+    let rows: Vec<[String; 8]> = rows.into_iter().zip(&sorted).map(with_key).collect();
     table(head, &rows)
 }
 

@@ -6,7 +6,9 @@ use crate::events::{clock, text};
 use crate::output::{self, Format, safe};
 use crate::{leader, why_down};
 use clap::Subcommand;
-use consort_agent::api::{ElectionView, LocksView, MemberHistoryView, TermView, TurnView};
+use consort_agent::api::{
+    ElectionView, EventView, LocksView, MemberHistoryView, MemberView, TermView, TurnView,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -88,7 +90,7 @@ fn of_member(member: &str, how: &How) -> anyhow::Result<Answer> {
     } else if !history.member.is_self {
         output::line(&why_down::of(&how.agent, member)?)?;
     }
-    let names = BTreeMap::from([(history.member.id.clone(), history.member.name.clone())]);
+    let names = print_chain("member", &history.member.id, how)?;
     let events = &history.events[history.events.len().saturating_sub(SHOWN)..];
     if !events.is_empty() {
         output::line("\nwhat the agent saw:")?;
@@ -107,6 +109,31 @@ fn of_member(member: &str, how: &How) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Prints the latest event and what led to it. Returns the names of members.
+fn print_chain(about: &str, name: &str, how: &How) -> anyhow::Result<BTreeMap<String, String>> {
+    let (chain, members): (Vec<EventView>, Vec<MemberView>) = block_on(async {
+        let chain = path(&format!("why/{about}"), name, "");
+        let chain = how.agent.get(&chain).await?;
+        Ok((chain, how.agent.get("/v1/members").await?))
+    })?;
+    let names = members.into_iter().map(|m| (m.id, m.name)).collect();
+    if !chain.is_empty() {
+        output::line(&format!("\n{}", chain_text(&chain, &names)))?;
+    }
+    Ok(names)
+}
+
+/// A chain of causes, the effect first and each cause below it, one step further in.
+fn chain_text(chain: &[EventView], names: &BTreeMap<String, String>) -> String {
+    let lines = chain.iter().enumerate().map(|(depth, event)| {
+        let because = if depth == 0 { "" } else { "because " };
+        let indent = "  ".repeat(depth);
+        let (at, told) = (clock(event.at_ms), text(event, names));
+        format!("{at}  {indent}{because}{told}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn of_leader(election: &str, how: &How) -> anyhow::Result<Answer> {
     let view: ElectionView =
         block_on(async { Ok(how.agent.get(&election_path(election, "")).await?) })?;
@@ -116,6 +143,7 @@ fn of_leader(election: &str, how: &How) -> anyhow::Result<Answer> {
         for term in &view.terms[view.terms.len().saturating_sub(SHOWN)..] {
             output::line(&term_line(term))?;
         }
+        print_chain("leader", &view.name, how)?;
         if let Some(leader) = &view.leader {
             output::line(&format!("\n{} leads.", leader::name(leader)))?;
             output::line(&leader::explanation(&view, leader))?;
@@ -172,6 +200,7 @@ fn of_lock(lock: &str, how: &How) -> anyhow::Result<Answer> {
             for turn in &lock.turns[lock.turns.len().saturating_sub(SHOWN)..] {
                 output::line(&turn_line(turn))?;
             }
+            print_chain("lock", &lock.name, how)?;
             for c in &lock.contenders {
                 let name = safe(if c.name.is_empty() { &c.id } else { &c.name });
                 let waited = c
@@ -218,4 +247,41 @@ fn turn_line(turn: &TurnView) -> String {
         (None, _) => "since then".to_owned(),
     };
     format!("{}  {name} held it {end}", clock(turn.from_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn event(fields: Value) -> EventView {
+        serde_json::from_value(fields).unwrap()
+    }
+
+    fn member(id: &str) -> Value {
+        json!({"name": "", "id": id, "status": "failed", "address": "127.0.0.1:1", "life": 1, "incarnation": 0,
+            "tags": {}, "rtt_us": null, "health_percent": 100, "suspicions": 0, "refutations": 0, "accuser": null,
+            "self": false})
+    }
+
+    #[test]
+    fn a_chain_is_indented_and_has_names_for_ids() {
+        let names = BTreeMap::from([
+            ("a1".to_owned(), "attic".to_owned()),
+            ("b2".to_owned(), "barn".to_owned()),
+        ]);
+        let chain = [
+            event(json!({"event": "leader_vacant", "at_ms": 3000, "election": "gateway"})),
+            event(
+                json!({"event": "down", "reason": "failed", "at_ms": 2000, "member": member("a1")}),
+            ),
+            event(json!({"event": "suspected", "by": "b2", "at_ms": 1000, "member": member("a1")})),
+        ];
+        assert_eq!(
+            chain_text(&chain, &names),
+            "00:00:03.000Z  nobody leads gateway\n\
+             00:00:02.000Z    because attic has failed\n\
+             00:00:01.000Z      because attic is suspected by barn"
+        );
+    }
 }

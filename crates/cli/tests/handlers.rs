@@ -194,3 +194,44 @@ fn logs_are_json_with_stable_names_of_events() {
     let wrong = run(&["agent", "--log-format", "xml"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+/// SIGHUP makes the log more detailed, and a level that does not exist is refused.
+#[test]
+fn the_log_level_is_reloaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, path) = (dir.path().join("consort.toml"), dir.path().join("log"));
+    std::fs::write(&file, "log = \"error\"\n").unwrap();
+    let http = format!("unix:{}", dir.path().join("a").display());
+    let mut command = consort(&["agent", "--bind", "127.0.0.1:0", "--http", &http]);
+    command.env_remove("CONSORT_LOG").arg("--config").arg(&file);
+    command.stderr(std::fs::File::create(&path).unwrap());
+    let agent = common::Process(command.spawn().unwrap(), "-KILL");
+    until("the agent answers", || {
+        let info = run(&["info", "--http", &http]);
+        info.status.success().then_some(())
+    });
+    assert_eq!(
+        read(&path),
+        "",
+        "what an agent says at its start is no error"
+    );
+
+    std::fs::write(&file, "log = \"debug\"\n").unwrap();
+    signal(&agent.0, "-HUP");
+    until("the agent logs in detail", || {
+        let told = run(&["event", "hello", "--http", &http]);
+        assert!(told.status.success(), "{told:?}");
+        let text = read(&path);
+        (text.contains("are reloaded") && text.contains("DEBUG")).then_some(())
+    });
+
+    // A misspelt level changes nothing and is named.
+    std::fs::write(&file, "log = \"eror\"\n").unwrap();
+    signal(&agent.0, "-HUP");
+    until("the mistake is named", || {
+        let text = read(&path);
+        (text.contains("nothing is reloaded") && text.contains("`eror`")).then_some(())
+    });
+    let wrong = run(&["agent", "--log-level", "loud"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}

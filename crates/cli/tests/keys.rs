@@ -52,6 +52,11 @@ fn a_key_is_replaced_while_a_member_is_away() {
         (alive(&a) == 3 && alive(&b) == 3).then_some(())
     });
     let old = fingerprint(&a, 0);
+    until("members are listed with the key", || {
+        let table = run(&["members", "--http", &a.http]).stdout;
+        let table = String::from_utf8(table).unwrap();
+        (table.contains("KEY") && table.matches(&old).count() == 3).then_some(())
+    });
     drop(c);
     until("it has failed", || {
         (alive(&a) == 2 && alive(&b) == 2).then_some(())

@@ -87,7 +87,9 @@ fn members_are_filtered_and_sorted_alike_in_text_and_json() {
     drop(agents.pop());
     until("it is down, and why is told", || {
         let (_, text, _) = said(&["why", "member", "hub", "--http", http]);
-        (text.contains("accused by") && text.contains("hub has failed")).then_some(())
+        let chain = text.contains("  hub has failed\n")
+            && text.contains("    because hub is suspected by ");
+        (text.contains("accused by") && chain).then_some(())
     });
     let (code, _, error) = said(&["why", "leader", "nothing", "--http", http]);
     assert_eq!(code, Some(1), "{error}");

@@ -112,6 +112,7 @@ pub struct Builder {
     seeds: Vec<String>,
     id: Option<NodeId>,
     life_floor: Option<Life>,
+    wall: Option<u64>,
     settings: Settings,
     state_dir: Option<PathBuf>,
     key_file: Option<PathBuf>,
@@ -129,6 +130,7 @@ impl Default for Builder {
             seeds: Vec::new(),
             id: None,
             life_floor: None,
+            wall: None,
             settings: Settings::default(),
             state_dir: None,
             key_file: None,
@@ -189,6 +191,14 @@ impl Builder {
     /// directory has the same effect.
     pub fn life_after(mut self, last: Life) -> Self {
         self.life_floor = Some(last);
+        self
+    }
+
+    /// The time in seconds since 1970 at which this node starts, from another source than the system's clock; 0 stands
+    /// for a device without a clock. New lives, terms and lock clocks begin there, so that they are later than those
+    /// that were lost. A wrong time does no lasting harm. Default: the system's clock.
+    pub fn wall_clock(mut self, unix_secs: u64) -> Self {
+        self.wall = Some(unix_secs);
         self
     }
 
@@ -401,7 +411,7 @@ impl Builder {
         let floor = self.life_floor.max(remembered.map(|r| r.life));
         // Locks that it witnessed in an earlier life may still be held.
         config.mutex.bootstrap &= floor.is_none();
-        let unix_secs = unix_secs();
+        let unix_secs = self.wall.unwrap_or_else(unix_secs);
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
 
         let memory = match &state {
@@ -411,7 +421,7 @@ impl Builder {
             }
             None => life,
         };
-        let clock = driver::Clock::start();
+        let clock = crate::clock::Clock::start();
         let identity = Identity {
             id,
             life,

@@ -132,7 +132,7 @@ impl Files {
             until.since(from)
         });
         Some(Case {
-            member: Member::new(node, member, now),
+            member: Member::listed(node, member, now),
             accusers,
             suspected,
             verdict_in: open.map(|case| case.deadline.since(now)),

@@ -1,6 +1,6 @@
 //! Events of a node for its application, together with the member that they are about.
 
-use crate::driver::Clock;
+use crate::clock::Clock;
 use crate::election::{self, ElectionName, Leader};
 use crate::lock::{LockName, Loss};
 use crate::member::Member;
@@ -192,7 +192,7 @@ impl Event {
         now: Instant,
     ) -> Option<Event> {
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
-            Some(member) => Member::new(node, member, now),
+            Some(member) => Member::listed(node, member, now),
             // It was forgotten in the same step that reported it.
             None => Member::forgotten(id, life),
         };

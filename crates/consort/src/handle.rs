@@ -266,6 +266,12 @@ impl Node {
         self.ask(Order::StorageError).await
     }
 
+    /// The reason why this node's socket is of no use, as text; `None` while it works. The port counts as lost when
+    /// every datagram of the last seconds could not be sent, or every read failed; the next success ends that.
+    pub async fn port_error(&self) -> Result<Option<String>, Stopped> {
+        self.ask(Order::PortError).await
+    }
+
     /// Whether this node knows at least two other live members and hears none of them. It then keeps its verdicts to
     /// itself, because its own link is the more likely cause.
     pub async fn is_isolated(&self) -> Result<bool, Stopped> {

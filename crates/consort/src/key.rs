@@ -145,11 +145,10 @@ pub(crate) fn read(path: &Path) -> Result<KeyRing, KeyError> {
         path: path.to_owned(),
         source,
     };
-    // Before it is opened: a pipe would hang the start.
-    if !fs::metadata(path).map_err(fault)?.is_file() {
-        return Err(fault(io::Error::other("not a regular file")));
-    }
-    let file = File::open(path).map_err(fault)?;
+    // A link is resolved first. What is opened then is checked itself, so that nobody can put a pipe or a link there in
+    // between.
+    let target = fs::canonicalize(path).map_err(fault)?;
+    let file = state::open_regular(OpenOptions::new().read(true), &target).map_err(fault)?;
     let about = file.metadata().map_err(fault)?;
     let mode = about.mode() & 0o777;
     if mode & 0o077 != 0 {
@@ -270,7 +269,13 @@ mod tests {
         let missing = read(&dir.path().join("none"));
         assert!(matches!(missing, Err(KeyError::Read { .. })));
         assert!(matches!(read(dir.path()), Err(KeyError::Read { .. })));
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let error = read(&pipe).unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
+
     #[test]
     fn changed_keys_are_read_back_through_a_link_and_only_their_owner_may_read_them() {
         let dir = tempfile::tempdir().unwrap();
@@ -281,6 +286,7 @@ mod tests {
         let next = ring.install(&Secret([7; 32])).unwrap();
         store(&link, &next).unwrap();
         assert_eq!(read(&path).unwrap(), next);
+        assert_eq!(read(&link).unwrap(), next);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let missing = store(&dir.path().join("none"), &next);

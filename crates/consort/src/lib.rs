@@ -49,6 +49,7 @@
 mod address;
 mod builder;
 mod case;
+mod clock;
 mod driver;
 pub mod election;
 mod error;

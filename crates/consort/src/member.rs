@@ -175,7 +175,7 @@ impl Member {
 
 impl Member {
     /// The view of `node` on a member.
-    pub(crate) fn new(
+    pub(crate) fn listed(
         node: &consort_proto::Node,
         member: &membership::Member,
         now: Instant,
@@ -272,7 +272,7 @@ pub(crate) fn everybody(node: &consort_proto::Node, now: Instant) -> Vec<Member>
         .iter()
         // A departed node without an address was never a member here: only its tombstone is kept.
         .filter(|m| m.phase != Phase::Down || m.addr().port() != 0)
-        .map(|m| Member::new(node, m, now))
+        .map(|m| Member::listed(node, m, now))
         .chain([itself(node)])
         .collect();
     members.sort_unstable_by_key(|m| m.id);

@@ -361,7 +361,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 
 /// Opens a path that must be a regular file itself, not a link to one. The open file is checked, so nobody can replace
 /// it in between.
-fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;

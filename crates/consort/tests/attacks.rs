@@ -1,6 +1,14 @@
 //! Attacks on groups of real nodes over real sockets: nothing happens but counting.
 
+#[path = "attacks/clocks.rs"]
+mod clocks;
 mod common;
+#[path = "attacks/forged.rs"]
+mod forged;
+#[path = "attacks/repeated.rs"]
+mod repeated;
+#[path = "attacks/table.rs"]
+mod table;
 
 use common::{eventually, group, local};
 use consort::key::GroupKey;

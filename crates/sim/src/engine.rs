@@ -1,5 +1,6 @@
 //! The engine: takes the next event, feeds it to a node, carries out the node's outputs, and calls the oracle.
 
+use crate::attacker::Attacker;
 use crate::fault::{Fault, Keep};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::Due;
@@ -24,6 +25,7 @@ pub struct Engine<O = ()> {
     script: Vec<Fault>,
     started: bool,
     tamper: Option<Tamper>,
+    attacker: Option<Attacker>,
 }
 
 /// Alters a datagram in flight from a host, or drops it by returning false: to plant bugs.
@@ -46,6 +48,7 @@ impl<O: Oracle> Engine<O> {
             script: Vec::new(),
             started: false,
             tamper: None,
+            attacker: None,
         };
         let records = engine.world.records();
         for index in 0..engine.world.hosts.len() {
@@ -99,6 +102,17 @@ impl<O: Oracle> Engine<O> {
     /// Plants a bug in the network.
     pub fn set_tamper(&mut self, tamper: Tamper) {
         self.tamper = Some(tamper);
+    }
+
+    /// Puts somebody on the network who copies, redirects, delays and alters datagrams, chosen by `seed`. Meant for groups
+    /// with a key: others believe what it says.
+    pub fn set_attacker(&mut self, seed: u64) {
+        self.attacker = Some(Attacker::new(seed));
+    }
+
+    /// The number of attacks so far.
+    pub fn attacks(&self) -> u64 {
+        self.attacker.as_ref().map_or(0, |a| a.attacks)
     }
 
     fn start(&mut self) -> Result<(), Violation> {
@@ -472,7 +486,10 @@ impl<O: Oracle> Engine<O> {
             let at = world.now + Duration::from_micros(copy_us);
             world.queue.push(at, Due::Deliver(copy));
         }
-        let at = world.now + Duration::from_micros(delay_us);
+        let mut at = world.now + Duration::from_micros(delay_us);
+        if let Some(attacker) = &mut self.attacker {
+            at = at + attacker.see(world, slot);
+        }
         world.queue.push(at, Due::Deliver(slot));
     }
 }

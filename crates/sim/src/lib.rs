@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+mod attacker;
 pub mod bandit;
 pub mod chaos;
 pub mod election;
@@ -73,6 +74,8 @@ pub mod stream {
     pub const LOCKS: u64 = 114;
     /// What applications tell and ask each other.
     pub const MESSAGES: u64 = 116;
+    /// What an attacker on the network does with datagrams.
+    pub const ATTACKS: u64 = 117;
     /// What the papers' locks do beside them.
     pub const BASELINES: u64 = 115;
     /// Initiator of an election, and the assignment of hashes to positions.

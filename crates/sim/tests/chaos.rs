@@ -16,6 +16,29 @@ fn all_hold(seeds: impl IntoParallelIterator<Item = u64>) {
     });
 }
 
+/// Whoever has no key can copy, redirect, delay and alter what members say, and nothing comes of it.
+#[test]
+fn attackers_on_the_network_break_nothing_in_a_sealed_group() {
+    let with = |params: ChaosParams| ChaosParams {
+        attackers: true,
+        ..params
+    };
+    let all = [
+        with(ChaosParams::default()),
+        with(ChaosParams::locks()),
+        with(ChaosParams {
+            nodes_max: 9,
+            ..ChaosParams::elections()
+        }),
+    ];
+    (0..100_u64)
+        .into_par_iter()
+        .for_each(|seed| match chaos(seed, &all[seed as usize % 3]) {
+            Ok(report) => assert!(report.attacks > 20, "{report:?}"),
+            Err(violation) => panic!("{violation}"),
+        });
+}
+
 #[test]
 fn storms_break_no_invariant_and_the_group_agrees_again() {
     all_hold(0..200_u64);

@@ -132,6 +132,8 @@ pub struct Calm {
     pub start: Ns,
     /// When everything worked, or the phase timed out.
     pub end: Ns,
+    /// When every agent listed exactly the running agents as alive, if that was seen.
+    pub listed: Option<Ns>,
     /// What did not work by then.
     pub unmet: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use crate::check::stall::takeovers;
 use crate::check::{Rule, Violation};
 use crate::clock::{MS, Ns, SEC};
-use crate::history::{History, Use};
+use crate::history::{Calm, History, Use};
 use crate::run::Outcome;
 use crate::settings::Settings;
 use core::fmt::Write;
@@ -135,6 +135,16 @@ fn summary(text: &mut String, outcome: &Outcome) {
         history.calms.len(),
         history.delays.longest(0, end) / MS
     );
+    let listed = |c: &Calm| Some(c.listed?.saturating_sub(c.start) as f64 / 1e9);
+    let mut times: Vec<f64> = history.calms.iter().filter_map(listed).collect();
+    times.sort_by(f64::total_cmp);
+    if let Some(longest) = times.last() {
+        let _ = writeln!(
+            text,
+            "all lists complete after faults stopped: {:.1} s (median), {longest:.1} s at most",
+            times[times.len() / 2]
+        );
+    }
 }
 
 /// Describes a violation and what happened around it.

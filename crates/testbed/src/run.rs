@@ -114,9 +114,18 @@ fn calm(world: &mut World, last: bool) -> anyhow::Result<Calm> {
     let start = now();
     let patience = world.settings.calm_secs * if last { 2 } else { 1 };
     let end = start + patience * SEC;
+    let mut listed = None;
     loop {
         world.run_until(now() + 200 * MS)?;
         let mut unmet = Vec::new();
+        match lists(world)? {
+            None => listed = listed.or(Some(now())),
+            // A member that is suspected or given up again was not settled.
+            Some(differs) => {
+                listed = None;
+                unmet.push(differs);
+            }
+        }
         locks(world, start, last, &mut unmet);
         if world.settings.elections {
             unmet.extend(election(world)?);
@@ -132,10 +141,31 @@ fn calm(world: &mut World, last: bool) -> anyhow::Result<Calm> {
                 "{secs:8.3}  calm          {took:.1} s, {} unmet",
                 unmet.len()
             );
-            let end = at;
-            return Ok(Calm { start, end, unmet });
+            return Ok(Calm {
+                start,
+                end: at,
+                listed,
+                unmet,
+            });
         }
     }
+}
+
+/// Which agent does not list exactly the running agents as alive.
+fn lists(world: &mut World) -> anyhow::Result<Option<String>> {
+    let count = world.agents.len() as u64;
+    for agent in 0..world.agents.len() {
+        // Clients that end meanwhile are restarted in time.
+        world.step(true)?;
+        let info = ask(world, agent, "/v1/self").unwrap_or_default();
+        let (alive, suspected) = (&info["members"]["alive"], &info["members"]["suspect"]);
+        if alive.as_u64() != Some(count) {
+            return Ok(Some(format!(
+                "agent {agent} lists {alive} of {count} agents as alive, {suspected} as suspected"
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// Locks that have not been acquired since `since`; with `each`, by which client.

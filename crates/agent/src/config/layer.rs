@@ -151,6 +151,7 @@ mod tests {
             ("PATH", "/bin"),
         ]);
         let config = config.unwrap();
+        assert_eq!(config.log.as_deref(), Some("debug"));
         assert_eq!(config.name.as_deref(), Some("attic"));
         assert_eq!(config.join, ["10.0.0.5", "seed.local:7717"]);
         assert_eq!(config.tags["note"], "a=b");

@@ -7,6 +7,7 @@ mod error;
 mod handler;
 mod layer;
 mod lock;
+mod log;
 mod membership;
 mod reference;
 mod security;
@@ -19,6 +20,7 @@ pub use election::{ElectionConfig, RawElection, RawElections};
 pub use error::ConfigError;
 pub use handler::{HandlerConfig, RawHandler};
 pub use lock::{RawLocks, parse_bound};
+pub use log::LogFormat;
 pub use membership::RawMembership;
 pub use reference::{config_example, config_reference};
 pub use security::{RawSecurity, SecurityConfig};
@@ -74,6 +76,10 @@ pub struct Config {
     pub profile: Profile,
     /// How soon a silent member is declared failed.
     pub detection: Detection,
+    /// What is logged to standard error, as directives by level and target. The program that runs the agent applies it.
+    pub log: String,
+    /// How it is logged there.
+    pub log_format: LogFormat,
     /// Settings of the protocols.
     pub protocol: consort::Config,
 }
@@ -122,6 +128,11 @@ pub struct RawConfig {
     /// Find the group on the local network without `join`, by multicast DNS: announce this node as a service
     /// `_consort._udp`, with the group's name, and join the nodes that announce the same group.
     pub mdns: Option<bool>,
+    /// What is logged to standard error: `error`, `warn`, `info`, `debug`, `trace` or `off`, or levels by target as in
+    /// `info,consort::event::updated=off`. SIGHUP applies a change.
+    pub log: Option<String>,
+    /// How it is logged: `text`, or `json` for one object per line.
+    pub log_format: Option<String>,
     /// Elections to take part in.
     #[serde(default)]
     pub election: Vec<RawElection>,
@@ -196,6 +207,8 @@ impl RawConfig {
             expect: self.expect.or(file.expect),
             discover: self.discover.or(file.discover),
             mdns: self.mdns.or(file.mdns),
+            log: self.log.or(file.log),
+            log_format: self.log_format.or(file.log_format),
             election,
             elections: self.elections.over(file.elections),
             security: self.security.over(file.security),
@@ -279,6 +292,11 @@ impl TryFrom<RawConfig> for Config {
             handlers: handler::check(raw.handler)?,
             topology,
             mdns: mdns(raw.mdns.unwrap_or_default())?,
+            log: log::check(raw.log)?,
+            log_format: match raw.log_format {
+                None => LogFormat::default(),
+                Some(text) => parse("log_format", &text, "write text or json")?,
+            },
             profile,
             detection,
             protocol,

@@ -108,6 +108,8 @@ fn value(path: &str) -> Option<(String, bool)> {
         "group" => "\"consort\"".to_owned(),
         "profile" => "\"wired\"".to_owned(),
         "detection" => format!("\"{}\"", Detection::default()),
+        "log" => "\"info\"".to_owned(),
+        "log_format" => "\"text\"".to_owned(),
         "bind" => "\"127.0.0.1:7717\"".to_owned(),
         "http" => "\"127.0.0.1:7718\"".to_owned(),
         "api.timeout" => span(ApiConfig::default().timeout),

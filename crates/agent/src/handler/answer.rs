@@ -39,7 +39,7 @@ impl Answering {
                     let handler = answering.handlers.iter().position(|h| h.answers(query.name()));
                     match handler {
                         Some(_) if running.len() >= COMMANDS_MAX => {
-                            answering.meters.handler_missed(1);
+                            answering.meters.query_declined();
                             tracing::warn!("query `{}` is declined: {COMMANDS_MAX} others are being answered", query.name());
                         }
                         Some(at) => drop(running.spawn(answering.answer(at, query))),

@@ -7,6 +7,7 @@ mod traffic;
 mod turn;
 
 use crate::api::{EventView, LockView, SampleView, TermView};
+use crate::journal::Described;
 use crate::view;
 use cause::Causes;
 use consort::{EventError, Events, Node};
@@ -58,6 +59,32 @@ struct Book {
     missed: u64,
 }
 
+/// What a chain of causes begins with.
+pub(crate) enum About<'a> {
+    /// The state of the member with this id.
+    Member(&'a str),
+    /// The leader of the election with this name or id.
+    Leader(&'a str),
+    /// The holder of the lock with this name.
+    Lock(&'a str),
+}
+
+impl About<'_> {
+    fn is_in(&self, event: &EventView) -> bool {
+        let is = |field: &Option<String>, name: &str| field.as_deref() == Some(name);
+        match (self, event.event.as_str()) {
+            (About::Member(id), "up" | "suspected" | "down") => {
+                event.member.as_ref().is_some_and(|m| m.id == *id)
+            }
+            (About::Leader(name), "leader_changed" | "leader_vacant") => {
+                is(&event.election, name) || is(&event.election_id, name)
+            }
+            (About::Lock(name), "lock_granted" | "lock_released") => is(&event.lock, name),
+            _ => false,
+        }
+    }
+}
+
 /// The start of an event stream.
 pub(crate) struct Reader {
     /// The requested past events that are still kept.
@@ -72,7 +99,7 @@ impl History {
     /// Records the events of `node` from now on, until it stops.
     pub(crate) fn follow(node: &Node) -> History {
         let history = History::new(node.id().to_string());
-        tokio::spawn(history.clone().record(node.subscribe()));
+        tokio::spawn(history.clone().record(node.clone(), node.subscribe()));
         tokio::spawn(history.clone().sample(node.clone()));
         history
     }
@@ -102,10 +129,19 @@ impl History {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn record(self, mut events: Events) {
+    async fn record(self, node: Node, mut events: Events) {
+        let mut described = Described::default();
+        for member in node.members().await.unwrap_or_default() {
+            described.learn(&member);
+        }
+        drop(node);
         loop {
             match events.next().await {
-                Ok(event) => self.note(view::event(&event)),
+                Ok(event) => {
+                    let mut view = view::event(&event);
+                    view.reason = view.reason.or(described.follow(&event));
+                    self.note(view);
+                }
                 Err(EventError::Lagged { missed }) => self.note(view::lagged(Some(missed))),
                 Err(EventError::Stopped) => break,
             }
@@ -184,6 +220,20 @@ impl History {
             named || e.leader.as_ref().is_some_and(|l| l.id == member)
         };
         book.events.iter().filter(about).cloned().collect()
+    }
+
+    /// The latest event about a member, the leader of an election or the holder of a lock, and the events that led to
+    /// it, each the cause of the one before.
+    pub(crate) fn chain(&self, about: &About<'_>) -> Vec<Arc<EventView>> {
+        let book = self.book();
+        let mut next = book.events.iter().rev().find(|e| about.is_in(e)).cloned();
+        let mut chain = Vec::new();
+        // A cause has a smaller number than its event, so this ends.
+        while let Some(event) = next {
+            next = event.cause.and_then(|seq| book.find(seq));
+            chain.push(event);
+        }
+        chain
     }
 
     /// The leaders of an election, oldest first.
@@ -286,6 +336,33 @@ mod tests {
             event: event.to_owned(),
             ..EventView::default()
         }
+    }
+
+    #[test]
+    fn a_chain_leads_from_the_latest_event_to_its_first_cause() {
+        let history = History::new("a".to_owned());
+        let of = |event: &str, id: &str| EventView {
+            member: Some(view::stub(id, id)),
+            ..named(event)
+        };
+        let lab = EventView {
+            reason: Some("kill".to_owned()),
+            ..of("lab", "b")
+        };
+        history.note(lab);
+        history.note(of("suspected", "b"));
+        history.note(of("suspected", "c"));
+        history.note(EventView {
+            reason: Some("failed".to_owned()),
+            ..of("down", "b")
+        });
+        let kinds = |about| {
+            let chain = history.chain(&about);
+            chain.iter().map(|e| e.event.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(About::Member("b")), ["down", "suspected", "lab"]);
+        assert_eq!(kinds(About::Member("c")), ["suspected"]);
+        assert!(kinds(About::Lock("b")).is_empty());
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub(crate) struct Meters {
     connections: AtomicU64,
     connections_refused: AtomicU64,
     connections_evicted: AtomicU64,
+    /// The number of streams and of requests for locks by plain calls that were refused because there were too many, of
+    /// queries that handlers declined for the same reason, and of lines of the log that slow readers missed.
+    streams_refused: AtomicU64,
+    calls_refused: AtomicU64,
+    queries_declined: AtomicU64,
+    log_lines_missed: AtomicU64,
 }
 
 impl Meters {
@@ -80,6 +86,26 @@ impl Meters {
     /// Counts an idle connection that was closed to make room for another.
     pub(crate) fn connection_evicted(&self) {
         self.connections_evicted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a stream that was refused because there were as many as there may be.
+    pub(crate) fn stream_refused(&self) {
+        self.streams_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request for a lock by plain calls that was refused because there were too many.
+    pub(crate) fn call_refused(&self) {
+        self.calls_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a query that was declined because too many others were being answered.
+    pub(crate) fn query_declined(&self) {
+        self.queries_declined.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts lines of the log that a slow reader missed.
+    pub(crate) fn log_missed(&self, lines: u64) {
+        self.log_lines_missed.fetch_add(lines, Ordering::Relaxed);
     }
 
     /// Counts an answer.
@@ -182,6 +208,11 @@ impl Collector for Snapshot {
         out.counter("http_connections_refused", refused)?;
         let evicted = meter(&self.meters.connections_evicted);
         out.counter("http_connections_evicted", evicted)?;
+        let meters = &self.meters;
+        out.counter("http_streams_refused", meter(&meters.streams_refused))?;
+        out.counter("http_calls_refused", meter(&meters.calls_refused))?;
+        out.counter("handler_queries_declined", meter(&meters.queries_declined))?;
+        out.counter("log_lines_missed", meter(&meters.log_lines_missed))?;
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let answers = classes.iter().zip(&self.meters.answers);
         let answers: Vec<(String, u64)> = answers

@@ -8,6 +8,7 @@ use super::Served;
 use super::lock::{self, Holders, Taking};
 use crate::api::{LockRequest, RequestView};
 use crate::error::ApiError;
+use crate::metrics::Meters;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -212,7 +213,7 @@ async fn open(
         lease,
         cancel: Some(cancel),
     };
-    served.calls.insert(&request, call)?;
+    served.calls.insert(&request, call, &served.meters)?;
     let calls = served.calls.clone();
     let poll = calls.poll(&request, name)?.ok_or_else(lock::unknown)?;
     tokio::spawn(async move {
@@ -286,12 +287,13 @@ impl Calls {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn insert(&self, request: &str, call: Call) -> Result<(), ApiError> {
+    fn insert(&self, request: &str, call: Call, meters: &Meters) -> Result<(), ApiError> {
         self.with(|calls| {
             if calls.contains_key(request) {
                 return Err(in_use());
             }
             if calls.len() >= CALLS_MAX {
+                meters.call_refused();
                 let message = format!("there are {CALLS_MAX} requests for locks by plain calls");
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 return Err(ApiError::new(status, "too_many_requests", message));

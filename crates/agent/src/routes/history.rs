@@ -3,12 +3,12 @@
 use super::{Served, election, list, seat};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
-use crate::history::{History, Reader};
+use crate::history::{About, History, Reader};
 use crate::view;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use core::convert::Infallible;
 use futures_util::stream::{self, Stream};
@@ -26,6 +26,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(events))
         .routes(routes!(samples))
         .routes(routes!(member))
+        .routes(routes!(why))
 }
 
 /// Show counters of the last half hour.
@@ -52,6 +53,34 @@ async fn member(
         member: dated(&served, view::member(member)),
         events: events.iter().map(|e| EventView::clone(e)).collect(),
     }))
+}
+
+/// Show the latest event about a member, a leader or a lock, and the events that led to it.
+///
+/// Each event is the cause of the one before it. Empty if the agent remembers none.
+#[utoipa::path(get, path = "/v1/why/{about}/{name}", tag = "events", params(("about" = String, Path, description = "`member`, `leader` or `lock`"), ("name" = String, Path, description = "Name or id of the member, or name of the election or lock")), responses((status = 200, description = "The latest event first", body = Vec<EventView>)))]
+async fn why(
+    State(served): State<Served>,
+    asked: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Json<Vec<EventView>>, ApiError> {
+    let Path((about, name)) = asked?;
+    let chain = match about.as_str() {
+        "member" => {
+            let id = election::member(&served.node, &name).await?.to_string();
+            served.history.chain(&About::Member(&id))
+        }
+        "leader" => served.history.chain(&About::Leader(&name)),
+        "lock" => served.history.chain(&About::Lock(&name)),
+        _ => {
+            let message = "ask about a member, a leader or a lock";
+            return Err(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_request",
+                message,
+            ));
+        }
+    };
+    Ok(Json(chain.iter().map(|e| EventView::clone(e)).collect()))
 }
 
 /// Adds how long the member has had its status.

@@ -53,15 +53,16 @@ async fn log(
     })?;
     let seat = seat(&served)?;
     let reader = log.read(level, asked.since);
-    let start = (reader, served.node, seat);
-    let lines = stream::unfold(start, async |(mut reader, node, seat)| {
+    let start = (reader, served.node, served.meters, seat);
+    let lines = stream::unfold(start, async |(mut reader, node, meters, seat)| {
         let line = tokio::select! {
             line = reader.next() => line?,
             () = node.stopped() => return None,
         };
+        meters.log_missed(reader.missed());
         // Plain data: it always serialises.
         let told = sse::Event::default().event("log").json_data(&*line);
-        Some((Ok(told.unwrap_or_default()), (reader, node, seat)))
+        Some((Ok(told.unwrap_or_default()), (reader, node, meters, seat)))
     });
     Ok(Sse::new(lines).keep_alive(KeepAlive::default()))
 }

@@ -201,6 +201,7 @@ pub(crate) fn openapi() -> OpenApi {
 fn seat(served: &Served) -> Result<OwnedSemaphorePermit, ApiError> {
     let seat = Arc::clone(&served.streams).try_acquire_owned();
     seat.map_err(|_| {
+        served.meters.stream_refused();
         let message = "there are as many event streams as there may be";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message)
     })

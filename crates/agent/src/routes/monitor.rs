@@ -44,8 +44,9 @@ async fn look(served: &Served, members: &[Member]) -> Result<HealthView, ApiErro
     let own = members.iter().find(|m| m.is_self);
     let leaving = own.is_some_and(|m| m.status == Status::Left);
     let storage_error = answer(served.node.storage_error()).await?;
+    let port_error = answer(served.node.port_error()).await?;
     let isolated = answer(served.node.is_isolated()).await?;
-    Ok(view::health(storage_error, isolated, leaving))
+    Ok(view::health(storage_error, port_error, isolated, leaving))
 }
 
 /// Show all counters and the current state in OpenMetrics text.

@@ -3,26 +3,41 @@
 use crate::api::{HealthView, ReasonView};
 
 /// All codes of reasons.
-pub(crate) const HEALTH_CODES: [&str; 3] = ["storage_failed", "isolated", "leaving"];
+pub(crate) const HEALTH_CODES: [&str; 4] = ["storage_failed", "port_lost", "isolated", "leaving"];
 
 /// Whether a node is able to work, and the reasons if it is not.
-pub(crate) fn health(storage_error: Option<String>, isolated: bool, leaving: bool) -> HealthView {
-    let [storage_failed, alone, leaves] = HEALTH_CODES;
+pub(crate) fn health(
+    storage_error: Option<String>,
+    port_error: Option<String>,
+    isolated: bool,
+    leaving: bool,
+) -> HealthView {
+    let [storage_failed, port_lost, alone, leaves] = HEALTH_CODES;
     let isolated = isolated.then(|| {
-        "no other member is heard; check the network of this machine. Meanwhile it declares nobody down, and a \
-         leader here stops acting"
+        "no other member is heard; meanwhile this node declares nobody down, and a leader here stops acting"
             .to_owned()
     });
     let leaving = leaving.then(|| "the node is leaving its group".to_owned());
     let found = [
-        (storage_failed, storage_error),
-        (alone, isolated),
-        (leaves, leaving),
+        (
+            storage_failed,
+            storage_error,
+            "free or repair the disk; the node tries again by itself",
+        ),
+        (
+            port_lost,
+            port_error,
+            "check that the address to listen on (bind) exists on this machine and reaches the others, and its \
+             firewall; if the address is gone for good, restart the agent",
+        ),
+        (alone, isolated, "check the network of this machine"),
+        (leaves, leaving, "nothing"),
     ];
-    let reason = |(code, message): (&str, Option<String>)| {
+    let reason = |(code, message, remedy): (&str, Option<String>, &str)| {
         Some(ReasonView {
             code: code.to_owned(),
             message: message?,
+            remedy: remedy.to_owned(),
         })
     };
     let reasons: Vec<ReasonView> = found.into_iter().filter_map(reason).collect();

@@ -5,8 +5,6 @@ use crate::Answer;
 use crate::output::table;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use consort_papers::bandit::Tally;
-use consort_papers::bandit::paper::{ClientConfig, Config};
 use consort_sim::bandit::{Failures, Links, Params, Policy, Pool, Rates, Report, run_many};
 use consort_sim::report::Summary;
 use core::time::Duration;
@@ -161,35 +159,16 @@ fn rates(args: &BanditArgs) -> anyhow::Result<Rates> {
 }
 
 fn params(args: &BanditArgs, policy: Policy, rates: Rates, links: Links) -> Params {
-    let mut params = Params {
+    let params = Params {
         rates,
         failures: args.failures,
         links,
         ..Params::stationary(policy, args.nodes, args.requests)
     };
-    if args.text {
-        let text = Config::text(args.nodes);
-        let Config {
-            method,
-            estimator,
-            choice,
-            tally,
-            ..
-        } = params.config;
-        let tally = match tally {
-            Tally::Approval { .. } => text.tally,
-            other => other,
-        };
-        params.config = Config {
-            method,
-            estimator,
-            choice,
-            tally,
-            ..text
-        };
-        params.client = ClientConfig::text(args.nodes, args.requests);
+    match args.text {
+        true => params.as_text(),
+        false => params,
     }
-    params
 }
 
 fn row(policy: Policy, reports: &[Report]) -> Row {

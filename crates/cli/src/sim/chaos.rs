@@ -30,6 +30,9 @@ pub(super) struct ChaosArgs {
     /// Run the papers' locks in the same storms, and count how often two nodes are inside at once
     #[arg(long, requires = "locks")]
     baselines: bool,
+    /// Give every group a key, and let somebody without it copy, redirect, delay and alter datagrams
+    #[arg(long)]
+    attackers: bool,
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -74,6 +77,7 @@ pub(super) fn run(args: &ChaosArgs) -> anyhow::Result<Answer> {
         storm: core::time::Duration::from_secs(args.storm),
         baselines: args.baselines,
         messages: args.messages,
+        attackers: args.attackers,
         ..base
     };
     if args.watch.wanted() && seeds.end - seeds.start > 1 {

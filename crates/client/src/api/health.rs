@@ -20,9 +20,13 @@ pub struct HealthView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReasonView {
-    /// `storage_failed`: its state cannot be stored, so it starts no election rounds and requests no locks. `isolated`:
-    /// it knows other members and hears none of them. `leaving`: it is leaving the group.
+    /// `storage_failed`: its state cannot be stored, so it starts no election rounds and requests no locks. `port_lost`:
+    /// its socket cannot send or read. `isolated`: it knows other members and hears none of them. `leaving`: it is
+    /// leaving the group.
     pub code: String,
     /// The problem and its consequences, for people.
     pub message: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub remedy: String,
 }

@@ -251,7 +251,7 @@ pub struct EventView {
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`. `self_accused`: `suspected`,
     /// `failed`. `lock_lost`: in words. `lock_released`: `released`, or `failed` if the holder had failed by then.
-    /// `lab`: what was done.
+    /// `updated`: what changed, in words, if it is the address, the name or tags. `lab`: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The member right after the change. With `lock_granted`, `lock_released`, `message`, `query` and `lab` it has

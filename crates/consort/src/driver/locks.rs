@@ -1,6 +1,7 @@
 //! Orders about locks, and their results.
 
-use super::{Clock, Driver};
+use super::Driver;
+use crate::clock::Clock;
 use crate::event::Event;
 use crate::lock::{Asked, End, Hold, LockName, LockStatus, Look, Loss, Patience, Readiness, Reply};
 use consort_fence::Token;
@@ -61,7 +62,7 @@ impl Locks {
                 let client = self.clients.get_mut(&(lock, ticket))?;
                 let hold = Hold {
                     token: Token(token.0),
-                    until: clock.when_at_last(valid_until),
+                    until: clock.deadline(valid_until),
                     grounds,
                     lost: None,
                 };
@@ -74,7 +75,7 @@ impl Locks {
                 None
             }
             mutex::Event::Renewed { lock, valid_until } => {
-                let until = clock.when_at_last(valid_until);
+                let until = clock.deadline(valid_until);
                 let all = (lock, Ticket(0))..=(lock, Ticket(u64::MAX));
                 for (_, client) in self.clients.range(all) {
                     if let Stage::Holds(shown) = &client.stage {
@@ -95,7 +96,7 @@ impl Locks {
                     return None;
                 };
                 let why = Loss::from(why);
-                let stop_by = clock.when_at_last(stop_by);
+                let stop_by = clock.deadline(stop_by);
                 shown.send_modify(|hold| hold.lost = Some((why, stop_by)));
                 let token = shown.borrow().token;
                 let lock = LockName::of_full(lock, Some(&client.name));

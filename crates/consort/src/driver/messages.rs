@@ -1,6 +1,7 @@
 //! Application messages: orders of handles, and events of the core.
 
-use super::{Clock, Driver};
+use super::Driver;
+use crate::clock::Clock;
 use crate::error::SendError;
 use crate::event::Event;
 use crate::talk::{Asked, Decline, Message, Update};

@@ -13,6 +13,7 @@ mod messages;
 mod moves;
 mod order;
 mod output;
+mod port;
 mod storage;
 mod tags;
 
@@ -25,6 +26,7 @@ pub(crate) use tags::{TagChange, Tags};
 use crate::address::Seed;
 use crate::builder;
 use crate::case::Files;
+use crate::clock::Clock;
 use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
 use crate::farewell::Leaving;
@@ -40,11 +42,11 @@ use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Instant, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
-use core::time::Duration;
 use keys::Keys;
 use locks::Locks;
 use messages::Talk;
 use order::{Waiting, addresses};
+use port::Port;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,35 +73,6 @@ pub(crate) enum Mode {
     Running,
     Paused,
     Stopped,
-}
-
-/// The core's time: microseconds since the node started.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(tokio::time::Instant);
-
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock(tokio::time::Instant::now())
-    }
-
-    pub(crate) fn now(self) -> Instant {
-        Instant::ZERO + self.0.elapsed()
-    }
-
-    /// The system time of `at`. A deadline that the system cannot represent is replaced by one in a day, at which it is
-    /// checked again.
-    pub(crate) fn when(self, at: Instant) -> tokio::time::Instant {
-        let day = Duration::from_secs(86_400);
-        self.0 + at.since(Instant::ZERO).min(self.0.elapsed() + day)
-    }
-
-    /// The system time of `at`, for callers that do not check again. A deadline that never arrives becomes one in some
-    /// thirty years.
-    pub(crate) fn when_at_last(self, at: Instant) -> tokio::time::Instant {
-        self.0
-            + at.since(Instant::ZERO)
-                .min(Duration::from_secs(30 * 365 * 86_400))
-    }
 }
 
 /// What a task starts with.
@@ -156,6 +129,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         leaving: None,
         taken,
         stats: DriverStats::default(),
+        port: Port::default(),
         out: Datagram::default(),
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
@@ -210,6 +184,8 @@ struct Driver {
     /// Whether a process that was started earlier uses this node's identity.
     taken: Arc<AtomicBool>,
     stats: DriverStats,
+    /// Whether the socket works.
+    port: Port,
     out: Datagram,
     out_bytes: Vec<u8>,
     in_bytes: Vec<u8>,
@@ -345,10 +321,19 @@ impl Driver {
     async fn turn(&mut self) {
         for _ in 0..READS_PER_TURN {
             match self.socket.try_recv_from(&mut self.in_bytes) {
-                Ok((len, from)) => self.receive(len, from).await,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Ok((len, from)) => {
+                    self.port.read(Ok(()));
+                    self.receive(len, from).await;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.port.read(Ok(()));
+                    break;
+                }
                 // Some systems report here that an earlier datagram found no listener at its port.
-                Err(_) => self.stats.receive_errors += 1,
+                Err(e) => {
+                    self.stats.receive_errors += 1;
+                    self.port.read(Err(&e));
+                }
             }
         }
         self.listen_around().await;

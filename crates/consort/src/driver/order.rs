@@ -30,6 +30,7 @@ pub(crate) enum Order {
     Case(NodeId, oneshot::Sender<Option<Case>>),
     Stats(oneshot::Sender<Stats>),
     StorageError(oneshot::Sender<Option<String>>),
+    PortError(oneshot::Sender<Option<String>>),
     IsIsolated(oneshot::Sender<bool>),
     Carry(Command, oneshot::Sender<()>),
     Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
@@ -104,6 +105,9 @@ impl Driver {
             }
             Order::StorageError(reply) => {
                 let _ = reply.send(self.storage.error());
+            }
+            Order::PortError(reply) => {
+                let _ = reply.send(self.port.error());
             }
             Order::IsIsolated(reply) => {
                 let _ = reply.send(self.node.membership().is_isolated());
@@ -201,7 +205,7 @@ impl Driver {
 
     async fn force_leave(&mut self, id: NodeId) -> Result<(), ForceLeaveError> {
         let member = self.node.membership().table().get(id);
-        match member.map(|m| Member::new(&self.node, m, self.clock.now())) {
+        match member.map(|m| Member::listed(&self.node, m, self.clock.now())) {
             _ if id == self.node.id() => return Err(ForceLeaveError::Itself),
             None => return Err(ForceLeaveError::Unknown),
             Some(member) => match member.status {

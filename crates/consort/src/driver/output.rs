@@ -64,6 +64,8 @@ impl Driver {
                 Destination::Addr(to) => {
                     if self.may_go(to) {
                         let sent = self.send(to).await;
+                        // A broadcast fails wherever an interface has none, which says little about the port.
+                        self.port.sent(&sent);
                         self.note_sent(to, sent);
                     }
                 }

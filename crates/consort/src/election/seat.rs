@@ -1,13 +1,13 @@
 //! The state of an election that the task shares with all handles, and the leadership of this node.
 
 use super::status::{self, Leader};
-use crate::driver::Clock;
+use crate::clock::{Clock, Deadline};
 use consort_proto::ElectionId;
 use consort_proto::election::Token;
 use core::time::Duration;
 use std::sync::Arc;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 /// The least time between two refreshes that are only due to the passage of time.
 const REFRESH_MIN: Duration = Duration::from_millis(10);
@@ -23,12 +23,12 @@ pub(crate) struct Seat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acting {
     pub(crate) token: Token,
-    pub(crate) until: Instant,
+    pub(crate) until: Deadline,
 }
 
 impl Acting {
     pub(crate) fn is_valid(&self) -> bool {
-        Instant::now() < self.until
+        !self.until.is_past()
     }
 }
 
@@ -72,7 +72,7 @@ impl Board {
     /// The token by which this node may act, and the remaining time.
     pub(crate) fn acting(&self) -> Option<(Token, Duration)> {
         let acting = self.seat.borrow().acting.filter(Acting::is_valid)?;
-        Some((acting.token, acting.until - Instant::now()))
+        Some((acting.token, acting.until.left()))
     }
 
     /// Reads the state of the node again. Handles are notified if anything except the time changed.
@@ -81,8 +81,8 @@ impl Board {
             return;
         };
         let now = Instant::now();
-        let until = clock.when(standing.valid_until);
-        let soon = until.saturating_duration_since(now) / 2;
+        let until = clock.deadline(standing.valid_until);
+        let soon = until.left() / 2;
         self.refresh_at = standing.acting.map(|_| now + soon.max(REFRESH_MIN));
         let acting = standing.acting.map(|token| Acting { token, until });
         let seat = Seat {
@@ -122,8 +122,7 @@ impl Leadership {
     /// leadership is over.
     pub fn valid_until(&self) -> std::time::Instant {
         let held = self.seat.borrow().acting.filter(|a| a.token == self.token);
-        let until = held.map_or_else(Instant::now, |a| a.until);
-        until.into_std()
+        held.map_or_else(std::time::Instant::now, |a| a.until.into_std())
     }
 
     /// Whether this node may act now. Check this right before any action that only a leader may do.
@@ -149,7 +148,7 @@ impl Leadership {
             };
             tokio::select! {
                 // The lease may have been renewed without a notification: check again.
-                () = sleep_until(acting.until) => {}
+                () = acting.until.passed() => {}
                 changed = seat.changed() => if changed.is_err() {
                     return;
                 },

@@ -1,7 +1,7 @@
 //! The state of an election, as an application sees it.
 
 use super::name::ElectionName;
-use crate::driver::Clock;
+use crate::clock::Clock;
 use crate::topology::{self, Scope};
 use consort_proto::election::{Claim, Decider, Ranking, Remarks, Stage, Standing, Token};
 use consort_proto::{Life, NodeId};

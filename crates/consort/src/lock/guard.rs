@@ -2,6 +2,7 @@
 
 use super::grounds::seconds;
 use super::{Grounds, LockName};
+use crate::clock::Deadline;
 use crate::handle::Node;
 use consort_fence::Token;
 use consort_proto::mutex::{self, LockId, Ticket};
@@ -9,7 +10,6 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::OnceLock;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
 
 /// Why a lock is no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -51,10 +51,10 @@ impl From<mutex::Loss> for Loss {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
     pub(crate) token: Token,
-    pub(crate) until: Instant,
+    pub(crate) until: Deadline,
     pub(crate) grounds: mutex::Grounds,
     /// Why the lock was lost, and the time at which its work must have stopped.
-    pub(crate) lost: Option<(Loss, Instant)>,
+    pub(crate) lost: Option<(Loss, Deadline)>,
 }
 
 /// The end of a request.
@@ -183,7 +183,7 @@ impl LockGuard {
     /// notice.
     pub fn stop_by(&self) -> std::time::Instant {
         let hold = *self.hold.borrow();
-        let by = hold.lost.map_or(hold.until + self.notice, |(_, by)| by);
+        let by = hold.lost.map_or(hold.until.plus(self.notice), |(_, by)| by);
         by.into_std()
     }
 
@@ -206,7 +206,7 @@ impl LockGuard {
         let loss = match hold.lost {
             Some((loss, _)) => loss,
             None if self.hold.has_changed().is_err() => Loss::Stopped,
-            None if Instant::now() >= hold.until => Loss::Expired,
+            None if hold.until.is_past() => Loss::Expired,
             None => return None,
         };
         Some(*self.over.get_or_init(|| loss))
@@ -223,7 +223,7 @@ impl LockGuard {
                 return loss;
             }
             tokio::select! {
-                () = sleep_until(until) => {}
+                () = until.passed() => {}
                 // An error means that the node has stopped, which `loss` reports.
                 _ = hold.changed() => {}
             }
@@ -258,7 +258,7 @@ impl LockGuard {
 /// Displays what is guaranteed: `token …, valid 8.9 s, 3 of at most 5 nodes support it (…)`
 impl fmt::Display for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let left = self.hold.borrow().until - Instant::now();
+        let left = self.hold.borrow().until.left();
         let LockGuard { token, grounds, .. } = self;
         let left = match left {
             left if left > Duration::from_secs(86_400) => "without end".to_owned(),

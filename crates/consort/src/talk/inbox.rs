@@ -1,6 +1,6 @@
 //! Queries that this node is asked to answer.
 
-use crate::driver::Clock;
+use crate::clock::Clock;
 use crate::error::SendError;
 use crate::handle::Node;
 use consort_proto::message::MessageId;
@@ -94,7 +94,7 @@ impl IncomingQuery {
 
     /// Answers after this time are ignored.
     pub fn until(&self) -> std::time::Instant {
-        self.asked.clock.when_at_last(self.asked.until).into_std()
+        self.asked.clock.deadline(self.asked.until).into_std()
     }
 
     /// Answers the query. On an error, for example if the answer is too long, the asker is told that there will be

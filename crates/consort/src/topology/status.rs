@@ -1,6 +1,6 @@
 //! The network around a node, as the node sees it.
 
-use crate::driver::Clock;
+use crate::clock::Clock;
 use crate::topology::Radio;
 use consort_proto::membership::Phase;
 use consort_proto::omega::{self, LinkState};

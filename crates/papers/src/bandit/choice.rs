@@ -57,12 +57,12 @@ impl Chooser {
         }
     }
 
-    /// Chooses `count` different nodes, the best first; equals in order of their ids.
+    /// Chooses `count` different nodes, the best first; equals in order of their ids. At random it never draws `spared`.
     pub fn choose(
         &mut self,
         book: &Book,
         count: usize,
-        leader: usize,
+        spared: Option<usize>,
         now: Instant,
         rng: &mut Rng,
     ) -> Vec<usize> {
@@ -70,7 +70,7 @@ impl Chooser {
             let explores = rng.unit() < self.epsilon();
             self.epsilon = self.epsilon * u64::from(decay) / 1000;
             if explores {
-                return at_random(book.len(), count, leader, rng);
+                return at_random(book.len(), count, spared, rng);
             }
         }
         let score = |n| (self.score(book, n, now, rng), n);
@@ -80,12 +80,11 @@ impl Chooser {
     }
 }
 
-/// One more than `count` random nodes, without the leader if it is among them.
-fn at_random(nodes: usize, count: usize, leader: usize, rng: &mut Rng) -> Vec<usize> {
+/// `count` random nodes, without the one to spare.
+fn at_random(nodes: usize, count: usize, spared: Option<usize>, rng: &mut Rng) -> Vec<usize> {
     let mut all: Vec<usize> = (0..nodes).collect();
     rng.shuffle(&mut all);
-    all.truncate(count + 1);
-    all.retain(|n| *n != leader);
+    all.retain(|n| Some(*n) != spared);
     all.truncate(count);
     all
 }
@@ -128,7 +127,7 @@ mod tests {
                 }
                 let mut chooser = Chooser::new(choice);
                 for _ in 0..20 {
-                    let mut chosen = chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
+                    let mut chosen = chooser.choose(&book, 2, Some(0), Instant::ZERO, &mut rng);
                     assert_eq!(chosen.len(), 2, "{choice:?}");
                     chosen.sort_unstable();
                     chosen.dedup();
@@ -144,14 +143,14 @@ mod tests {
     fn exploring_leaves_the_leader_out_and_becomes_rare() {
         let (book, mut rng) = (book(&[0.0, 0.5, 0.5, 0.5, 0.5]), Rng::seed(9, 1));
         let mut chooser = Chooser::new(GREEDY);
-        let chosen = chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
+        let chosen = chooser.choose(&book, 2, Some(0), Instant::ZERO, &mut rng);
         assert!(!chosen.contains(&0), "{chosen:?}");
         assert_eq!(chooser.epsilon(), 0.5);
         for _ in 0..40 {
-            chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
+            chooser.choose(&book, 2, Some(0), Instant::ZERO, &mut rng);
         }
         // The other choices are greedy: the leader is as good as any (the tally excludes it).
-        let chosen = chooser.choose(&book, 2, 0, Instant::ZERO, &mut rng);
+        let chosen = chooser.choose(&book, 2, Some(0), Instant::ZERO, &mut rng);
         assert_eq!(chosen, [0, 1]);
     }
 
@@ -161,7 +160,7 @@ mod tests {
         let (mut book, mut rng) = (book(&[0.0, 0.9, 0.9]), Rng::seed(9, 1));
         let mut chooser = Chooser::new(Choice::Ucb(2000));
         let first = |chooser: &mut Chooser, book: &Book, rng: &mut Rng| {
-            chooser.choose(book, 1, 9, Instant::ZERO, rng)[0]
+            chooser.choose(book, 1, None, Instant::ZERO, rng)[0]
         };
         assert_eq!(first(&mut chooser, &book, &mut rng), 0);
         for _ in 0..10 {

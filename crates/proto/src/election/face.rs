@@ -54,6 +54,8 @@ pub(super) enum TimerKind {
     Sample,
     /// This node has been in the group for long enough to be settled.
     Settle,
+    /// This node leaves and asks again to be replaced as a watcher.
+    Leave,
     /// A change of this node's centrality level is due to be announced.
     Level,
 }

@@ -25,6 +25,7 @@ mod event;
 mod face;
 mod founding;
 mod lead;
+mod leaving;
 
 mod level;
 mod msg;
@@ -134,9 +135,12 @@ impl Election {
         self.leaving
     }
 
-    /// Whether no work of this node can still run: every lease was released or has expired.
+    /// Whether no work of this node can still run, and no leader depends on it: every lease was released or has
+    /// expired, and this node, if it leaves, was replaced as a watcher or has waited long enough.
     pub fn is_released(&self) -> bool {
-        self.races.iter().all(|r| !r.tenure.is_busy())
+        self.races
+            .iter()
+            .all(|r| !r.tenure.is_busy() && !r.tenure.leaving.is_waiting())
     }
 
     /// Counters since the start.
@@ -349,6 +353,7 @@ impl Election {
                 ..
             } => race.on_closed(env, from.id, token, memory, span),
             Msg::Look(_) => race.on_look_at(cx, env, &from),
+            Msg::Leaving(_) => race.on_leaving(cx, env, &from),
             Msg::Notice { memory, left, .. } => race.on_notice(cx, env, &from, memory, left),
             Msg::Told {
                 token,
@@ -406,6 +411,7 @@ impl Protocol for Election {
                     race.end_run(cx);
                     race.resign(cx, env);
                     race.candidacy = None;
+                    race.leave_watch(env);
                 });
             }
             Input::Stored(election, term) => {
@@ -447,7 +453,7 @@ impl Protocol for Election {
                 TimerKind::Step => race.on_step(cx, env, stats),
                 TimerKind::Notify => race.on_notify_due(cx, env, stats),
                 // `with_race` drives the lease after every step.
-                TimerKind::Lease => {}
+                TimerKind::Lease | TimerKind::Leave => {}
                 TimerKind::Promise => race.on_promise(cx, env),
                 TimerKind::Push => race.on_push(cx, env),
                 TimerKind::Object => race.on_objection(cx, env, stats),

@@ -181,6 +181,8 @@ pub enum Msg {
         /// Whether the sender asks for the receiver's record.
         asks: bool,
     },
+    /// The sender, a watcher of the receiver's lease, is about to leave.
+    Leaving(ElectionId),
 }
 
 /// A query of an initiator.
@@ -340,6 +342,7 @@ impl Msg {
             | Msg::Close { election, .. }
             | Msg::Closed { election, .. }
             | Msg::Look(election)
+            | Msg::Leaving(election)
             | Msg::Notice { election, .. }
             | Msg::Told { election, .. } => Some(*election),
             Msg::Query(q) => Some(q.election),

@@ -3,6 +3,7 @@
 use super::claim::{Claim, Key, Remarks, Stage, Token};
 use super::event::{Event, Report};
 use super::founding::Founding;
+use super::leaving::Leaving;
 use super::msg::Msg;
 use super::race::Race;
 use super::view::Env;
@@ -60,6 +61,8 @@ pub(super) struct Tenure {
     pub(super) forgiven: bool,
     /// The successor to notify, if any, when the lease is released and this node announces that it no longer leads.
     pub(super) farewell: Option<Option<NodeId>>,
+    /// The departures of watchers.
+    pub(super) leaving: Leaving,
 }
 
 impl Tenure {
@@ -78,6 +81,7 @@ impl Tenure {
             review_at: Instant::ZERO,
             forgiven: false,
             farewell: None,
+            leaving: Leaving::default(),
         }
     }
 
@@ -141,6 +145,7 @@ impl Race {
 
     /// Does what is due after every step: asks for the lease, renews it, gives it up, or announces that nobody leads.
     pub(super) fn drive(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        self.drive_leaving(cx, env);
         let named = self.is_named(env);
         let waits = self.tenure.closing.is_some() || self.tenure.is_busy();
         if !named && !waits && !self.is_followed(env) {

@@ -378,7 +378,8 @@ impl Race {
         if set.is_changing() {
             return;
         }
-        let gone = |w: &Watcher| env.is_down(w.node) || lease.is_gone(*w);
+        let leaves = |id: NodeId| self.tenure.leaving.includes(env, id);
+        let gone = |w: &Watcher| env.is_down(w.node) || lease.is_gone(*w) || leaves(w.node);
         let stays: Vec<Watcher> = set.watchers.iter().copied().filter(|w| !gone(w)).collect();
         let (count, own) = self.watchers_due(env);
         let me = self.tenure.watch.me();
@@ -417,7 +418,8 @@ impl Race {
         if !strict && !rivals {
             return (1, true);
         }
-        let eligible = |m: &&Member| !m.meta.observer;
+        let leaves = |id: NodeId| self.tenure.leaving.includes(env, id);
+        let eligible = |m: &&Member| !m.meta.observer && !leaves(m.id);
         // A strict election keeps the watchers of the whole group even if only a part of it is reachable, so that the
         // loss of a few nodes does not remove a majority of them.
         let here = env.members().filter(eligible).count() + 1;
@@ -451,6 +453,7 @@ impl Race {
         let mut others: Vec<&Member> = env
             .members()
             .filter(|m| m.phase == Phase::Up && !m.meta.observer && memory(m.id).is_some())
+            .filter(|m| !self.tenure.leaving.includes(env, m.id))
             .collect();
         others.sort_by_key(|m| (rank(m.id), m.rtt.srtt_us, m.id));
         let zone = |id: NodeId| {

@@ -121,6 +121,12 @@ impl Node {
             self.io.stats.seal.replayed += 1;
             return false;
         }
+        if let Some(o) = opened
+            && !self.sealer.sessions.allow(now, from.id, o.salt)
+        {
+            self.io.stats.seal.rate_dropped_members += 1;
+            return false;
+        }
         if opened.is_some_and(|o| !o.directed) {
             self.drop_undirected(from, frames);
         }
@@ -177,6 +183,9 @@ impl Node {
         }
         let (id, life) = (datagram.header.id, datagram.header.life);
         let from = Sender::new(id, life, addr);
+        if !self.is_toy_tag(datagram) {
+            return false;
+        }
         let (salt, counter) = match &datagram.envelope {
             None => (0, Counter::Fresh),
             Some(e) => (e.salt, self.judge_at(id, e.salt, e.counter)),

@@ -240,3 +240,60 @@ fn nothing_is_sent_in_a_life_that_is_not_stored() {
     alone.pass(Duration::from_secs(60));
     assert!(alone.sent > 0);
 }
+
+/// Two nodes of a sealed group that have met.
+fn sealed_pair() -> [Node; 2] {
+    let addr = |n: u64| SocketAddr::from(([10, 0, 0, n as u8], 7000));
+    let mut nodes = [1, 2].map(|n| {
+        let mut config = Config::default();
+        config.seal.suite = crate::seal::Suite::Toy(7);
+        let identity = Identity {
+            id: NodeId(n),
+            life: LIFE,
+            addr: addr(n),
+            meta: Meta::default(),
+            memory: LIFE,
+            wall: None,
+        };
+        Node::new(config, identity, n, Instant::ZERO).unwrap()
+    });
+    nodes[1].handle_command(Instant::ZERO, Command::Join(alloc::vec![addr(1)]));
+    let mut out = Datagram::default();
+    for secs in 0..10 {
+        let now = Instant::ZERO + Duration::from_secs(secs);
+        nodes.iter_mut().for_each(|n| n.handle_timeout(now));
+        for n in [0, 1, 0, 1, 0, 1, 0, 1, 0, 1] {
+            while nodes[n].poll_fact().is_some() || nodes[n].poll_event().is_some() {}
+            while nodes[n].poll_transmit(&mut out).is_some() {
+                nodes[1 - n].handle_datagram(now, addr(n as u64 + 1), &mut out);
+            }
+        }
+    }
+    assert!(nodes.iter().all(|n| n.membership().table().live() == 1));
+    nodes
+}
+
+#[test]
+fn one_member_is_heard_so_often_a_second() {
+    let [mut a, mut b] = sealed_pair();
+    let before = a.stats();
+    let now = Instant::ZERO + Duration::from_secs(100);
+    for _ in 0..3000 {
+        let mut datagram = Datagram {
+            header: Header {
+                group: a.io.group,
+                id: NodeId(2),
+                life: LIFE,
+                incarnation: b.membership.state.incarnation(),
+                ..Header::default()
+            },
+            envelope: b.envelop(Some(NodeId(1))),
+            ..Datagram::default()
+        };
+        let from = SocketAddr::from(([10, 0, 0, 2], 7000));
+        a.handle_datagram(now, from, &mut datagram);
+    }
+    let after = a.stats();
+    assert_eq!(after.datagrams_in - before.datagrams_in, 2000);
+    assert_eq!(after.seal.rate_dropped_members, 1000);
+}

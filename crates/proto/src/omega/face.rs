@@ -72,6 +72,10 @@ pub struct Stats {
     pub refutations: u64,
     /// Changes of leader, in elections that this node takes part in.
     pub leader_changes: u64,
+    /// Records with a claim that nobody can have reached.
+    pub claims_refused: u64,
+    /// Leads that were not taken because claims are used up.
+    pub claims_exhausted: u64,
     /// Messages and orders that arrived while this layer was off.
     pub ignored: u64,
 }

@@ -46,7 +46,7 @@ use crate::time::{Instant, micros};
 use alloc::vec::Vec;
 use core::time::Duration;
 use links::Links;
-use race::Race;
+use race::{Claims, Race};
 use store::Store;
 
 type OmegaCx<'a> = Cx<'a, Omega>;
@@ -88,6 +88,7 @@ pub struct Omega {
     /// The time at which a neighbour sent the summary that this node would have sent.
     overheard_at: Option<Instant>,
     bucket: Bucket,
+    claims: Claims,
     /// The number of goodbyes left to send.
     goodbyes: Option<u8>,
     stats: Stats,
@@ -118,6 +119,7 @@ impl Omega {
             changed_at: Instant::ZERO,
             summary_at: None,
             overheard_at: None,
+            claims: Claims::default(),
             goodbyes: None,
             stats: Stats::default(),
         }

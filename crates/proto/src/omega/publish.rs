@@ -103,6 +103,10 @@ impl Omega {
             }
             return;
         }
+        if !self.believes_claims(cx.now, &record) {
+            self.stats.claims_refused += 1;
+            return;
+        }
         let id = record.id;
         let max = self.config.records_max;
         match self.store.merge(record, Some(from), cx.now, max) {

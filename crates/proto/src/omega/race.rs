@@ -2,7 +2,7 @@
 
 use super::event::Event;
 use super::judge::{Chosen, greatest_claim};
-use super::record::{SEATS_MAX, Seat};
+use super::record::{Record, SEATS_MAX, Seat};
 use super::{CENTRALITY_WORST, Omega, OmegaCx, Timer};
 use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::Campaign;
@@ -61,6 +61,54 @@ impl Race {
     }
 }
 
+/// Claims up to this value are accepted without limit.
+const CLAIM_CEILING: u32 = 1 << 24;
+
+/// How far the claims of others may grow above the ceiling per hour, so that their range is never used up.
+const CLAIMS_PER_HOUR: u32 = 1 << 16;
+
+/// How far claims of other nodes are followed. A forged claim must not use up the range, because then nobody could claim
+/// the lead again.
+#[derive(Clone, Debug)]
+pub(super) struct Claims {
+    /// The greatest claim that is accepted without using the allowance.
+    top: u32,
+    allowed: u32,
+    allowed_at: Instant,
+}
+
+impl Default for Claims {
+    fn default() -> Claims {
+        Claims {
+            top: CLAIM_CEILING,
+            allowed: CLAIMS_PER_HOUR,
+            allowed_at: Instant::ZERO,
+        }
+    }
+}
+
+impl Claims {
+    /// Whether a claim is believed. One that is too great moves the limit as far as the allowance reaches, so a node that
+    /// was away catches up with those that were allowed more.
+    fn follow(&mut self, now: Instant, claim: u32) -> bool {
+        let growth = claim.saturating_sub(self.top);
+        if growth == 0 {
+            return true;
+        }
+        let since = now.since(self.allowed_at).as_secs();
+        let refill = since.saturating_mul(CLAIMS_PER_HOUR.into()) / 3600;
+        if refill > 0 {
+            let refill = u32::try_from(refill).unwrap_or(CLAIMS_PER_HOUR);
+            self.allowed = self.allowed.saturating_add(refill).min(CLAIMS_PER_HOUR);
+            self.allowed_at = now;
+        }
+        let taken = growth.min(self.allowed);
+        self.allowed -= taken;
+        self.top += taken;
+        taken == growth
+    }
+}
+
 /// The state of an election by component at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -83,6 +131,14 @@ pub struct Standing {
 }
 
 impl Omega {
+    /// Whether all claims of a record can have been reached.
+    pub(super) fn believes_claims(&mut self, now: Instant, record: &Record) -> bool {
+        let claims = record.seats.iter().filter_map(|seat| seat.claim);
+        claims
+            .max()
+            .is_none_or(|claim| self.claims.follow(now, claim))
+    }
+
     fn race_mut(&mut self, election: ElectionId) -> Option<&mut Race> {
         self.races.iter_mut().find(|r| r.election == election)
     }
@@ -249,8 +305,9 @@ impl Omega {
             let records = self.store.members().map(|e| &e.record);
             match race.claim {
                 None if leads => {
-                    let term = greatest_claim(records, election).saturating_add(1);
-                    race.claim = Some(term);
+                    // At the end of the range nobody acts as leader: a claim is never used twice.
+                    race.claim = greatest_claim(records, election).checked_add(1);
+                    self.stats.claims_exhausted += u64::from(race.claim.is_none());
                 }
                 Some(_) if !leads => race.claim = None,
                 _ => {}
@@ -276,5 +333,29 @@ impl Omega {
             race.tell_acting(cx, false);
             (race.claim, race.leader) = (None, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn claims_above_the_ceiling_grow_by_so_much_an_hour() {
+        let mut claims = Claims::default();
+        let now = Instant::ZERO + Duration::from_secs(5);
+        assert!(claims.follow(now, CLAIM_CEILING));
+        assert!(!claims.follow(now, u32::MAX));
+        // The limit went as far as an hour allows, and no further however often it is tried.
+        let most = CLAIM_CEILING + CLAIMS_PER_HOUR;
+        assert!(!claims.follow(now, u32::MAX));
+        assert!(claims.follow(now, most) && !claims.follow(now, most + 1));
+        let later = now + Duration::from_secs(1800);
+        assert!(claims.follow(later, most + CLAIMS_PER_HOUR / 2));
+        assert!(!claims.follow(later, most + CLAIMS_PER_HOUR / 2 + 400));
+        let years = later + Duration::from_secs(1 << 30);
+        assert!(!claims.follow(years, u32::MAX));
+        assert!(claims.top <= most + 2 * CLAIMS_PER_HOUR);
     }
 }

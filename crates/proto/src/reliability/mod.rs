@@ -36,6 +36,9 @@ pub const BUCKETS: u8 = 16;
 
 const WEEK_MS: f64 = 7.0 * 86_400_000.0;
 
+/// The most failures of a node that a report may count, in the unit of [`Report::failures`].
+const FAILURES_MAX: u64 = ONE << 16;
+
 /// The greatest number of reports about this node that are kept.
 const REPORTS_MAX: usize = 16;
 
@@ -152,7 +155,7 @@ impl Ledger {
         let said = Tally {
             counted: report.counted,
             exposure_ms: report.exposure_ms.min(self.exposure_max_ms),
-            failures: report.failures.min(ONE << 16),
+            failures: report.failures.min(FAILURES_MAX),
             reporter,
         };
         let subject = &mut self.subjects[place];
@@ -163,7 +166,8 @@ impl Ledger {
 
     /// Records another node's report about this one.
     fn import_own(&mut self, reporter: NodeId, report: &Report) {
-        let rate = self.rate(report.failures, report.exposure_ms);
+        let exposure_ms = report.exposure_ms.min(self.exposure_max_ms);
+        let rate = self.rate(report.failures.min(FAILURES_MAX), exposure_ms);
         match self.about_me.iter_mut().find(|r| r.0 == reporter) {
             Some((_, bucket)) => *bucket = ranks::moved(*bucket, rate),
             None => {

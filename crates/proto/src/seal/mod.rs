@@ -65,7 +65,7 @@ impl Default for Config {
 /// What was refused before any protocol saw it, counted since start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Datagrams of members from their own address, beyond [`Rates::members`].
+    /// Datagrams of members from their own address, beyond [`Rates::members`], or of one member beyond 2000 a second.
     pub rate_dropped_members: u64,
     /// Datagrams in the name of a member or from the address of one, beyond [`Rates::known`].
     pub rate_dropped_known: u64,

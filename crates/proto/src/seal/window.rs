@@ -4,6 +4,7 @@
 //! datagram that proves it, and nothing from before that one is ever taken. So what was recorded counts nowhere again: not
 //! at its receiver, not after a restart of either, not at another member.
 
+use crate::bucket::Bucket;
 use crate::hash::mix;
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
@@ -12,6 +13,9 @@ use hashbrown::HashTable;
 
 /// How far behind the greatest counter a datagram may be.
 const WINDOW: u64 = 256;
+
+/// Most datagrams of one member that count in a second: one that has gone mad leaves time for the others.
+const RATE: u32 = 2000;
 
 /// How long a session is remembered at least after its last datagram: echoes are good for less.
 const KEEP: Duration = Duration::from_secs(3600);
@@ -31,6 +35,7 @@ pub(crate) struct Session {
     /// Bit n: the counter `top - n` was seen.
     seen: [u64; 4],
     heard: Instant,
+    rate: Bucket,
 }
 
 /// What a counter is to a session.
@@ -127,6 +132,13 @@ impl Sessions {
         }
     }
 
+    /// Whether one more datagram of a session counts in this second.
+    pub(crate) fn allow(&mut self, now: Instant, id: NodeId, salt: u64) -> bool {
+        let session = self.table.find_mut(mix(id.0), |s| s.id == id);
+        let session = session.filter(|s| s.salt == salt);
+        session.is_none_or(|s| s.rate.take(now))
+    }
+
     /// Counts a datagram that is taken, and notes the key it was under.
     pub(crate) fn see(
         &mut self,
@@ -168,6 +180,7 @@ impl Sessions {
             // All before it counts as seen.
             seen: [u64::MAX; 4],
             heard: now,
+            rate: Bucket::new(RATE),
         };
         if let Some(session) = self.table.find_mut(mix(id.0), |s| s.id == id) {
             *session = fresh;

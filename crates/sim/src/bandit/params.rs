@@ -4,6 +4,7 @@ use super::environment::Failures;
 use super::policy::Policy;
 use super::rates::{Pool, Rates};
 use crate::membership::ExperimentError;
+use consort_papers::bandit::Tally;
 use consort_papers::bandit::paper::{ClientConfig, Config};
 use core::time::Duration;
 
@@ -60,6 +61,33 @@ impl Params {
             links: Links::FIGURES,
             same_seed: false,
             omniscient: false,
+        }
+    }
+
+    /// The same policy with everything else as the paper's text has it, not as the authors' program ran.
+    pub fn as_text(self) -> Params {
+        let nodes = self.config.nodes;
+        let text = Config::text(nodes);
+        let Config {
+            method,
+            estimator,
+            choice,
+            tally,
+            ..
+        } = self.config;
+        Params {
+            config: Config {
+                method,
+                estimator,
+                choice,
+                tally: match tally {
+                    Tally::Approval { .. } => text.tally,
+                    other => other,
+                },
+                ..text
+            },
+            client: ClientConfig::text(nodes, self.client.requests),
+            ..self
         }
     }
 

@@ -45,6 +45,8 @@ pub struct ChaosParams {
     pub messages: bool,
     /// The papers' locks meet the same storm beside them.
     pub baselines: bool,
+    /// Every group has a key, and somebody without it copies, redirects, delays and alters datagrams.
+    pub attackers: bool,
 }
 
 impl ChaosParams {
@@ -79,6 +81,7 @@ impl Default for ChaosParams {
             locks: false,
             messages: false,
             baselines: false,
+            attackers: false,
         }
     }
 }
@@ -100,6 +103,8 @@ pub struct ChaosReport {
     pub tallies: Vec<Tally>,
     /// Number of works of leaders that were started.
     pub works: u64,
+    /// Number of datagrams that an attacker did something with.
+    pub attacks: u64,
 }
 
 /// Counts of a lock in a storm.
@@ -141,7 +146,8 @@ pub fn rerun(seed: u64, params: &ChaosParams) -> String {
         _ if params.messages => " --messages",
         _ => "",
     };
-    format!("consort sim chaos{what} --seeds {seed} --storm {storm}")
+    let attackers = if params.attackers { " --attackers" } else { "" };
+    format!("consort sim chaos{what}{attackers} --seeds {seed} --storm {storm}")
 }
 
 /// Runs the scenario of `seed`.
@@ -193,7 +199,7 @@ fn chaos_in(
     if params.elections && cuts == Cuts::Strict {
         node.election.floor = nodes as u16;
     }
-    if seed % 2 == 1 {
+    if seed % 2 == 1 || params.attackers {
         // Half of the groups have a key.
         node.seal.suite = Suite::Toy(seed);
         node.datagram_max = node.datagram_max.max(326);
@@ -231,6 +237,9 @@ fn chaos_in(
         oracle.0.insert(0, Box::new(recorder));
     }
     let mut engine = Engine::new(config, oracle).expect("the default config works");
+    if params.attackers {
+        engine.set_attacker(seed);
+    }
     if let Some(locks) = &mut locks {
         locks.begin(&mut engine, params.baselines);
     }
@@ -306,6 +315,7 @@ fn chaos_in(
                     trace_hash: engine.world().trace().hash(),
                     tallies: locks.as_ref().map_or(Vec::new(), Locks::tallies),
                     works: works.started,
+                    attacks: engine.attacks(),
                 });
             }
             Err((invariant, host, text)) if after >= params.calm => {

@@ -300,7 +300,13 @@ fn stalls_incidents_and_empty_runs_are_found() {
     let mut kit = Kit::new();
     let (start, end) = (SEC, 31 * SEC);
     let unmet = vec!["lock db has not been granted to anybody".to_owned()];
-    kit.0.calms.push(Calm { start, end, unmet });
+    let listed = None;
+    kit.0.calms.push(Calm {
+        start,
+        end,
+        listed,
+        unmet,
+    });
     assert_eq!(kit.rules(), [Rule::Stall]);
     let mut kit = Kit::new();
     let text = "agent 3 ended by itself".to_owned();

@@ -12,7 +12,7 @@ use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Se
 use consort_sim::bandit::{Policy, Pool};
 use core::net::{Ipv4Addr, SocketAddr};
 
-const ROUNDS: &str = "rounds: how often the client asked everybody, in vain or not; mean of runs, and the published single \
+pub(super) const ROUNDS: &str = "rounds: how often the client asked everybody, in vain or not; mean of runs, and the published single \
     run in standard deviations of a run";
 pub(super) const WORLD: &str = "the program's settings and vectors, a tick of failures every 30 s; quick: 100 seeds; full: 300";
 

@@ -13,6 +13,7 @@ mod figures;
 mod messages;
 mod policies;
 mod safety;
+mod text;
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
@@ -22,8 +23,9 @@ use consort_sim::bandit::{Params, Policy};
 
 /// The claims of this source, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    let groups: [&[Claim]; 7] = [
+    let groups: [&[Claim]; 8] = [
         figures::CLAIMS,
+        text::CLAIMS,
         delays::CLAIMS,
         estimates::CLAIMS,
         messages::CLAIMS,

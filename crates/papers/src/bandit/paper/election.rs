@@ -111,11 +111,13 @@ impl PaperNode {
         let nodes = 0..self.book.len();
         match self.config.tally {
             Tally::Approval { .. } => {
+                // As the text has it, a random election may draw the leader that is missed.
                 let leader = self.index(self.leader.id).unwrap_or(0);
+                let spared = self.config.rules.exclude_leader.then_some(leader);
                 let count = self.config.candidates();
                 let chosen = self
                     .chooser
-                    .choose(&self.book, count, leader, cx.now, cx.rng);
+                    .choose(&self.book, count, spared, cx.now, cx.rng);
                 Ballot::List(chosen.into_iter().map(|n| n as u16).collect())
             }
             Tally::Responders => {

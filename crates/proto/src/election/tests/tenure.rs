@@ -348,3 +348,66 @@ fn a_node_that_leaves_stands_in_nothing_whatever_it_is_asked() {
     bench.order(Order::Stopped(E, token));
     assert!(bench.e.is_released());
 }
+
+fn leaving(effects: &Effects) -> Vec<u64> {
+    let told = |(id, msg): (NodeId, &Msg)| (*msg == Msg::Leaving(E)).then_some(id.0);
+    sends(effects).into_iter().filter_map(told).collect()
+}
+
+#[test]
+fn a_watcher_that_leaves_waits_until_it_is_replaced_for_two_lease_durations_at_most() {
+    let watching = || {
+        let mut bench = followed();
+        let set = watched(&[1, 3, 4]).set;
+        let mut known = watched(&[1, 3, 4]);
+        known.set = lease::Set {
+            rank: lease::Rank {
+                number: set.rank.number + 1,
+                ..set.rank
+            },
+            ..set
+        };
+        bench.msg(3, Msg::Watchers(E, Box::new(known)));
+        let effects = bench.step(|e, cx, view| e.on_input(cx, view, Input::Leave));
+        assert_eq!(leaving(&effects), [2]);
+        assert!(!bench.e.is_released());
+        (bench, known)
+    };
+    // It asks again, and goes after two lease durations.
+    let (mut bench, _) = watching();
+    bench.wait(ms(200));
+    assert_eq!(leaving(&bench.timer(TimerKind::Leave)), [2]);
+    bench.wait(ms(1400));
+    assert_eq!(leaving(&bench.timer(TimerKind::Leave)), []);
+    assert!(bench.e.is_released());
+    // It goes as soon as a set without it is known.
+    let (mut bench, mut known) = watching();
+    known.set.rank.number += 1;
+    known.set.watchers = watched(&[3, 4, 5]).set.watchers;
+    bench.msg(3, Msg::Watchers(E, Box::new(known)));
+    assert!(bench.e.is_released());
+    // A node that watches nobody goes at once.
+    let mut bench = followed();
+    bench.step(|e, cx, view| e.on_input(cx, view, Input::Leave));
+    assert!(bench.e.is_released());
+}
+
+#[test]
+fn a_leader_replaces_a_watcher_that_leaves_at_once() {
+    let mut bench = followed();
+    let effects = chosen(&mut bench, 2);
+    bench.attend(effects);
+    bench.msg(2, granted(1));
+    bench.msg(3, granted(2));
+    let members = |effects: &Effects| -> Vec<u64> {
+        let renewed = |(_, msg): &(NodeId, &Msg)| match msg {
+            Msg::Renew { known, .. } => Some(known.set.watchers.iter().map(|w| w.node.0).collect()),
+            _ => None,
+        };
+        sends(effects).iter().find_map(renewed).unwrap_or_default()
+    };
+    bench.hear(2);
+    assert_eq!(members(&bench.msg(5, Msg::Leaving(E))), [], "not a watcher");
+    let chosen = members(&bench.msg(2, Msg::Leaving(E)));
+    assert!(!chosen.is_empty() && !chosen.contains(&2), "{chosen:?}");
+}

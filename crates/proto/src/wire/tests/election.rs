@@ -234,6 +234,7 @@ fn lease_msg() -> impl Strategy<Value = Msg> {
             }
         }),
         election().prop_map(Msg::Look),
+        election().prop_map(Msg::Leaving),
         (election(), life(), span()).prop_map(|(election, memory, left)| Msg::Notice {
             election,
             memory,

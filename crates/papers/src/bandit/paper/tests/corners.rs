@@ -190,3 +190,24 @@ fn the_missed_leader_is_left_out() {
         assert_eq!(desk.events, [(1, Event::Counted(round, winner))]);
     }
 }
+
+/// As the text has it, all nodes are drawn alike, the leader that is missed too.
+#[test]
+fn the_random_election_of_the_text_may_draw_the_leader() {
+    let mut desk = Desk::new(Config::text(11).random());
+    desk.request(1, 1, 1);
+    desk.fire(1, Timer::Broadcast);
+    for _ in 0..60 {
+        desk.fire(1, Timer::Confirm);
+    }
+    let drawn = desk.wire.iter().filter_map(|(_, _, msg)| match msg {
+        Msg::Share {
+            ballot: Ballot::List(list),
+            ..
+        } => Some(list),
+        _ => None,
+    });
+    assert!(drawn.clone().all(|list| list.len() == 1));
+    assert!(drawn.clone().any(|list| list.contains(&0)));
+    assert!(drawn.clone().any(|list| !list.contains(&0)));
+}
