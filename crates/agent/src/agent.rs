@@ -10,11 +10,10 @@ use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
 use crate::serve::{Limits, serve};
 use crate::view;
+use consort::election::{CampaignError, ElectionError};
 use consort::membership::DistanceSource;
-use consort::{
-    CampaignError, ElectionError, Events, Farewell, Life, Node, NodeId, SetTagsError, StartError,
-    Stopped,
-};
+use consort::membership::{Farewell, Life, SetTagsError};
+use consort::{Events, Node, NodeId, StartError, Stopped};
 use consort_client::HttpAddr;
 use core::net::SocketAddr;
 use core::time::Duration;

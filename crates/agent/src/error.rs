@@ -3,10 +3,11 @@
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use consort::{
-    CampaignError, ChangeKeysError, ForceLeaveError, JoinError, ResignError, SendError,
-    SetTagsError, Stopped, message,
-};
+use consort::Stopped;
+use consort::election::{CampaignError, ResignError};
+use consort::key::ChangeKeysError;
+use consort::membership::{ForceLeaveError, JoinError, SetTagsError};
+use consort::message::{SendError, SendRefusal};
 
 /// An error without the id of its request, which `guard` adds.
 #[derive(Clone, Debug)]
@@ -265,7 +266,7 @@ impl From<ResignError> for ApiError {
 
 impl From<SendError> for ApiError {
     fn from(error: SendError) -> ApiError {
-        use message::SendError::{Busy, TooManyQueries};
+        use SendRefusal::{Busy, TooManyQueries};
         match error {
             SendError::Stopped(stopped) => stopped.into(),
             SendError::Refused(Busy { .. } | TooManyQueries { .. }) => ApiError::new(

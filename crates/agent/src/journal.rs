@@ -1,7 +1,8 @@
 //! The log of an agent, which describes in words what happens in the group.
 
+use consort::membership::{Arrival, Departure};
 use consort::text::shown;
-use consort::{Arrival, Departure, Event, EventError, Events, Member, Node, NodeId};
+use consort::{Event, EventError, Events, Member, Node, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! `consort keygen`.
 
 use crate::{Answer, output};
-use consort::GroupKey;
+use consort::key::GroupKey;
 use std::path::PathBuf;
 
 /// Create a group key, and write it to a new file that only its owner can read

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         }) => rotate(how, *timeout, *remove),
         Some(Change::Install { file, how }) => {
             let key = match file {
-                Some(path) => Some(consort::GroupKey::read_first(path)?.to_hex()),
+                Some(path) => Some(consort::key::GroupKey::read_first(path)?.to_hex()),
                 None => None,
             };
             done(how, &install(how, key)?, "installed")

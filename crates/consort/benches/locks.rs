@@ -5,7 +5,8 @@
 //!     cargo bench -p consort --bench locks
 //!     crates/consort/benches/beside-etcd
 
-use consort::{Lock, Node, Status};
+use consort::lock::Lock;
+use consort::{Node, Status};
 use core::fmt::Display;
 use core::time::Duration;
 use std::time::Instant;

@@ -4,7 +4,8 @@
 //!     cargo run --release -- up
 //!     cargo run --release -p consort --example leader -- 127.0.0.1:7717
 
-use consort::{ElectionOptions, Node};
+use consort::Node;
+use consort::election::ElectionOptions;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn core::error::Error>> {

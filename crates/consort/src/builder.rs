@@ -30,7 +30,79 @@ use tokio::net::UdpSocket;
 const LOOK_UP_AFTER: Duration = Duration::from_secs(1);
 const LOOK_UP_AFTER_MAX: Duration = Duration::from_secs(300);
 
+/// The protocol settings that were given, each kept apart until the start, so that the order of calls does not matter.
+#[derive(Clone, Debug, Default)]
+struct Settings {
+    profile: Profile,
+    config: Option<Config>,
+    group: Option<String>,
+    membership: Option<membership::Config>,
+    locks: Option<mutex::Config>,
+    links: Option<omega::Config>,
+    detection: Option<Detection>,
+    probe_period: Option<Duration>,
+    reliability_half_life: Option<Duration>,
+    lock_ttl: Option<Duration>,
+    lock_bound: Option<Bound>,
+    bootstrap: Option<bool>,
+    migrate_for: Option<Duration>,
+    keys: Option<Vec<GroupKey>>,
+}
+
+impl Settings {
+    /// All settings: those of the profile, over them whole groups of settings, and over these single ones.
+    fn resolved(&self) -> Config {
+        let mut config = match &self.config {
+            Some(config) => config.clone(),
+            None => Config::from(self.profile),
+        };
+        replace(&mut config.group, self.group.as_ref());
+        replace(&mut config.membership, self.membership.as_ref());
+        replace(&mut config.mutex, self.locks.as_ref());
+        replace(&mut config.omega, self.links.as_ref());
+        if let Some(detection) = self.detection {
+            config.membership.fast = self.profile.detection(detection);
+        }
+        let membership = &mut config.membership;
+        replace(&mut membership.probe_period, self.probe_period.as_ref());
+        let half_life = &mut config.reliability.half_life;
+        replace(half_life, self.reliability_half_life.as_ref());
+        replace(&mut config.mutex.ttl, self.lock_ttl.as_ref());
+        replace(&mut config.mutex.ttl_max, self.lock_ttl.as_ref());
+        replace(&mut config.mutex.bound, self.lock_bound.as_ref());
+        replace(&mut config.mutex.bootstrap, self.bootstrap.as_ref());
+        replace(&mut config.seal.migrate, self.migrate_for.as_ref());
+        if let Some(keys) = &self.keys {
+            let keys: Vec<_> = keys.iter().map(|key| key.0.clone()).collect();
+            config.seal_with(keys);
+        }
+        config
+    }
+}
+
+fn replace<T: Clone>(setting: &mut T, given: Option<&T>) {
+    if let Some(given) = given {
+        setting.clone_from(given);
+    }
+}
+
 /// The settings of a node to be started; see [`Node::builder`].
+///
+/// The order of calls does not matter, except that a later call of the same method replaces the former one, or adds to
+/// it where its description says so. Single settings apply over groups of settings ([`membership`](Self::membership),
+/// [`locks`](Self::locks), [`links`](Self::links)), these over [`config`](Self::config), and that over the
+/// [`profile`](Self::profile).
+///
+/// ```
+/// use consort::{Node, Profile};
+/// use std::time::Duration;
+///
+/// let period = Duration::from_secs(2);
+/// let node = Node::builder().probe_period(period).profile(Profile::Mesh);
+/// // The same as:
+/// let node = Node::builder().profile(Profile::Mesh).probe_period(period);
+/// # let _ = node;
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `start` is called"]
 pub struct Builder {
@@ -41,8 +113,7 @@ pub struct Builder {
     id: Option<NodeId>,
     life_floor: Option<Life>,
     wall: Option<u64>,
-    config: Config,
-    profile: Profile,
+    settings: Settings,
     state_dir: Option<PathBuf>,
     key_file: Option<PathBuf>,
     events_max: usize,
@@ -60,8 +131,7 @@ impl Default for Builder {
             id: None,
             life_floor: None,
             wall: None,
-            config: Config::default(),
-            profile: Profile::default(),
+            settings: Settings::default(),
             state_dir: None,
             key_file: None,
             events_max: 1024,
@@ -106,7 +176,7 @@ impl Builder {
 
     /// The name of the group. Nodes of other groups are ignored. Default: `consort`.
     pub fn group(mut self, group: impl Into<String>) -> Self {
-        self.config.group = group.into();
+        self.settings.group = Some(group.into());
         self
     }
 
@@ -132,49 +202,43 @@ impl Builder {
         self
     }
 
-    /// The kind of network. It sets periods and budgets that belong together, and keeps the name of the group. Call it
-    /// before changing single settings. Default: [`Profile::Wired`].
+    /// The kind of network. It sets periods and budgets that belong together, as far as they are not set otherwise.
+    /// Default: [`Profile::Wired`].
     pub fn profile(mut self, profile: Profile) -> Self {
-        let group = core::mem::take(&mut self.config.group);
-        self.config = Config {
-            group,
-            ..Config::from(profile)
-        };
-        self.profile = profile;
+        self.settings.profile = profile;
         self
     }
 
     /// How soon a silent member is declared failed, which also limits how long a process may pause without being
-    /// declared failed. The profile determines the time in seconds. Call it after [`Builder::profile`]. Default:
-    /// [`Detection::Balanced`].
+    /// declared failed. The profile determines the time in seconds. Default: [`Detection::Balanced`].
     pub fn detection(mut self, detection: Detection) -> Self {
-        self.config.membership.fast = self.profile.detection(detection);
+        self.settings.detection = Some(detection);
         self
     }
 
     /// How often members are probed. A shorter period detects failures sooner and costs more messages. All members of a
     /// group should use the same value. Default: 1 s.
     pub fn probe_period(mut self, period: Duration) -> Self {
-        self.config.membership.probe_period = period;
+        self.settings.probe_period = Some(period);
         self
     }
 
     /// All settings of membership.
     pub fn membership(mut self, config: membership::Config) -> Self {
-        self.config.membership = config;
+        self.settings.membership = Some(config);
         self
     }
 
     /// The time after which an observation about failures counts half. About twenty times the usual time between two
     /// failures of a node is suitable. Default: 7 days.
     pub fn reliability_half_life(mut self, half_life: Duration) -> Self {
-        self.config.reliability.half_life = half_life;
+        self.settings.reliability_half_life = Some(half_life);
         self
     }
 
     /// All settings of locks.
     pub fn locks(mut self, config: mutex::Config) -> Self {
-        self.config.mutex = config;
+        self.settings.locks = Some(config);
         self
     }
 
@@ -182,15 +246,14 @@ impl Builder {
     /// request may specify. All members of a group need the same value. A node that starts counts as a witness after a
     /// little more than twice this time. Default: 10 s.
     pub fn lock_ttl(mut self, ttl: Duration) -> Self {
-        self.config.mutex.ttl = ttl;
-        self.config.mutex.ttl_max = ttl;
+        self.settings.lock_ttl = Some(ttl);
         self
     }
 
-    /// The bound for lock requests that do not specify one: see [`Lock::bound`](crate::Lock::bound). Default:
+    /// The bound for lock requests that do not specify one: see [`Lock::bound`](crate::lock::Lock::bound). Default:
     /// [`Bound::Members`].
     pub fn lock_bound(mut self, bound: Bound) -> Self {
-        self.config.mutex.bound = bound;
+        self.settings.lock_bound = Some(bound);
         self
     }
 
@@ -199,7 +262,7 @@ impl Builder {
     /// [`life_after`](Self::life_after) shows that. Never set it on a node that joins an existing group. Default:
     /// false.
     pub fn bootstrap(mut self, yes: bool) -> Self {
-        self.config.mutex.bootstrap = yes;
+        self.settings.bootstrap = Some(yes);
         self
     }
 
@@ -212,16 +275,14 @@ impl Builder {
 
     /// All settings of the topology layer; [`topology`](Self::topology) decides whether it is enabled.
     pub fn links(mut self, config: omega::Config) -> Self {
-        self.config.omega = config;
+        self.settings.links = Some(config);
         self
     }
 
     /// Seals what the group says with these keys, of which the first one seals and all open: nobody without one of them
-    /// can read, forge or repeat a datagram. Call it after [`profile`](Self::profile) and [`config`](Self::config).
-    /// Default: none, and whoever can send to this node is a member.
+    /// can read, forge or repeat a datagram. Default: none, and whoever can send to this node is a member.
     pub fn keys(mut self, keys: &[GroupKey]) -> Self {
-        let keys: Vec<_> = keys.iter().map(|key| key.0.clone()).collect();
-        self.config.seal_with(keys);
+        self.settings.keys = Some(keys.to_vec());
         self
     }
 
@@ -229,7 +290,7 @@ impl Builder {
     /// off. Whoever has sealed is heard no other way. It ends sooner when all members have sealed for an hour. Without a
     /// key it means nothing. At most 30 days.
     pub fn migrate_for(mut self, span: Duration) -> Self {
-        self.config.seal.migrate = span.min(Duration::from_secs(30 * 86_400));
+        self.settings.migrate_for = Some(span.min(Duration::from_secs(30 * 86_400)));
         self
     }
 
@@ -240,9 +301,9 @@ impl Builder {
         self
     }
 
-    /// All protocol settings, including the name of the group.
+    /// All protocol settings, including the name of the group, in place of those of the profile.
     pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
+        self.settings.config = Some(config);
         self
     }
 
@@ -283,16 +344,16 @@ impl Builder {
 
     /// Starts like [`Builder::start`], and returns a subscription that misses nothing: a later [`Node::subscribe`] may
     /// miss the first events.
-    pub async fn start_subscribed(mut self) -> Result<(Node, Events), StartError> {
-        self.config.omega.enabled = self.topology.is_some();
+    pub async fn start_subscribed(self) -> Result<(Node, Events), StartError> {
+        let mut config = self.settings.resolved();
+        config.omega.enabled = self.topology.is_some();
         if let Some(path) = self.key_file.clone() {
             let ring = blocking(move || key::read(&path)).await?;
-            self.config.seal_with(ring);
+            config.seal_with(ring);
         }
-        self.config.check()?;
-        self.meta
-            .check(usize::from(self.config.membership.meta_max))?;
-        self.check_elections()?;
+        config.check()?;
+        self.meta.check(usize::from(config.membership.meta_max))?;
+        self.check_elections(&config)?;
         let mut seeds: Vec<Seed> = Vec::new();
         let mut unresolved = Vec::new();
         for seed in &self.seeds {
@@ -308,7 +369,7 @@ impl Builder {
         }
         let (socket, bound) = address::listen(self.bind)?;
         let radio = match &self.topology {
-            Some(topology) => Some(tune_in(topology, &self.config.group, &socket, bound).await?),
+            Some(topology) => Some(tune_in(topology, &config.group, &socket, bound).await?),
             None => None,
         };
         let seed = seeds.first().map(|s| s.addr);
@@ -349,7 +410,7 @@ impl Builder {
         };
         let floor = self.life_floor.max(remembered.map(|r| r.life));
         // Locks that it witnessed in an earlier life may still be held.
-        self.config.mutex.bootstrap &= floor.is_none();
+        config.mutex.bootstrap &= floor.is_none();
         let unix_secs = self.wall.unwrap_or_else(unix_secs);
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
 
@@ -369,12 +430,12 @@ impl Builder {
             memory,
             wall: (unix_secs > 0).then_some(unix_secs),
         };
-        let meta_max = self.config.membership.meta_max;
-        let elections_max = self.config.election.elections_max;
-        let group_tag = self.config.group_tag();
+        let meta_max = config.membership.meta_max;
+        let elections_max = config.election.elections_max;
+        let group_tag = config.group_tag();
         // The secret comes from the system, because a node that guesses it can pretend to have any address.
-        getrandom::fill(&mut self.config.seal.secret.0).map_err(StartError::Randomness)?;
-        let mut node = consort_proto::Node::new(self.config, identity, random_bits(), clock.now())?;
+        getrandom::fill(&mut config.seal.secret.0).map_err(StartError::Randomness)?;
+        let mut node = consort_proto::Node::new(config, identity, random_bits(), clock.now())?;
         // This happens before the node sends anything: it repeats no term of an earlier life, and keeps its promises.
         let most = usize::from(elections_max) / 2;
         for (election, record) in state.iter().flat_map(|s| s.leases(most)) {
@@ -417,12 +478,12 @@ impl Builder {
     }
 
     /// Checks whether the node can campaign in all configured elections.
-    fn check_elections(&self) -> Result<(), StartError> {
-        let meta_max = self.config.membership.meta_max;
+    fn check_elections(&self, config: &Config) -> Result<(), StartError> {
+        let meta_max = config.membership.meta_max;
         let mut meta = self.meta.clone();
         let mut by_component = 0;
         for (n, (name, options)) in self.elections.iter().enumerate() {
-            let max = self.config.election.elections_max;
+            let max = config.election.elections_max;
             let fault = |source| StartError::Election {
                 election: name.to_string(),
                 source,
@@ -445,7 +506,7 @@ impl Builder {
             }
             if options.policy.mode == ElectionMode::Component {
                 by_component += 1;
-                let max = u16::from(self.config.omega.elections_max);
+                let max = u16::from(config.omega.elections_max);
                 if by_component > max {
                     return Err(fault(CampaignError::TooMany { max }));
                 }
@@ -581,4 +642,102 @@ pub(crate) async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + '
 /// Random bits from the system, taken from the keys that std draws for its hash maps.
 pub(crate) fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Call = fn(Builder) -> Builder;
+
+    /// One call of every method that changes protocol settings, each with another value than the default.
+    const CALLS: [(&str, Call); 15] = [
+        ("profile", |b| b.profile(Profile::Lora)),
+        ("config", |b| {
+            b.config(Config {
+                datagram_max: 1000,
+                ..Config::from(Profile::Mesh)
+            })
+        }),
+        ("group", |b| b.group("g")),
+        ("detection", |b| b.detection(Detection::Fast)),
+        ("probe_period", |b| b.probe_period(Duration::from_secs(7))),
+        ("membership", |b| {
+            b.membership(membership::Config {
+                probe_helpers: 5,
+                ..membership::Config::default()
+            })
+        }),
+        ("reliability_half_life", |b| {
+            b.reliability_half_life(Duration::from_secs(99))
+        }),
+        ("locks", |b| {
+            b.locks(mutex::Config {
+                locks_max: 33,
+                ..mutex::Config::default()
+            })
+        }),
+        ("lock_ttl", |b| b.lock_ttl(Duration::from_secs(44))),
+        ("lock_bound", |b| b.lock_bound(Bound::Floor(5))),
+        ("bootstrap", |b| b.bootstrap(true)),
+        ("links", |b| b.links(omega::Config::fast())),
+        ("keys", |b| {
+            b.keys(&[GroupKey::parse(&"5a".repeat(32)).expect("a key")])
+        }),
+        ("migrate_for", |b| b.migrate_for(Duration::from_secs(3600))),
+        ("name", |b| b.name("n")),
+    ];
+
+    fn settings(calls: &[(&str, Call)]) -> Config {
+        let built = calls
+            .iter()
+            .fold(Builder::default(), |b, (_, call)| call(b));
+        built.settings.resolved()
+    }
+
+    #[test]
+    fn any_two_calls_commute() {
+        for first in CALLS {
+            for second in CALLS {
+                let (names, orders) = ((first.0, second.0), [[first, second], [second, first]]);
+                let [one, other] = orders.map(|calls| settings(&calls));
+                assert_eq!(one, other, "{names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_orders_of_all_calls_give_the_same_settings() {
+        let expected = settings(&CALLS);
+        let mut calls = CALLS;
+        let mut state = 1_u64;
+        for _ in 0..500 {
+            for n in (1..calls.len()).rev() {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                calls.swap(n, (state >> 33) as usize % (n + 1));
+            }
+            assert_eq!(settings(&calls), expected, "{:?}", calls.map(|c| c.0));
+        }
+    }
+
+    #[test]
+    fn single_settings_apply_over_groups_and_these_over_the_profile() {
+        assert_eq!(settings(&[]), Config::default());
+        let all = settings(&CALLS);
+        assert_eq!(all.datagram_max, 1000, "config over profile");
+        assert_eq!(all.membership.probe_helpers, 5, "membership over config");
+        assert_eq!(all.membership.probe_period, Duration::from_secs(7));
+        assert_eq!(all.mutex.locks_max, 33);
+        assert_eq!(all.mutex.ttl_max, Duration::from_secs(44));
+        assert!(all.mutex.bootstrap && all.mutex.bound == Bound::Floor(5));
+        assert_eq!(all.group, "g");
+        // Every call but the name, which is no protocol setting, makes a difference.
+        for call in &CALLS[..14] {
+            assert_ne!(settings(&[*call]), Config::default(), "{}", call.0);
+        }
+        let profile = Builder::default().profile(Profile::Lora);
+        assert_eq!(profile.settings.resolved(), Config::from(Profile::Lora));
+    }
 }

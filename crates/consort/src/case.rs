@@ -12,6 +12,7 @@ const ACCUSERS_MAX: usize = 8;
 
 /// The accusations against a member. Durations are counted back from now.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Case {
     /// The member, with its known life, incarnation and status.
     pub member: Member,
@@ -131,7 +132,7 @@ impl Files {
             until.since(from)
         });
         Some(Case {
-            member: Member::new(node, member, now),
+            member: Member::listed(node, member, now),
             accusers,
             suspected,
             verdict_in: open.map(|case| case.deadline.since(now)),

@@ -220,7 +220,7 @@ pub enum CampaignError {
     /// Campaign through another node.
     #[error("this node is leaving its group and no longer stands in any election")]
     Leaving,
-    /// Start the node with a [`Topology`](crate::Topology).
+    /// Start the node with a [`Topology`](crate::topology::Topology).
     #[error(
         "this node does not know its neighbours, which elections by component or centrality need; \
          turn topology on"
@@ -278,8 +278,8 @@ pub enum AcquireError {
     /// Ask for a shorter lease, or raise `ttl_max` at all members.
     #[error("the lease must be between ten times `guard` and `ttl_max`")]
     Ttl,
-    /// Ask for 1 to [`PERMITS_MAX`](crate::PERMITS_MAX).
-    #[error("a semaphore has 1 to {} permits", crate::PERMITS_MAX)]
+    /// Ask for 1 to [`PERMITS_MAX`](crate::lock::PERMITS_MAX).
+    #[error("a semaphore has 1 to {} permits", crate::lock::PERMITS_MAX)]
     Permits,
     /// Name each lock once.
     #[error("a lock is named twice; it would wait for itself")]
@@ -341,7 +341,7 @@ pub enum ForceLeaveError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// See [`message::SendError`](crate::message::SendError).
+    /// See [`SendRefusal`](crate::message::SendRefusal).
     #[error(transparent)]
     Refused(#[from] consort_proto::message::SendError),
     /// Start a new node.

@@ -192,7 +192,7 @@ impl Event {
         now: Instant,
     ) -> Option<Event> {
         let look_up = |id: NodeId, life: Life| match node.membership().table().get(id) {
-            Some(member) => Member::new(node, member, now),
+            Some(member) => Member::listed(node, member, now),
             // It was forgotten in the same step that reported it.
             None => Member::forgotten(id, life),
         };

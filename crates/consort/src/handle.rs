@@ -130,7 +130,7 @@ impl Node {
     }
 
     /// The topology of the network as this node sees it; `None` if it was started without a
-    /// [`Topology`](crate::Topology).
+    /// [`Topology`](crate::topology::Topology).
     pub async fn topology(&self) -> Result<Option<TopologyStatus>, Stopped> {
         self.ask(Order::Topology).await
     }
@@ -164,7 +164,7 @@ impl Node {
     }
 
     /// Sets the place of this node on a path through space, below [`mutex::PLACES`]. It matters for locks that are
-    /// served along that path, see [`Service::Elevator`](crate::Service::Elevator). Default: 0.
+    /// served along that path, see [`Service::Elevator`](crate::lock::Service::Elevator). Default: 0.
     pub async fn set_lock_place(&self, place: u16) -> Result<(), Stopped> {
         self.carry(Command::Lock(mutex::Order::SetPlace(place)))
             .await
@@ -182,7 +182,7 @@ impl Node {
     }
 
     /// Replaces the announced tags. Candidacies that follow a tag
-    /// ([`ElectionOptions::attribute_tag`](crate::ElectionOptions::attribute_tag)) change with it.
+    /// ([`ElectionOptions::attribute_tag`](crate::election::ElectionOptions::attribute_tag)) change with it.
     pub async fn set_tags(&self, tags: BTreeMap<String, String>) -> Result<(), SetTagsError> {
         let change = TagChange::Replace(tags);
         self.ask(|reply| Order::Tags(change, reply)).await??;
@@ -282,7 +282,7 @@ impl Node {
     /// the others then see a failure.
     ///
     /// Locks that this node holds are lost at once, and it waits for their guards to be dropped, at most until
-    /// [`LockGuard::stop_by`](crate::LockGuard::stop_by), which is no more than a lease away. The same applies to
+    /// [`LockGuard::stop_by`](crate::lock::LockGuard::stop_by), which is no more than a lease away. The same applies to
     /// elections that it leads. Returns what the node waited for, or [`Stopped`] if the node was stopped in the
     /// meantime.
     pub async fn leave(&self) -> Result<Farewell, Stopped> {
@@ -292,7 +292,7 @@ impl Node {
     }
 
     /// Removes a failed member from the lists of all members now, instead of after a day. It is listed as left, and
-    /// locks no longer count it ([`Bound::Members`](crate::Bound::Members)), so the majority becomes smaller. If the
+    /// locks no longer count it ([`Bound::Members`](crate::lock::Bound::Members)), so the majority becomes smaller. If the
     /// member is in fact alive on the other side of a partition, both sides may then hold the same lock. A removed
     /// member that returns joins as usual.
     pub async fn force_leave(&self, id: NodeId) -> Result<(), ForceLeaveError> {

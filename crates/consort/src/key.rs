@@ -1,5 +1,8 @@
 //! Keys of a group, and the file that holds them.
 
+pub use crate::error::ChangeKeysError;
+pub use crate::keys::{KeyState, KeysStatus, MemberKeys};
+
 use crate::keys::fingerprint;
 use crate::state;
 use consort_proto::seal::{KEYS_MAX, KeyRing, Secret};

@@ -23,16 +23,24 @@
 //! changes in the same order.
 //!
 //! Members can elect leaders, in any number of elections: see [`Node::election`]. Connected nodes eventually agree on
-//! one leader, and every later leader has a greater [`Token`]. [`Leadership`] tells until when a leader may act.
+//! one leader, and every later leader has a greater [`Token`](election::Token). [`Leadership`](election::Leadership)
+//! tells until when a leader may act.
 //!
-//! Members can use locks, semaphores and shared locks: see [`Node::lock`]. A [`LockGuard`] tells until when a lock is
-//! held, and has a [`LockToken`] for the resource to check.
+//! Members can use locks, semaphores and shared locks: see [`Node::lock`]. A [`LockGuard`](lock::LockGuard) tells until
+//! when a lock is held, and has a [`LockToken`](lock::LockToken) for the resource to check.
 //!
 //! Members can send events to all others, and query them: see [`Node::broadcast`] and [`Node::query`].
 //!
-//! Nodes can discover neighbours on their network links without configured addresses: see [`Topology`]. They learn
+//! Nodes can discover neighbours on their network links without configured addresses: see
+//! [`Topology`](topology::Topology). They learn
 //! which nodes hear each other, and every connected component can have a leader at its centre: see
-//! [`ElectionMode::Component`].
+//! [`ElectionMode::Component`](election::ElectionMode::Component).
+//!
+//! # Modules
+//!
+//! What most programs use is here. The types of each service are in its module: [`membership`], [`election`], [`lock`],
+//! [`topology`], [`message`] and [`key`]; [`fault`] makes a node's network worse for tests. Structs that a node fills in
+//! may get further fields, so they cannot be built or matched exhaustively outside of this crate.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "this crate needs std; naming alloc would tell nothing"
@@ -43,67 +51,36 @@ mod builder;
 mod case;
 mod clock;
 mod driver;
-mod election;
+pub mod election;
 mod error;
 mod event;
 mod farewell;
-mod fault;
+pub mod fault;
 mod handle;
-mod key;
+pub mod key;
 mod keys;
 mod leases;
-mod lock;
+pub mod lock;
 mod member;
+pub mod membership;
+pub mod message;
 mod state;
 mod stats;
 mod talk;
-mod topology;
+pub mod topology;
 
 pub use address::{DEFAULT_PORT, interface_ip};
 pub use builder::Builder;
-pub use case::Case;
-pub use consort_fence::Token as LockToken;
-pub use consort_proto::election::{
-    Criterion, Decider, Mode as ElectionMode, ParseTokenError, Preempt, Quorum, Ranking,
-    RankingError, Stage, Token,
-};
-pub use consort_proto::membership::{Meta, MetaError};
-pub use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Service, Source};
-pub use consort_proto::omega::LinkState;
 pub use consort_proto::text;
 /// Version of datagrams. Nodes with different ones cannot be in one group.
 pub use consort_proto::wire::VERSION as WIRE_VERSION;
-pub use consort_proto::{
-    Config, ConfigError, Detection, ElectionId, Incarnation, Life, NodeId, ParseIdError, Profile,
-    Term, membership, message, mutex, omega,
-};
-pub use election::{
-    AttributeTag, Candidate, Churn, Comparison, Election, ElectionName, ElectionNameError,
-    ElectionOptions, ElectionStatus, Leader, Leaders, Leadership, TagRangeError, TagValueError,
-};
-pub use error::{
-    AcquireError, CampaignError, ChangeKeysError, ElectionError, ForceLeaveError, JoinError,
-    ResignError, ResolveError, SendError, SetTagsError, StartError, Stopped,
-};
-pub use event::{Arrival, Departure, Event, EventError, Events};
-pub use farewell::Farewell;
-pub use fault::{Faults, Reach};
+pub use consort_proto::{Config, ConfigError, Detection, NodeId, ParseIdError, Profile};
+pub use error::{StartError, Stopped};
+pub use event::{Event, EventError, Events};
 pub use handle::Node;
-pub use key::{GroupKey, KeyError};
-pub use keys::{KeyState, KeysStatus, MemberKeys};
-pub use lock::{
-    Contender, Grounds, Lock, LockGuard, LockName, LockNameError, LockStatus, Loss, PERMITS_MAX,
-    Readiness,
-};
-pub use member::{Member, Place, Reliability, Status};
+pub use member::{Member, Status};
 pub use state::StateError;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub use state::fuzz;
 pub use stats::{DriverStats, Stats};
-pub use talk::{
-    Answers, IncomingQuery, Message, Messages, Queries, QueryOptions, QueryUpdate, Reachability,
-};
-pub use topology::{
-    Component, ComponentMember, DEFAULT_BEACON_PORT, Neighbour, Scope, Topology, TopologyStatus,
-};

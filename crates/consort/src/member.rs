@@ -42,6 +42,7 @@ impl fmt::Display for Status {
 
 /// One member, at the time of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Member {
     /// The stable identity of the device.
     pub id: NodeId,
@@ -80,9 +81,35 @@ pub struct Member {
     pub is_self: bool,
 }
 
+impl Member {
+    /// A healthy member in its first life of which nothing else is known, for the tests of programs that follow members.
+    pub fn new(id: NodeId, name: impl Into<String>, addr: SocketAddr) -> Member {
+        Member {
+            id,
+            status: Status::Alive,
+            addr,
+            life: Life(1),
+            incarnation: Incarnation(0),
+            meta: Arc::new(Meta::named(name)),
+            rtt: None,
+            health_percent: 100,
+            suspicions: 0,
+            refutations: 0,
+            accuser: None,
+            reliability: Reliability::default(),
+            heard: None,
+            departed: None,
+            place: None,
+            key: None,
+            is_self: false,
+        }
+    }
+}
+
 /// A point whose distance to others predicts the round-trip time to them, in microseconds; or in millimetres if members
 /// announce their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The position along three axes.
     pub position: [i64; 3],
@@ -102,6 +129,7 @@ impl Place {
 
 /// The reliability of a member: how rarely it fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reliability {
     /// The rank from 0, the best, to 15. Each rank has twice the failure rate of the one before; rank 4 covers rates of
     /// one to two failures per week.
@@ -147,7 +175,7 @@ impl Member {
 
 impl Member {
     /// The view of `node` on a member.
-    pub(crate) fn new(
+    pub(crate) fn listed(
         node: &consort_proto::Node,
         member: &membership::Member,
         now: Instant,
@@ -244,7 +272,7 @@ pub(crate) fn everybody(node: &consort_proto::Node, now: Instant) -> Vec<Member>
         .iter()
         // A departed node without an address was never a member here: only its tombstone is kept.
         .filter(|m| m.phase != Phase::Down || m.addr().port() != 0)
-        .map(|m| Member::new(node, m, now))
+        .map(|m| Member::listed(node, m, now))
         .chain([itself(node)])
         .collect();
     members.sort_unstable_by_key(|m| m.id);

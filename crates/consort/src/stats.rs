@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Counters since the start. Everything that the core or the driver drops is counted here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Stats {
     /// Counters of the protocol core.
     #[serde(flatten)]
@@ -14,6 +15,7 @@ pub struct Stats {
 
 /// Counters of the task that owns the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DriverStats {
     /// Datagrams read, valid or not.
     pub datagrams_received: u64,

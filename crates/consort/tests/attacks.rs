@@ -11,7 +11,8 @@ mod repeated;
 mod table;
 
 use common::{eventually, group, local};
-use consort::{GroupKey, Node, NodeId, Status};
+use consort::key::GroupKey;
+use consort::{Node, NodeId, Status};
 use consort_proto::membership::{Accusation, Msg, Precedence, Record, SharedMeta, Status as Claim};
 use consort_proto::seal::Msg as Session;
 use consort_proto::wire::{Datagram, Frame, Header};

@@ -3,10 +3,11 @@
 mod common;
 
 use common::{all_see, eventually, local};
-use consort::{
-    AttributeTag, CampaignError, Election, ElectionOptions, Event, Leader, Node, Preempt,
-    ResignError, SetTagsError, StartError, Status, Token,
+use consort::election::{
+    AttributeTag, CampaignError, Election, ElectionOptions, Leader, Preempt, ResignError, Token,
 };
+use consort::membership::SetTagsError;
+use consort::{Event, Node, StartError, Status};
 use core::time::Duration;
 use std::time::Instant;
 

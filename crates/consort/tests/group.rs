@@ -3,7 +3,8 @@
 mod common;
 
 use common::{all_see, eventually, group, local, sees};
-use consort::{Departure, Event, EventError, JoinError, Status};
+use consort::membership::{Departure, JoinError};
+use consort::{Event, EventError, Status};
 use core::time::Duration;
 use std::time::Instant;
 

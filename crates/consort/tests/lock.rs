@@ -6,9 +6,8 @@ mod common;
 
 use alloc::sync::Arc;
 use common::{agree, eventually};
-use consort::{
-    AcquireError, Bound, Event, LockGuard, LockToken, Loss, Node, Source, Status, mutex,
-};
+use consort::lock::{AcquireError, Bound, LockGuard, LockToken, Loss, Source};
+use consort::{Event, Node, Status, lock};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
@@ -20,17 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Short, so that lost leases are over soon.
 const TTL: Duration = Duration::from_secs(1);
 
-fn local(name: &str, config: mutex::Config) -> consort::Builder {
+fn local(name: &str, config: lock::Config) -> consort::Builder {
     common::local(name).locks(config)
 }
 
-fn config() -> mutex::Config {
-    mutex::Config {
+fn config() -> lock::Config {
+    lock::Config {
         ttl: TTL,
         ttl_max: TTL,
         retry: Duration::from_millis(100),
         bootstrap: true,
-        ..mutex::Config::default()
+        ..lock::Config::default()
     }
 }
 
@@ -135,7 +134,7 @@ async fn tries_timeouts_and_dropped_futures_leave_nothing_behind() {
     for (wrong, error) in [
         (
             nodes[0].lock("a\nb"),
-            AcquireError::Name(consort::LockNameError),
+            AcquireError::Name(consort::lock::LockNameError),
         ),
         (nodes[0].lock("x").ttl(TTL * 2), AcquireError::Ttl),
         (
@@ -154,8 +153,8 @@ async fn the_place_of_a_node_is_part_of_its_turn_where_places_count() {
     let nodes = group(3).await;
     nodes[1].set_lock_place(700).await.unwrap();
     for (service, place) in [
-        (consort::Service::Elevator, 700),
-        (consort::Service::Arrival, 0),
+        (consort::lock::Service::Elevator, 700),
+        (consort::lock::Service::Arrival, 0),
     ] {
         let lock = nodes[1].lock("demo").service(service);
         let guard = soon("granted", lock.acquire()).await.unwrap();

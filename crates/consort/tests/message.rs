@@ -3,7 +3,8 @@
 mod common;
 
 use common::{eventually, group, local};
-use consort::{EventError, QueryOptions, QueryUpdate, SendError};
+use consort::EventError;
+use consort::message::{QueryOptions, QueryUpdate, SendError};
 use core::time::Duration;
 use tokio::time::timeout;
 

@@ -4,7 +4,8 @@
 
 mod common;
 
-use consort::{Departure, Event, EventError, Node, Status};
+use consort::membership::Departure;
+use consort::{Event, EventError, Node, Status};
 use core::time::Duration;
 use std::time::Instant;
 

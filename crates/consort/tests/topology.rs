@@ -3,10 +3,11 @@
 mod common;
 
 use common::{PERIOD, agree, eventually, local};
-use consort::{
-    Builder, CampaignError, Criterion, ElectionMode, ElectionOptions, Event, Events, Leader,
-    LinkState, Node, NodeId, Preempt, Ranking, ResignError, StartError, Topology, omega,
+use consort::election::{
+    CampaignError, Criterion, ElectionMode, ElectionOptions, Leader, Preempt, Ranking, ResignError,
 };
+use consort::topology::{LinkState, Topology};
+use consort::{Builder, Event, Events, Node, NodeId, StartError, topology};
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -28,7 +29,7 @@ fn in_a_row(addrs: &[SocketAddr], n: usize) -> Builder {
         .id(NodeId(n as u64 + 1))
         .bind(addrs[n])
         .probe_period(PERIOD)
-        .links(omega::Config::fast())
+        .links(topology::Config::fast())
         .topology(Topology::new().peers(peers))
 }
 
@@ -238,7 +239,7 @@ async fn nodes_on_one_link_find_each_other_and_others_groups_do_not_matter() {
         local(name)
             .id(NodeId(id))
             .group(group)
-            .links(omega::Config::fast())
+            .links(topology::Config::fast())
             .topology(Topology::new().interface("lo").port(47_721))
             .election("hub", by_component())
     };

@@ -3,7 +3,7 @@
 use super::{ConfigError, set};
 use crate::api::Words;
 use crate::view::{attribute_tag, preempt, way};
-use consort::{Criterion, ElectionMode, ElectionOptions, Quorum};
+use consort::election::{Criterion, ElectionMode, ElectionOptions, Quorum};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct ElectionConfig {
     pub options: Option<ElectionOptions>,
 }
 
-/// Settings of one election; [`consort::ElectionOptions`] explains them.
+/// Settings of one election; [`consort::election::ElectionOptions`] explains them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawElection {

@@ -82,5 +82,5 @@ pub enum ConfigError {
     Protocol(#[from] consort::ConfigError),
     /// Shorten the name or the tags.
     #[error("name or tags: {0}")]
-    Meta(#[from] consort::MetaError),
+    Meta(#[from] consort::membership::MetaError),
 }

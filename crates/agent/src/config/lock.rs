@@ -1,12 +1,13 @@
 //! Settings of locks.
 
 use super::{ConfigError, set};
-use consort::{Bound, NodeId};
+use consort::NodeId;
+use consort::lock::Bound;
 use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Settings of locks; [`consort::mutex::Config`] explains them.
+/// Settings of locks; [`consort::lock::Config`] explains them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawLocks {
@@ -159,7 +160,7 @@ pub fn parse_bound(text: &str) -> Result<Bound, String> {
 mod tests {
     use super::*;
 
-    fn applied(text: &str) -> Result<consort::mutex::Config, String> {
+    fn applied(text: &str) -> Result<consort::lock::Config, String> {
         let raw: RawLocks = toml::from_str(text).map_err(|e| e.to_string())?;
         let mut config = consort::Config::default();
         raw.apply(&mut config).map_err(|e| e.to_string())?;

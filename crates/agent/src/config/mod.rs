@@ -27,7 +27,9 @@ pub use security::{RawSecurity, SecurityConfig};
 pub use topology::RawTopology;
 
 use crate::file;
-use consort::{DEFAULT_PORT, Detection, Meta, NodeId, Profile, Topology};
+use consort::membership::Meta;
+use consort::topology::Topology;
+use consort::{DEFAULT_PORT, Detection, NodeId, Profile};
 use consort_client::HttpAddr;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use serde::Deserialize;

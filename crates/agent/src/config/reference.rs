@@ -149,7 +149,7 @@ fn value(path: &str) -> Option<(String, bool)> {
         "lock.locks_max" => l.locks_max.to_string(),
         "lock.contenders_max" => l.contenders_max.to_string(),
         "lock.waiters_max" => l.waiters_max.to_string(),
-        "topology.port" => consort::DEFAULT_BEACON_PORT.to_string(),
+        "topology.port" => consort::topology::DEFAULT_BEACON_PORT.to_string(),
         "topology.hello_period" => span(t.hello_period),
         "topology.hello_misses" => t.hello_misses.to_string(),
         "topology.hello_pings" => t.hello_pings.to_string(),

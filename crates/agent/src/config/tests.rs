@@ -59,10 +59,10 @@ fn a_full_file_is_read() {
     assert_eq!(config.http, HttpAddr::Unix("/run/consort.sock".into()));
     assert_eq!(config.protocol.group, "yard");
     let hold = Duration::from_secs(30);
-    let preempt = consort::Preempt::Margin { delta: 2, hold };
-    let options = consort::ElectionOptions::new()
+    let preempt = consort::election::Preempt::Margin { delta: 2, hold };
+    let options = consort::election::ElectionOptions::new()
         .class(1)
-        .attribute_tag(consort::AttributeTag::highest("battery"))
+        .attribute_tag(consort::election::AttributeTag::highest("battery"))
         .preempt(preempt);
     assert_eq!(config.elections[0].options, Some(options));
     assert_eq!(
@@ -72,14 +72,15 @@ fn a_full_file_is_read() {
         ),
         ("clock", None)
     );
-    let hub = consort::ElectionOptions::new().mode(consort::ElectionMode::Component);
+    let hub =
+        consort::election::ElectionOptions::new().mode(consort::election::ElectionMode::Component);
     assert_eq!(config.elections[2].options, Some(hub));
     let ranking = [
-        consort::Criterion::Centrality,
-        consort::Criterion::Attribute,
+        consort::election::Criterion::Centrality,
+        consort::election::Criterion::Attribute,
     ];
-    let ranking = consort::Ranking::new(&ranking).unwrap();
-    let sink = consort::ElectionOptions::new()
+    let ranking = consort::election::Ranking::new(&ranking).unwrap();
+    let sink = consort::election::ElectionOptions::new()
         .attribute(3)
         .ranking(ranking);
     assert_eq!(config.elections[3].options, Some(sink));
@@ -88,7 +89,7 @@ fn a_full_file_is_read() {
     assert_eq!(hello_period, Duration::from_secs(1));
     assert_eq!(
         config.protocol.election.quorum,
-        consort::Quorum::Deterministic { c: 3 }
+        consort::election::Quorum::Deterministic { c: 3 }
     );
     assert_eq!(config.protocol.election.bootstrap_expect, 2);
     assert_eq!(config.protocol.election.lease, Duration::from_millis(1500));
@@ -257,21 +258,24 @@ fn a_new_group_of_known_size_and_discovery_set_what_they_stand_for() {
         Config::try_from(raw).unwrap()
     };
     let m = config("expect = 5\nstate = '/tmp/x'").protocol.mutex;
-    assert!(m.bootstrap && m.bound == consort::Bound::Floor(5), "{m:?}");
+    assert!(
+        m.bootstrap && m.bound == consort::lock::Bound::Floor(5),
+        "{m:?}"
+    );
     let m = config("expect = 5\nstate = '/tmp/x'\n[lock]\nbound = 'members'")
         .protocol
         .mutex;
-    assert_eq!(m.bound, consort::Bound::Members);
+    assert_eq!(m.bound, consort::lock::Bound::Members);
     let found = config("discover = true");
     assert_eq!(
         found.topology,
-        Some(consort::Topology::new().all_interfaces())
+        Some(consort::topology::Topology::new().all_interfaces())
     );
     assert_eq!(found.protocol.omega.hello_period, Duration::from_secs(5));
     let found = config("discover = true\n[topology]\ninterfaces = ['wlan0']\nhello_period = '1s'");
     assert_eq!(
         found.topology,
-        Some(consort::Topology::new().interface("wlan0"))
+        Some(consort::topology::Topology::new().interface("wlan0"))
     );
     assert_eq!(found.protocol.omega.hello_period, Duration::from_secs(1));
 }

@@ -1,7 +1,7 @@
 //! Settings of the topology.
 
 use super::{ConfigError, set};
-use consort::Topology;
+use consort::topology::Topology;
 use core::time::Duration;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// The word for all interfaces.
 const ALL: &str = "all";
 
-/// Settings of the topology; [`consort::Topology`] and [`consort::omega::Config`] explain them.
+/// Settings of the topology; [`consort::topology::Topology`] and [`consort::topology::Config`] explain them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawTopology {

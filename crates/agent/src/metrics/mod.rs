@@ -10,7 +10,9 @@ pub(crate) use help::reference;
 
 use crate::api::HealthView;
 use crate::view::HEALTH_CODES;
-use consort::{ElectionStatus, Member, Readiness, Stats, Status};
+use consort::election::ElectionStatus;
+use consort::lock::Readiness;
+use consort::{Member, Stats, Status};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;

@@ -8,9 +8,8 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use consort::{
-    Election, ElectionError, ElectionOptions, ElectionStatus, Member, Node, NodeId, Status,
-};
+use consort::election::{Election, ElectionError, ElectionOptions, ElectionStatus};
+use consort::{Member, Node, NodeId, Status};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -154,7 +153,7 @@ async fn ended(
     let token = request
         .token
         .parse()
-        .map_err(|e: consort::ParseTokenError| {
+        .map_err(|e: consort::election::ParseTokenError| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_request", e.to_string())
         })?;
     let election = handle(&served.node, &name).await?;

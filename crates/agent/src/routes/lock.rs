@@ -14,7 +14,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::sse::{self, KeepAlive, Sse};
-use consort::{AcquireError, Lock, LockGuard, Service};
+use consort::lock::{AcquireError, Lock, LockGuard, Service};
 use core::convert::Infallible;
 use core::pin::Pin;
 use core::time::Duration;

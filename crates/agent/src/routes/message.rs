@@ -11,7 +11,7 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use consort::{Answers, QueryOptions, SendError};
+use consort::message::{Answers, QueryOptions, SendError};
 use core::convert::Infallible;
 use core::time::Duration;
 use futures_util::stream::{self, Stream};

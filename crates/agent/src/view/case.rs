@@ -1,7 +1,8 @@
 //! The accusations against a member.
 
 use crate::api::{AccuserView, CaseView};
-use consort::{Case, Departure, Member, NodeId};
+use consort::membership::{Case, Departure};
+use consort::{Member, NodeId};
 use core::time::Duration;
 
 fn ms(span: Duration) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::scope;
 use crate::api::{CandidateView, ChurnView, ElectionView, LeaderView, Words};
-use consort::{
+use consort::election::{
     AttributeTag, Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader,
     Preempt, Ranking, Stage,
 };
@@ -62,7 +62,7 @@ pub(crate) fn election(
     status: Option<&ElectionStatus>,
     node: &consort::Node,
 ) -> ElectionView {
-    let id = consort::ElectionId::of(name);
+    let id = consort::election::ElectionId::of(name);
     let mut view = ElectionView {
         name: name.to_owned(),
         id: format!("{id:?}"),

@@ -1,7 +1,7 @@
 //! The keys of the group.
 
 use crate::api::{KeyView, KeysView, MemberKeysView};
-use consort::{KeyState, KeysStatus, MemberKeys};
+use consort::key::{KeyState, KeysStatus, MemberKeys};
 
 /// The keys of the group, by their fingerprints.
 pub(crate) fn keys(status: KeysStatus) -> KeysView {

@@ -1,7 +1,7 @@
 //! Bodies about locks.
 
 use crate::api::{ContenderView, LockDefaultsView, LockView, ReadinessView, RequestView};
-use consort::{Bound, Contender, LockGuard, LockStatus, Mode, Readiness};
+use consort::lock::{Bound, Contender, LockGuard, LockStatus, Mode, Readiness};
 use std::time::Instant;
 
 /// The state of a request whose lock is or was held.
@@ -76,7 +76,7 @@ pub(crate) fn lock(status: &LockStatus) -> LockView {
 }
 
 /// The defaults for lock requests.
-pub(crate) fn lock_defaults(config: &consort::mutex::Config) -> LockDefaultsView {
+pub(crate) fn lock_defaults(config: &consort::lock::Config) -> LockDefaultsView {
     LockDefaultsView {
         ttl_ms: config.ttl.as_millis() as u64,
         bound: match &config.bound {

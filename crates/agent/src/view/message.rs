@@ -2,7 +2,7 @@
 
 use super::{named, stub};
 use crate::api::{EventView, MessageView, QueryUpdateView, SilentView};
-use consort::Message;
+use consort::message::Message;
 
 /// Bytes as text, and in hexadecimal digits if they are not valid text.
 fn text(bytes: &[u8]) -> (String, Option<String>) {
@@ -35,8 +35,8 @@ pub(crate) fn of_message(event: &str, message: &Message) -> EventView {
 }
 
 /// An update of a query.
-pub(crate) fn query_update(update: &consort::QueryUpdate) -> QueryUpdateView {
-    use consort::QueryUpdate::{Answer, Declined, Finished};
+pub(crate) fn query_update(update: &consort::message::QueryUpdate) -> QueryUpdateView {
+    use consort::message::QueryUpdate::{Answer, Declined, Finished};
     let kind = |kind: &str| QueryUpdateView {
         update: kind.to_owned(),
         ..QueryUpdateView::default()

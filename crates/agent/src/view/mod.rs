@@ -21,14 +21,15 @@ pub(crate) use message::{message, of_message, query_update, silent};
 pub(crate) use topology::{scope, topology};
 
 use crate::api::{EventView, LeaveView, MemberView, ReliabilityView, SelfView};
-use consort::{
-    Arrival, Departure, ElectionName, Event, Farewell, Member, NodeId, Readiness, Status, Token,
-};
+use consort::election::{ElectionName, Token};
+use consort::lock::Readiness;
+use consort::membership::{Arrival, Departure, Farewell};
+use consort::{Event, Member, NodeId, Status};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-fn reliability(reliability: consort::Reliability) -> ReliabilityView {
+fn reliability(reliability: consort::membership::Reliability) -> ReliabilityView {
     ReliabilityView {
         bucket: reliability.bucket,
         per_week_milli: reliability.per_week_milli,

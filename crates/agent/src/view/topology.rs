@@ -1,7 +1,7 @@
 //! Bodies about the topology.
 
 use crate::api::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
-use consort::{ComponentMember, LinkState, Neighbour, Scope, TopologyStatus};
+use consort::topology::{ComponentMember, LinkState, Neighbour, Scope, TopologyStatus};
 use core::time::Duration;
 
 /// The component that a leader was chosen for.

@@ -1,6 +1,8 @@
 //! Network faults that can be ordered, and locks that nodes take by order.
 
-use consort::{Faults, LockGuard, Node, Reach};
+use consort::Node;
+use consort::fault::{Faults, Reach};
+use consort::lock::LockGuard;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

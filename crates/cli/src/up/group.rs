@@ -3,7 +3,8 @@
 use super::fault::{Holds, Knobs};
 use crate::agent::stands_in;
 use anyhow::{Context, bail};
-use consort::{Event, EventError, Life, Node, NodeId, Status};
+use consort::membership::Life;
+use consort::{Event, EventError, Node, NodeId, Status};
 use consort_agent::{
     Agent, AgentError, Config, HttpAddr, LabOrder, ListenError, RawConfig, RawLocks, RawMembership,
     Startup,

@@ -2,7 +2,9 @@
 
 use crate::output::safe;
 use crate::screen::{Entry, Tone};
-use consort::{Arrival, Departure, Event, Leader, Life, Member, NodeId, Token};
+use consort::election::{Leader, Token};
+use consort::membership::{Arrival, Departure, Life};
+use consort::{Event, Member, NodeId};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;

@@ -205,7 +205,7 @@ impl Driver {
 
     async fn force_leave(&mut self, id: NodeId) -> Result<(), ForceLeaveError> {
         let member = self.node.membership().table().get(id);
-        match member.map(|m| Member::new(&self.node, m, self.clock.now())) {
+        match member.map(|m| Member::listed(&self.node, m, self.clock.now())) {
             _ if id == self.node.id() => return Err(ForceLeaveError::Itself),
             None => return Err(ForceLeaveError::Unknown),
             Some(member) => match member.status {

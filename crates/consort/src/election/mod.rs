@@ -1,4 +1,4 @@
-//! Handles to elections.
+//! Elections: handles, candidacies, leaders and their tokens.
 
 mod name;
 mod options;
@@ -13,15 +13,21 @@ pub use status::{Candidate, Churn, Comparison, ElectionStatus, Leader};
 
 pub use tag::{AttributeTag, TagRangeError, TagValueError};
 
+pub use crate::error::{CampaignError, ElectionError, ResignError};
+pub use consort_proto::election::{
+    Config, Criterion, Decider, Mode as ElectionMode, ParseTokenError, Preempt, Quorum, Ranking,
+    RankingError, Stage, Token,
+};
+pub use consort_proto::{ElectionId, Term};
+
 pub(crate) use name::check;
 pub(crate) use seat::{Board, Seat};
 pub(crate) use status::leader;
 
 use crate::driver::Order;
-use crate::error::{CampaignError, ResignError, Stopped};
+use crate::error::Stopped;
 use crate::handle::Node;
-use consort_proto::election::Token;
-use consort_proto::{ElectionId, NodeId};
+use consort_proto::NodeId;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -31,7 +37,8 @@ use tokio::sync::watch;
 /// including this one, can follow it.
 ///
 /// ```
-/// use consort::{ElectionOptions, Node};
+/// use consort::Node;
+/// use consort::election::ElectionOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

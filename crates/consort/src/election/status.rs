@@ -10,6 +10,7 @@ use core::time::Duration;
 
 /// The leader of an election.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Leader {
     /// The node's id.
     pub id: NodeId,
@@ -36,8 +37,28 @@ pub struct Leader {
     pub is_self: bool,
 }
 
+impl Leader {
+    /// A confirmed leader with this token and nothing else special about it, for the tests of programs that follow
+    /// leaders.
+    pub fn new(id: NodeId, life: Life, name: impl Into<String>, token: Token) -> Leader {
+        Leader {
+            id,
+            life,
+            name: name.into(),
+            addr: None,
+            token,
+            stage: Stage::Confirmed,
+            degraded: false,
+            handed_over: false,
+            scope: None,
+            is_self: false,
+        }
+    }
+}
+
 /// How often member lists lack a good candidate, and what follows for the next round.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Churn {
     /// The expected share of lists that lack a good candidate.
     pub missing_rate: f64,
@@ -85,6 +106,7 @@ impl Churn {
 
 /// A candidate, as the asked node lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The node's id.
     pub id: NodeId,
@@ -109,9 +131,10 @@ pub struct Candidate {
 }
 
 /// How a candidate compares with the leader. A better candidate does not lead if leaders are not preempted, or if the
-/// initiator of the round came to another result: with [`Criterion::Reliability`](crate::Criterion) the median of
+/// initiator of the round came to another result: with [`Criterion::Reliability`](super::Criterion) the median of
 /// several members' views counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Whether the candidate is better than the leader.
     pub better: bool,
@@ -121,6 +144,7 @@ pub struct Comparison {
 
 /// The state of an election at a node.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ElectionStatus {
     /// Name of the election.
     pub election: ElectionName,

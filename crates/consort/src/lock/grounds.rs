@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// share a witness, as long as there are no more nodes than that. What the number means in a partition depends on the
 /// bound: see [`Bound`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Grounds {
     /// The greatest possible number of nodes.
     pub at_most: u32,

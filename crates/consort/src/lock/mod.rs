@@ -1,4 +1,4 @@
-//! Handles to locks.
+//! Locks, semaphores and shared locks: handles, guards and their tokens.
 
 mod grounds;
 mod guard;
@@ -10,13 +10,17 @@ pub use guard::{LockGuard, Loss};
 pub use name::{LockName, LockNameError};
 pub use status::{Contender, LockStatus, Readiness};
 
+pub use crate::error::AcquireError;
+pub use consort_fence::Token as LockToken;
+pub use consort_proto::mutex::{Bound, Config, FanOut, LockId, Mode, Service, Source};
+
 pub(crate) use guard::{End, Hold};
 pub(crate) use status::Look;
 
 use crate::driver::{LockOrder, Order};
-use crate::error::{AcquireError, Stopped};
+use crate::error::Stopped;
 use crate::handle::Node;
-use consort_proto::mutex::{Bound, FanOut, LockId, Mode, Policy, Refusal, Service, Ticket};
+use consort_proto::mutex::{Policy, Refusal, Ticket};
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::sync::atomic::Ordering;
@@ -36,7 +40,8 @@ pub const PERMITS_MAX: u16 = 64;
 /// [`bound`](Lock::bound), [`permits`](Lock::permits) and [`service`](Lock::service).
 ///
 /// ```
-/// use consort::{Bound, Node};
+/// use consort::Node;
+/// use consort::lock::Bound;
 /// use std::time::Duration;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

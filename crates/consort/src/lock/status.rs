@@ -14,6 +14,7 @@ const SEEN_MAX: usize = 16_384;
 
 /// A node that holds a lock or waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Contender {
     /// The node's id.
     pub id: NodeId,
@@ -38,6 +39,7 @@ pub struct Contender {
 
 /// The holders and waiters of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LockStatus {
     /// The lock.
     pub lock: LockName,
@@ -60,6 +62,7 @@ impl LockStatus {
 
 /// The progress of a node that has started recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Readiness {
     /// Whether it has read the group's clock and may request locks. Until then requests wait.
     pub synced: bool,

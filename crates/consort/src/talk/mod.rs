@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 
 /// An application event or query.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message {
     /// The node that sent it.
     pub from: NodeId,

@@ -84,6 +84,7 @@ impl Answers {
 
 /// Which members can be reached: see [`Node::reachability`](crate::Node::reachability).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reachability {
     /// The members that answered, with their names and response times, quickest first.
     pub reached: Vec<(NodeId, String, Duration)>,

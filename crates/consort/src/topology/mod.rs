@@ -6,6 +6,8 @@ mod status;
 
 pub use status::{Component, ComponentMember, Neighbour, Scope, TopologyStatus};
 
+pub use consort_proto::omega::{Config, LinkState};
+
 pub(crate) use radio::Radio;
 pub(crate) use status::scope;
 
@@ -17,10 +19,10 @@ pub const DEFAULT_BEACON_PORT: u16 = 7719;
 ///
 /// Nodes of one group on one link find each other without configured addresses, become members, and learn which nodes
 /// hear each other over any number of hops: see [`Node::topology`](crate::Node::topology). Leaders of connected
-/// components are chosen by this: see [`ElectionMode`](crate::ElectionMode).
+/// components are chosen by this: see [`ElectionMode`](crate::election::ElectionMode).
 ///
 /// ```
-/// use consort::Topology;
+/// use consort::topology::Topology;
 ///
 /// let radio = Topology::new().interface("wlan0");
 /// let anywhere = Topology::new().all_interfaces();

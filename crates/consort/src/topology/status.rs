@@ -10,6 +10,7 @@ use core::time::Duration;
 
 /// The component that a leader was chosen for, in an election by component.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Scope {
     /// The smallest id in the component, which identifies it.
     pub component: NodeId,
@@ -41,6 +42,7 @@ pub(crate) fn scope(scope: &election::Scope, known: usize, clock: Clock) -> Scop
 
 /// A node that hears this one, or that this one hears, now or recently.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Neighbour {
     /// The node's id.
     pub id: NodeId,
@@ -64,6 +66,7 @@ pub struct Neighbour {
 
 /// A node of the component.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ComponentMember {
     /// The node's id.
     pub id: NodeId,
@@ -79,6 +82,7 @@ pub struct ComponentMember {
 
 /// The nodes that can be reached from this one over any number of links.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Component {
     /// The smallest id in it.
     pub id: NodeId,
@@ -100,6 +104,7 @@ impl Component {
 
 /// The topology of the network, as a node sees it; see [`Node::topology`](crate::Node::topology).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TopologyStatus {
     /// The asked node.
     pub id: NodeId,

@@ -2,7 +2,7 @@
 
 use super::forged::{Mode, one_leader, team, together, work};
 use super::{SOON, alive, eventually};
-use consort::GroupKey;
+use consort::key::GroupKey;
 
 const YEAR: u64 = 31_556_952;
 const NOW: u64 = 1_794_000_000;

@@ -3,8 +3,10 @@
 use super::common::{PERIOD, agree};
 use super::repeated::dropped;
 use super::{Attacker, SOON, alive, eventually, has_read, wiretap};
-use consort::{Builder, ElectionId, ElectionOptions, GroupKey, Leader, LockId, LockToken};
-use consort::{Loss, Node, Status, Token};
+use consort::election::{ElectionId, ElectionOptions, Leader, Token};
+use consort::key::GroupKey;
+use consort::lock::{LockId, LockToken, Loss};
+use consort::{Builder, Node, Status};
 use consort_proto::election::{Claim, Key, Msg as Vote, Remarks, Stage};
 use consort_proto::membership::{Accusation, Msg, Precedence, Status as Said};
 use consort_proto::mutex::{self, Fence, Msg as Lock};

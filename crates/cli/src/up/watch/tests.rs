@@ -1,33 +1,13 @@
 //! What is told of events that many nodes see.
 
 use super::*;
-use consort::{Incarnation, Meta, Status};
-use std::sync::Arc;
 
 fn plain(watch: &Watch, news: &[News]) -> Vec<String> {
     news.iter().map(|n| watch.plain(n)).collect()
 }
 
 fn member(n: u64) -> Member {
-    Member {
-        id: NodeId(n),
-        status: Status::Alive,
-        addr: ([127, 0, 0, 1], 1).into(),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        meta: Arc::new(Meta::named(format!("node-{n}"))),
-        rtt: None,
-        health_percent: 100,
-        suspicions: 0,
-        refutations: 0,
-        accuser: None,
-        reliability: consort::Reliability::default(),
-        heard: None,
-        departed: None,
-        place: None,
-        key: None,
-        is_self: false,
-    }
+    Member::new(NodeId(n), format!("node-{n}"), ([127, 0, 0, 1], 1).into())
 }
 
 fn failed(n: u64) -> Event {
@@ -72,7 +52,7 @@ fn a_failure_is_told_when_first_seen_and_when_seen_by_all() {
 
 #[test]
 fn a_new_leader_is_told_when_it_may_act_and_when_all_follow() {
-    use consort::{ElectionId, ElectionName, Stage, Term};
+    use consort::election::{ElectionId, ElectionName, Term};
     let start = Instant::now();
     let mut watch = Watch::new(start, Duration::from_secs(5));
     let running: BTreeMap<usize, NodeId> = [(1, NodeId(1)), (2, NodeId(2))].into();
@@ -88,18 +68,7 @@ fn a_new_leader_is_told_when_it_may_act_and_when_all_follow() {
     };
     let changed = |n, term| Event::LeaderChanged {
         election: election.clone(),
-        leader: Leader {
-            id: NodeId(n),
-            life: Life(1),
-            name: format!("node-{n}"),
-            addr: None,
-            token: token(term),
-            stage: Stage::Confirmed,
-            degraded: false,
-            handed_over: false,
-            scope: None,
-            is_self: false,
-        },
+        leader: Leader::new(NodeId(n), Life(1), format!("node-{n}"), token(term)),
     };
     let acts = |term| Event::BecameLeader {
         election: election.clone(),

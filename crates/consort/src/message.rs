@@ -1,0 +1,7 @@
+//! Messages of applications: events that are sent to all members, and queries that members answer.
+
+pub use crate::error::SendError;
+pub use crate::talk::{
+    Answers, IncomingQuery, Message, Messages, Queries, QueryOptions, QueryUpdate, Reachability,
+};
+pub use consort_proto::message::{Config, SendError as SendRefusal};
