@@ -7,7 +7,7 @@ use core::time::Duration;
 /// The options of a candidacy in an election. The defaults suit a group of equal nodes.
 ///
 /// ```
-/// use consort::{ElectionOptions, Preempt};
+/// use consort::election::{ElectionOptions, Preempt};
 /// use std::time::Duration;
 ///
 /// let hold = Duration::from_secs(60);
@@ -64,12 +64,12 @@ impl ElectionOptions {
     /// the same ranking, because the initiator of a round decides by its own.
     ///
     /// ```
-    /// use consort::{Criterion, ElectionOptions, Ranking};
+    /// use consort::election::{Criterion, ElectionOptions, Ranking};
     ///
     /// let ranking = Ranking::new(&[Criterion::Reliability, Criterion::Attribute])?;
     /// let options = ElectionOptions::new().attribute(3).ranking(ranking);
     /// # let _ = options;
-    /// # Ok::<(), consort::RankingError>(())
+    /// # Ok::<(), consort::election::RankingError>(())
     /// ```
     pub fn ranking(mut self, ranking: Ranking) -> Self {
         self.policy.ranking = ranking;

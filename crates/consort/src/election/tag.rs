@@ -12,7 +12,7 @@ const LEVELS: u32 = 16;
 /// The range between two bounds is divided into 16 levels; values beyond a bound count as that bound.
 ///
 /// ```
-/// use consort::AttributeTag;
+/// use consort::election::AttributeTag;
 ///
 /// let battery = AttributeTag::highest("battery");
 /// assert_eq!(battery.attribute(&[("battery".into(), "100".into())].into()), Ok(0));
