@@ -156,7 +156,7 @@ impl Host {
             ..Config::default()
         };
         // Such small lives say nothing about the wall clock.
-        let mut mutex = Mutex::new(config, id(index), Life(life), 1100, NOW);
+        let mut mutex = Mutex::new(config, id(index), Life(life), None, 1100, NOW);
         if let Some(part) = group.ablation() {
             mutex.ablate(part);
         }

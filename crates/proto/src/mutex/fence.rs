@@ -6,10 +6,18 @@ use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
-/// The id of a lock on the wire, a hash of its name. Two names with the same id would share a lock, which costs waiting
-/// time and nothing else.
+/// The id of a lock on the wire: its [`Realm`] in the first 4 bytes (the most significant ones, the first 8 digits of its
+/// text), and a hash of its name in the other 12. Two names with the same id would share a lock, which costs waiting time
+/// and nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LockId(#[serde(with = "postcard::fixint::le")] pub u128);
+
+/// The locks whose names have the same part before the first `/`, so that what a member may do can be limited to them.
+///
+/// It is a hash of 32 bits. Names of realms are chosen by those who also choose who may use them, so it need not withstand
+/// anybody who looks for two names with the same hash, which takes only 2^16 tries with any function of this length.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Realm(#[serde(with = "postcard::fixint::le")] pub u32);
 
 /// The place of a request in the queue of a lock, and the token of a grant. Later holders have greater tokens.
 ///
@@ -32,7 +40,7 @@ pub const PLACES: u16 = 1 << PLACE_BITS;
 pub(super) const TURNS_MAX: u8 = (1 << TURN_BITS) - 1;
 
 /// Clocks at or above this value are refused, so that there is always room for later values.
-pub(super) const SEQ_MAX: u64 = (1 << 48) - (1 << 40);
+pub const SEQ_MAX: u64 = (1 << 48) - (1 << 40);
 
 /// Clocks up to this value are accepted without limit, because a wall clock may show them (milliseconds until the
 /// year 2109).
@@ -46,7 +54,33 @@ impl LockId {
     pub const fn of(name: &str) -> LockId {
         let low = hash_bytes(name.as_bytes());
         let high = mix(low ^ mix(name.len() as u64 ^ fold(name.as_bytes())));
-        LockId((high as u128) << 64 | low as u128)
+        let Realm(realm) = Realm::of(name);
+        LockId((realm as u128) << 96 | (high as u32 as u128) << 64 | low as u128)
+    }
+
+    /// The realm of this lock.
+    pub const fn realm(self) -> Realm {
+        Realm((self.0 >> 96) as u32)
+    }
+}
+
+impl Realm {
+    /// The realm of the lock with this `name`, or the realm with this name: everything before the first `/`.
+    pub const fn of(name: &str) -> Realm {
+        let name = name.as_bytes();
+        let mut len = 0;
+        while len < name.len() && name[len] != b'/' {
+            len += 1;
+        }
+        let (realm, _) = name.split_at(len);
+        // Mixed once more, so that the realm of a name without `/` says nothing about the hash of the name.
+        Realm(mix(hash_bytes(realm)) as u32)
+    }
+}
+
+impl fmt::Debug for Realm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
     }
 }
 
@@ -189,7 +223,21 @@ mod tests {
         assert_ne!(LockId::of("a"), LockId::of("b"));
         assert_eq!(
             LockId::of("demo"),
-            LockId(0x05c8_87aa_33d1_1a0c_8c28_4818_951d_6be6)
+            LockId(0x8980_4d56_33d1_1a0c_8c28_4818_951d_6be6)
         );
+        assert_eq!(Realm::of("demo"), Realm(0x8980_4d56));
+    }
+
+    #[test]
+    fn locks_of_a_realm_begin_alike_and_others_do_not() {
+        let of = |name| LockId::of(name).realm();
+        assert_eq!(of("site/door"), of("site/gate/north"));
+        assert_eq!(of("site/door"), Realm::of("site"));
+        assert_eq!(of("site"), Realm::of("site"));
+        assert_ne!(of("site/door"), of("sites/door"));
+        assert_ne!(of("/door"), of("door"));
+        assert_ne!(LockId::of("site/door"), LockId::of("site/gate"));
+        let text = LockId::of("site/door").to_string();
+        assert!(text.starts_with(&alloc::format!("{:?}", Realm::of("site"))));
     }
 }

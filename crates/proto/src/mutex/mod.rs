@@ -46,7 +46,7 @@ pub use check::{Answer, Facts, Mine, Remembered};
 pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
 pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, step};
 pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
-pub use fence::{Fence, LockId, PLACES, ParseFenceError};
+pub use fence::{Fence, LockId, PLACES, ParseFenceError, Realm};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
 pub use order::{Acquire, Order};
 pub use request::Wait;
@@ -198,10 +198,18 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    /// Creates the lock layer without locks. `frames_max` is the space in a datagram after its header.
-    pub fn new(config: Config, me: NodeId, life: Life, frames_max: usize, now: Instant) -> Mutex {
+    /// Creates the lock layer without locks. `wall` is the wall clock in seconds, if the node has one, and `frames_max`
+    /// the space in a datagram after its header.
+    pub fn new(
+        config: Config,
+        me: NodeId,
+        life: Life,
+        wall: Option<u64>,
+        frames_max: usize,
+        now: Instant,
+    ) -> Mutex {
         Mutex {
-            shared: Shared::new(config, me, life, frames_max, now),
+            shared: Shared::new(config, me, life, wall, frames_max, now),
             locks: BTreeMap::new(),
             nonce: life.0 as u32,
             clock_asked: BTreeMap::new(),

@@ -25,6 +25,9 @@ pub(super) struct Shared {
     pub(super) life: Life,
     pub(super) frames_max: usize,
     pub(super) started: Instant,
+    /// The wall clock at the start in milliseconds, or `None` for a node without one. It is not taken from the life,
+    /// which repairs raise.
+    wall: Option<u64>,
     /// The logical clock (L), not below any stamp that was seen.
     pub(super) clock: u64,
     /// How far it may still follow other nodes above the ceiling, as of `allowed_at`.
@@ -74,6 +77,7 @@ impl Shared {
         config: Config,
         me: NodeId,
         life: Life,
+        wall: Option<u64>,
         frames_max: usize,
         now: Instant,
     ) -> Shared {
@@ -84,8 +88,9 @@ impl Shared {
             life,
             frames_max,
             started: now,
-            // A life starts with the wall clock, so tokens grow even if all nodes forgot them.
-            clock: wall_start(life),
+            wall: wall.map(wall_ms),
+            // The clock starts from the wall clock, so tokens grow even if all nodes forgot them.
+            clock: wall.map_or(0, wall_ms),
             allowed: SEQ_PER_HOUR,
             allowed_at: now,
             reserved: 0,
@@ -163,7 +168,8 @@ impl Shared {
 
     /// The wall clock in milliseconds as far as this node knows it: its value at the start, plus the time since then.
     pub(super) fn wall(&self, now: Instant) -> u64 {
-        wall_start(self.life) + now.since(self.started).as_millis() as u64
+        let since = now.since(self.started).as_millis() as u64;
+        (self.wall.unwrap_or(0).saturating_add(since)).min(SEQ_CEILING)
     }
 
     /// The number of nodes that are present or were so during the last lease.
@@ -228,7 +234,7 @@ impl Shared {
     }
 }
 
-/// The wall clock at the start of a life, in milliseconds.
-fn wall_start(life: Life) -> u64 {
-    life.secs().saturating_mul(1000).min(SEQ_CEILING)
+/// A wall clock in milliseconds, cut at the greatest value that others accept without limit.
+fn wall_ms(secs: u64) -> u64 {
+    secs.saturating_mul(1000).min(SEQ_CEILING)
 }

@@ -197,7 +197,7 @@ impl Node {
                 effects: Vec::new(),
             },
             mutex: Layer {
-                state: Mutex::new(config.mutex, id, life, frames_max, now),
+                state: Mutex::new(config.mutex, id, life, wall, frames_max, now),
                 rng: mutex::stream(seed, id),
                 effects: Vec::new(),
             },

@@ -32,7 +32,8 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
                     bootstrap: now == Instant::ZERO,
                     ..witness.config.clone()
                 };
-                Mutex::new(config, id_of(node), life, witness.frames_max, now)
+                // Lives count from 1 here; there is no wall clock.
+                Mutex::new(config, id_of(node), life, None, witness.frames_max, now)
             };
             let terms = Arc::new(witness.policy.clone());
             Ok(Run::new(params, seed, terms, make)?.run())

@@ -92,7 +92,8 @@ impl Cluster {
 
     /// Starts a process at a node, in place of the former one.
     pub(super) fn spawn(&mut self, node: NodeId, life: Life) {
-        let mutex = Mutex::new(self.config.clone(), node, life, 1100, self.now);
+        let wall = Some(life.secs());
+        let mutex = Mutex::new(self.config.clone(), node, life, wall, 1100, self.now);
         let host = Host {
             mutex,
             rng: stream(1, node),
