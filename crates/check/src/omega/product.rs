@@ -48,6 +48,13 @@ impl Core for Omega {
         None
     }
 
+    fn reply(event: &Event) -> Option<Input> {
+        match event {
+            Event::Outlived(life) => Some(Input::Life(*life)),
+            _ => None,
+        }
+    }
+
     fn leader(&self) -> Option<NodeId> {
         Omega::leader(self, ELECTION).map(|chosen| chosen.id)
     }

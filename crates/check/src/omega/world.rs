@@ -22,6 +22,10 @@ pub trait Core:
     fn first() -> Vec<Self::Input>;
     /// The input that reports a neighbour; `None` if it detects neighbours itself.
     fn notice(id: NodeId, up: bool) -> Option<Self::Input>;
+    /// The input that an event asks for, once what it names is stored.
+    fn reply(_event: &Self::Event) -> Option<Self::Input> {
+        None
+    }
     /// The node it considers its leader.
     fn leader(&self) -> Option<NodeId>;
     /// The nodes it considers its component.
@@ -177,6 +181,7 @@ impl<C: Core> World<C> {
         let before = node.core.versions(id(at));
         f(&mut node.core, &mut cx);
         self.check(at, &before);
+        let mut replies = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Send(To::Neighbors, msg) => {
@@ -194,9 +199,13 @@ impl<C: Core> World<C> {
                     self.nodes[at].timers.remove(&timer);
                 }
                 Effect::Emit(event) => {
+                    replies.extend(C::reply(&event));
                     self.flaws |= self.nodes[at].core.blame(at, &event, &self.scene);
                 }
             }
+        }
+        for input in replies {
+            self.step(at, |core, cx| core.on_input(cx, (), input));
         }
     }
 

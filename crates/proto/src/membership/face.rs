@@ -21,7 +21,7 @@ pub enum Input {
     Leave,
     /// An operator removes a member that failed: it is taken for one that left.
     Remove(NodeId),
-    /// Another layer found records of a later life of this node, and took this one above it.
+    /// Another layer needs this later life, because records of one in between are known to others or its numbers are used up.
     Outlive(Life),
     /// Announce another name or other tags.
     SetMeta(Meta),
@@ -91,6 +91,8 @@ pub struct Stats {
     pub syncs: u64,
     /// Lives taken because another claim to this node's id was ahead.
     pub life_repairs: u64,
+    /// Lives that this node needed and that do not exist, because its life is at the end of the range.
+    pub lives_exhausted: u64,
     /// Members ignored because the list is full.
     pub members_dropped: u64,
     /// Requests to probe refused because too many are under way.

@@ -637,6 +637,10 @@ impl Membership {
         }
         if said.life > own.life || said.status == Status::Left {
             // A goodbye is final for its life.
+            if self.next_life.is_some_and(|next| next > said.life) {
+                // The life that comes after it is only not stored yet.
+                return;
+            }
             if !self.warn_rival(cx, said, addr) {
                 self.repair_life(cx, said);
             }
@@ -699,29 +703,43 @@ impl Membership {
         self.begin_life(cx, said.life.next(random));
     }
 
-    /// Takes a later life that another layer has begun.
+    /// Takes a later life that another layer asks for.
     pub(super) fn outlive(&mut self, cx: &mut MembershipCx<'_>, life: Life) {
-        if life > self.life {
-            self.begin_life(cx, life);
-        }
+        self.begin_life(cx, life);
     }
 
+    /// Stores a later life, which begins in [`Membership::on_life_stored`]. Until then this node goes on in its present
+    /// life, even if others no longer accept it: a disk that fails must not silence a member (SEC-7).
     fn begin_life(&mut self, cx: &mut MembershipCx<'_>, life: Life) {
+        if life <= self.next_life.unwrap_or(self.life) {
+            // At the end of their range no later life exists.
+            self.stats.lives_exhausted += u64::from(life.secs() >= Life::END);
+            return;
+        }
+        self.next_life = Some(life);
+        cx.persist(Fact::Life(life));
+    }
+
+    /// Begins the life that has been stored.
+    pub(crate) fn on_life_stored(&mut self, cx: &mut MembershipCx<'_>, life: Life) {
+        if self.next_life != Some(life) {
+            return;
+        }
+        self.next_life = None;
         self.stats.life_repairs += 1;
         self.life = life;
         self.incarnation = Incarnation(0);
-        cx.persist(Fact::Life(self.life));
         self.spread(cx.now, cx.me, cx.me, Urgency::Arrival);
     }
 
-    /// Raises this node's claim by one.
+    /// Raises this node's claim by one. When incarnations are used up, the next life takes their place.
     pub(super) fn raise_incarnation(&mut self, cx: &mut MembershipCx<'_>) {
         match self.incarnation.next() {
             Some(next) => self.incarnation = next,
+            None if self.next_life.is_some() => {}
             None => {
-                self.life = self.life.next(cx.rng.bits32() as u16);
-                self.incarnation = Incarnation(0);
-                cx.persist(Fact::Life(self.life));
+                let random = cx.rng.bits32() as u16;
+                self.begin_life(cx, self.life.next(random));
             }
         }
     }

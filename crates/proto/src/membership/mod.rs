@@ -117,6 +117,8 @@ pub struct Membership {
     isolated_since: Option<Instant>,
     /// Members of whom there was news lately, the latest last.
     news: VecDeque<(Instant, NodeId)>,
+    /// The life that begins as soon as it is stored.
+    next_life: Option<Life>,
     /// Times of recent life repairs, for telling a second process with this id.
     repairs: [Option<Instant>; 3],
     /// The life in which this process began.
@@ -173,6 +175,7 @@ impl Membership {
             naps_until: Instant::ZERO,
             isolated_since: None,
             news: VecDeque::new(),
+            next_life: None,
             repairs: [None; 3],
             born: life,
             warned: (life, 0),
@@ -283,7 +286,7 @@ impl Membership {
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
         let silence = self.isolated_since;
-        let rivals = (self.repairs, self.born, self.warned);
+        let rivals = (self.next_life, self.repairs, self.born, self.warned);
         write!(out, "{times:?}{silence:?}{rivals:?}")
     }
 }

@@ -264,7 +264,7 @@ impl Node {
     }
 
     /// The fact that [`Node::poll_fact`] returned last could not be stored. Until facts can be stored again, no
-    /// election is held and no place in a lock's queue or token is taken; all else goes on. The driver tries again
+    /// election is held, no place in a lock's queue or token is taken and no later life begins; all else goes on. The driver tries again
     /// and says with [`Node::handle_stored`] that it succeeded.
     pub fn handle_storage_failure(&mut self, now: Instant) {
         self.io.storing = None;
@@ -287,7 +287,7 @@ impl Node {
             self.tell_storage(now, true);
         }
         match fact {
-            Fact::Life(life) => self.io.life_unstored &= life != self.membership.state.life(),
+            Fact::Life(life) => self.step_membership(now, |m, cx| m.on_life_stored(cx, life)),
             Fact::Term(election, term) => {
                 let input = election::Input::Stored(election, term);
                 self.step_election(now, |e, cx, view| e.on_input(cx, view, input));

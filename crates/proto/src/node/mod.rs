@@ -122,8 +122,6 @@ struct Io {
     storing: Option<Fact>,
     /// Whether facts cannot be stored at present.
     storage_failed: bool,
-    /// Whether the current life is not stored yet. Nothing is sent until it is.
-    life_unstored: bool,
     /// The time of the last step.
     now: Instant,
     inbox: Datagram,
@@ -235,7 +233,6 @@ impl Node {
                 facts: VecDeque::new(),
                 storing: None,
                 storage_failed: false,
-                life_unstored: false,
                 now,
                 inbox: Datagram::default(),
                 stats: Stats::default(),

@@ -48,12 +48,7 @@ impl Node {
     }
 
     /// Writes the next datagram to `out`, and returns its destination and its length in bytes.
-    ///
-    /// Nothing is sent in a life that is not stored.
     pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
-        if self.io.life_unstored {
-            self.io.outbox.clear();
-        }
         let mut outgoing = self.io.outbox.pop_front()?;
         let holds = self.is_proven(outgoing.to, outgoing.dest);
         out.envelope = match outgoing.form {

@@ -7,7 +7,7 @@ use crate::membership::{self, Membership};
 use crate::message::{Audience, Messages};
 use crate::mutex::{self, Mutex, Peers};
 use crate::omega::{self, Omega};
-use crate::protocol::{Cx, Effect, Fact, Protocol};
+use crate::protocol::{Cx, Effect, Protocol};
 use crate::reliability::{Counted, Evidence};
 use crate::time::Instant;
 use crate::wire::Frame;
@@ -240,10 +240,7 @@ impl<P: Protocol> Layer<P> {
                 Effect::SetTimer(timer, at) => io.timers.set(key(timer), at),
                 Effect::CancelTimer(timer) => io.timers.cancel(key(timer)),
                 Effect::Emit(event) => on_event(io, event),
-                Effect::Persist(fact) => {
-                    io.life_unstored |= matches!(fact, Fact::Life(_));
-                    io.facts.push_back(fact);
-                }
+                Effect::Persist(fact) => io.facts.push_back(fact),
             }
         }
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::command::Command;
 use crate::election::{Candidacy, Policy};
 use crate::id::{Incarnation, Term};
+use crate::membership::{Precedence, Status};
 use crate::mutex::{Acquire, Bound, Mode, Refusal, Ticket, Wait};
 use crate::wire::Header;
 use alloc::sync::Arc;
@@ -23,6 +24,8 @@ struct Alone {
     stored: Vec<Fact>,
     events: Vec<Event>,
     sent: usize,
+    /// The lives in which datagrams were sent.
+    lives: Vec<Life>,
 }
 
 impl Alone {
@@ -48,6 +51,7 @@ impl Alone {
             stored: Vec::new(),
             events: Vec::new(),
             sent: 0,
+            lives: Vec::new(),
         };
         alone.drain();
         alone
@@ -68,6 +72,7 @@ impl Alone {
         let mut out = Datagram::default();
         while self.node.poll_transmit(&mut out).is_some() {
             self.sent += 1;
+            self.lives.push(out.header.life);
         }
     }
 
@@ -209,36 +214,56 @@ fn what_is_held_is_kept_when_the_disk_fails() {
     assert!(alone.is_granted(2) && alone.covers_fence());
 }
 
+/// SEC-7: a `Left`, or a later life, told of a node whose disk is full must not silence it.
 #[test]
-fn nothing_is_sent_in_a_life_that_is_not_stored() {
+fn a_node_whose_disk_fails_speaks_on_in_its_life_and_takes_the_next_once_it_is_stored() {
     let mut alone = Alone::new();
     alone.broken = true;
     let seed = SocketAddr::from(([10, 0, 0, 2], 7000));
     alone.command(Command::Join(Vec::from([seed])));
-    assert!(alone.sent > 0, "an old life may speak");
-    // Another node remembers a later life of this node.
-    let header = Header {
-        group: Config::default().group_tag(),
-        id: NodeId(1),
-        life: Life(600 << 16),
-        incarnation: Incarnation(0),
-        ..Header::default()
-    };
-    let mut datagram = Datagram {
-        header,
-        ..Datagram::default()
-    };
     let own = alone.node.membership().addr();
-    alone.node.handle_datagram(alone.now, own, &mut datagram);
-    alone.sent = 0;
-    alone.drain();
-    assert!(alone.node.membership().life() > header.life);
-    alone.pass(Duration::from_secs(60));
-    assert_eq!(alone.sent, 0);
+    let claims = [
+        Precedence::alive(LIFE, Incarnation(0)).with(Status::Left),
+        Precedence::alive(Life(600 << 16), Incarnation(0)),
+    ];
+    for said in claims {
+        // Another node tells what it remembers of this one.
+        let accusation = membership::Accusation {
+            id: NodeId(1),
+            precedence: said,
+            accuser: NodeId(2),
+        };
+        let mut datagram = Datagram {
+            header: Header {
+                group: Config::default().group_tag(),
+                id: NodeId(2),
+                life: LIFE,
+                ..Header::default()
+            },
+            frames: Vec::from([Frame::Membership(membership::Msg::Accusation(accusation))]),
+            ..Datagram::default()
+        };
+        alone.node.handle_datagram(alone.now, seed, &mut datagram);
+        alone.sent = 0;
+        alone.drain();
+        alone.pass(Duration::from_secs(10));
+        assert!(alone.sent > 0, "it was silenced by {said:?}");
+        assert_eq!(alone.node.membership().life(), LIFE);
+        assert!(
+            alone.lives.iter().all(|life| *life == LIFE),
+            "{:?}",
+            alone.lives
+        );
+    }
+    let conflict = Event::Membership(membership::Event::IdentityConflict);
+    assert!(!alone.events.contains(&conflict));
 
     alone.repair();
-    alone.pass(Duration::from_secs(60));
-    assert!(alone.sent > 0);
+    alone.pass(Duration::from_secs(10));
+    let life = alone.node.membership().life();
+    assert!(life > Life(600 << 16) && alone.stored.contains(&Fact::Life(life)));
+    assert_eq!(alone.lives.last(), Some(&life));
+    assert_eq!(alone.node.membership().addr(), own);
 }
 
 /// Two nodes of a sealed group that have met.

@@ -31,6 +31,6 @@ pub enum Event {
         /// The number of its former claim.
         term: u32,
     },
-    /// This node took a new life, because records of a later one are known to others.
+    /// This node needs a later life, because records of one are known to others, or its numbers are used up.
     Outlived(Life),
 }

@@ -63,6 +63,8 @@ pub struct Omega {
     config: Config,
     frames_max: usize,
     life: Life,
+    /// The life that was asked for.
+    awaited: Option<Life>,
     seq: u32,
     links: Links,
     store: Store,
@@ -102,6 +104,7 @@ impl Omega {
             config,
             frames_max,
             life,
+            awaited: None,
             seq: 0,
             links: Links::default(),
             store: Store::default(),
@@ -244,7 +247,11 @@ impl Protocol for Omega {
 
     fn on_input(&mut self, cx: &mut Cx<'_, Self>, (): (), input: Input) {
         if let Input::Life(life) = input {
-            self.life = self.life.max(life);
+            if life > self.life {
+                self.life = life;
+                self.seq = 0;
+            }
+            self.awaited = self.awaited.filter(|awaited| *awaited > life);
             self.refute = self.published_at.is_some();
         }
         if self.is_off() {

@@ -38,7 +38,7 @@ impl Omega {
         self.published_at = Some(cx.now);
         match self.seq.checked_add(1) {
             Some(seq) => self.seq = seq,
-            None => self.outlive(cx, self.life),
+            None => return self.outlive(cx, self.life),
         }
         let version = Version {
             life: self.life,
@@ -74,21 +74,23 @@ impl Omega {
         record
     }
 
-    /// Takes a life above `said`.
+    /// Asks for a life above `said`. Nothing is published before [`Input::Life`] brings it, since it has to be stored.
     fn outlive(&mut self, cx: &mut OmegaCx<'_>, said: Life) {
-        self.life = said.next(cx.rng.bits32() as u16);
-        self.seq = 0;
-        cx.emit(Event::Outlived(self.life));
+        if self.awaited.is_none_or(|awaited| awaited <= said) {
+            let life = said.next(cx.rng.bits32() as u16);
+            self.awaited = Some(life);
+            cx.emit(Event::Outlived(life));
+        }
     }
 
     /// Reacts to a record of this node that it did not write: of an earlier life, or of another node with the same id.
     /// The content of that record does not count (E7); this node publishes a greater version.
     pub(super) fn refute(&mut self, cx: &mut OmegaCx<'_>, said: Version) {
         self.stats.refutations += 1;
-        self.refute = true;
         if said.life > self.life {
             self.outlive(cx, said.life);
         } else {
+            self.refute = true;
             self.seq = self.seq.max(said.seq);
         }
     }

@@ -182,10 +182,30 @@ fn a_clock_that_went_backwards_is_repaired_and_persisted() {
     let mut b = Bench::new(3);
     let mut former = alive(1, 4);
     former.precedence.life = Life(5 << 16 | 77);
-    let effects = b.msg(sender(2, 0), Msg::Record(former));
-    assert!(b.m.life > Life(5 << 16 | 77));
-    assert_eq!(b.m.life.0 >> 16, 6);
-    assert_eq!(effects, [Effect::Persist(Fact::Life(b.m.life))]);
+    let effects = b.msg(sender(2, 0), Msg::Record(former.clone()));
+    let [Effect::Persist(Fact::Life(next))] = effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert!(next > Life(5 << 16 | 77) && next.secs() == 6);
+    // It is not used before it is stored, and asked for once.
+    assert_eq!(b.m.life, Life(10));
+    assert_eq!(b.msg(sender(2, 0), Msg::Record(former)), []);
+    b.store(&effects);
+    assert_eq!((b.m.life, b.m.stats().life_repairs), (next, 1));
+}
+
+#[test]
+fn at_the_end_of_lives_nothing_wraps() {
+    let mut b = Bench::new(3);
+    let last = Life(Life::END << 16 | 0xffff);
+    b.m.life = last;
+    let goodbye = Precedence::alive(last, Incarnation(0)).with(Status::Left);
+    let mut record = alive(1, 0);
+    record.precedence = goodbye;
+    assert_eq!(b.msg(sender(2, 0), Msg::Record(record)), []);
+    assert_eq!((b.m.life, b.m.stats().lives_exhausted), (last, 1));
+    b.step(|m, cx| m.on_life_stored(cx, last));
+    assert_eq!(b.m.life, last);
 }
 
 #[test]
@@ -196,6 +216,7 @@ fn a_rival_for_the_identity_is_reported_after_three_repairs() {
         rival.life = b.m.life.next(0).next(0);
         let effects = b.step(|m, cx| m.on_own_id(cx, rival));
         if n < 4 {
+            b.store(&effects);
             assert_eq!(effects, [Effect::Persist(Fact::Life(b.m.life))]);
         } else {
             assert_eq!(effects, [Effect::Emit(Event::IdentityConflict)]);
@@ -227,6 +248,7 @@ fn of_two_processes_with_one_identity_the_later_one_learns_that_it_has_to_stop()
     assert_eq!(effects, [Effect::Emit(Event::IdentityTaken)]);
     // The first goes on, above the life of the other.
     let effects = first.msg(sender(2, 0), Msg::Record(record));
+    first.store(&effects);
     assert_eq!(effects, [Effect::Persist(Fact::Life(first.m.life))]);
     assert!(first.m.life > later.m.life);
     // It tells the next one, too, though it is not in its first life any more.
@@ -318,7 +340,8 @@ fn numbers_that_cannot_be_are_not_believed() {
     b.msg(sender(2, 0), Msg::Record(forged.clone()));
     assert_eq!(b.m.life(), own);
     forged.precedence = Precedence::alive(secs(Life::CEILING), Incarnation(0)).with(Status::Left);
-    b.msg(sender(2, 0), Msg::Record(forged));
+    let effects = b.msg(sender(2, 0), Msg::Record(forged));
+    b.store(&effects);
     assert!(b.m.life() > secs(Life::CEILING + 1) && b.m.life().secs() == Life::CEILING + 1);
     // Above the ceiling lives grow in small steps, and end.
     assert!(secs(Life::CEILING + 5).may_follow(Some(b.m.life())));

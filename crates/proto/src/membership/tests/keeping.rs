@@ -195,7 +195,8 @@ fn a_failed_member_is_removed_everywhere_and_a_live_one_is_not() {
     let mut itself = Bench::new(2);
     let order = Msg::Accusation(claim(1, 0, Status::Left, 2));
     let life = itself.m.life;
-    itself.msg(sender(2, 0), order);
+    let effects = itself.msg(sender(2, 0), order);
+    itself.store(&effects);
     assert!(itself.m.life > life);
 }
 

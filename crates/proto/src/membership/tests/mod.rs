@@ -110,6 +110,15 @@ impl Bench {
         effects
     }
 
+    /// Confirms that the lives among `effects` are stored.
+    fn store(&mut self, effects: &[EffectOf<Membership>]) {
+        for effect in effects {
+            if let Effect::Persist(Fact::Life(life)) = effect {
+                self.step(|m, cx| m.on_life_stored(cx, *life));
+            }
+        }
+    }
+
     fn input(&mut self, input: Input) -> Vec<EffectOf<Membership>> {
         self.step(|m, cx| m.on_input(cx, (), input))
     }

@@ -174,6 +174,7 @@ impl World {
         };
         f(&mut host.omega, &mut cx);
         let sender = sender(index, host.omega.life());
+        let mut outlived = None;
         for effect in effects {
             match effect {
                 Effect::Send(to, msg) => {
@@ -193,9 +194,18 @@ impl World {
                 }
                 Effect::SetTimer(timer, at) => self.hosts[index].timers.set(timer, at),
                 Effect::CancelTimer(timer) => self.hosts[index].timers.cancel(timer),
-                Effect::Emit(event) => self.hosts[index].events.push(event),
+                Effect::Emit(event) => {
+                    if let Event::Outlived(life) = event {
+                        outlived = Some(life);
+                    }
+                    self.hosts[index].events.push(event);
+                }
                 Effect::Persist(_) => panic!("nothing is stored here"),
             }
+        }
+        if let Some(life) = outlived {
+            // Membership has stored it.
+            self.input(index, Input::Life(life));
         }
     }
 
