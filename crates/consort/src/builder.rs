@@ -413,6 +413,9 @@ impl Builder {
         config.mutex.bootstrap &= floor.is_none();
         let unix_secs = self.wall.unwrap_or_else(unix_secs);
         let life = Life::starting(unix_secs, random_bits() as u16, floor);
+        if floor.is_some_and(|floor| life <= floor) {
+            return Err(StartError::LivesExhausted);
+        }
 
         let memory = match &state {
             Some(state) => {

@@ -22,6 +22,12 @@ pub enum StartError {
     /// Correct the key file as the message says.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// Give this node another id and another state directory.
+    #[error(
+        "the stored life of this node is at the end of its range, so none comes after it and other members would ignore \
+         this node; give it another id and another state directory"
+    )]
+    LivesExhausted,
     /// Wait until the system has started, or allow this process to read random numbers.
     #[error("the system gives no random numbers: {0}")]
     Randomness(getrandom::Error),
@@ -287,6 +293,12 @@ pub enum AcquireError {
     /// Ask for the locks again: one was lost while the others were waited for.
     #[error("one of the locks was lost while others were waited for: {0}")]
     Lost(Loss),
+    /// Move the locks to a group with another name, and reset what resources remember of tokens.
+    #[error(
+        "lock tokens are used up; move the locks to a group with another name, and reset what resources remember of \
+         tokens"
+    )]
+    Exhausted,
     /// Use another node: this one is about to stop.
     #[error("the node leaves its group")]
     Leaving,
@@ -303,6 +315,7 @@ impl From<Refusal> for AcquireError {
             Refusal::NotReady => AcquireError::NotReady,
             Refusal::Ttl => AcquireError::Ttl,
             Refusal::Leaving => AcquireError::Leaving,
+            Refusal::Exhausted => AcquireError::Exhausted,
             _ => AcquireError::Full,
         }
     }

@@ -16,6 +16,7 @@ pub(crate) use group::Known;
 
 use crate::leases::{self, Leases};
 use consort_proto::lease::Record;
+use consort_proto::mutex::SEQ_MAX;
 use consort_proto::reliability::{Counted, Report};
 use consort_proto::{ElectionId, Incarnation, Life, NodeId, Term, hash_bytes};
 use core::net::SocketAddr;
@@ -84,6 +85,17 @@ pub enum StateError {
          smaller token than one before, should all members have lost theirs and clocks gone back)"
     )]
     FenceDamaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Restore the file from a backup. If there is none, take another name for the group.
+    #[error(
+        "file of lock tokens {path} is at the end of their range: no token is greater. Restore the file from a backup \
+         if a damaged clock or disk caused it; otherwise use locks in a group with another name, and reset what \
+         resources remember of tokens. Do not just remove it: tokens would start again from the wall clock, below those \
+         that were used"
+    )]
+    FenceExhausted {
         /// The file.
         path: PathBuf,
     },
@@ -176,7 +188,11 @@ impl StateDir {
         };
         let path = dir.join("fence");
         let fence = match read(&path) {
-            Ok(bytes) => Some(parse_fence(&bytes).ok_or(StateError::FenceDamaged { path })?),
+            Ok(bytes) => match parse_fence(&bytes) {
+                None => return Err(StateError::FenceDamaged { path }),
+                Some(SEQ_MAX..) => return Err(StateError::FenceExhausted { path }),
+                Some(seq) => Some(seq),
+            },
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(failed(&path)(source)),
         };
@@ -605,6 +621,22 @@ mod tests {
                 fs::write(&path, bytes).unwrap();
                 let opened = StateDir::open(dir.path());
                 assert!(matches!(opened, Err(StateError::FenceDamaged { .. })));
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_of_tokens_at_its_end_is_refused_with_a_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(StateDir::open(dir.path()).unwrap());
+        let path = dir.path().join("fence");
+        for (seq, fits) in [(SEQ_MAX - 1, true), (SEQ_MAX, false), (u64::MAX, false)] {
+            fs::write(&path, format_fence(seq)).unwrap();
+            match StateDir::open(dir.path()) {
+                Ok((state, _)) => assert!(fits && state.fence() == Some(seq)),
+                Err(error) => {
+                    assert!(!fits && error.to_string().contains("Do not just remove it"));
+                }
             }
         }
     }

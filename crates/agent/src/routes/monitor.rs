@@ -46,7 +46,14 @@ async fn look(served: &Served, members: &[Member]) -> Result<HealthView, ApiErro
     let storage_error = answer(served.node.storage_error()).await?;
     let port_error = answer(served.node.port_error()).await?;
     let isolated = answer(served.node.is_isolated()).await?;
-    Ok(view::health(storage_error, port_error, isolated, leaving))
+    let stats = answer(served.node.stats()).await?;
+    Ok(view::health(
+        storage_error,
+        port_error,
+        isolated,
+        leaving,
+        &stats,
+    ))
 }
 
 /// Show all counters and the current state in OpenMetrics text.

@@ -22,7 +22,7 @@ pub struct HealthView {
 pub struct ReasonView {
     /// `storage_failed`: its state cannot be stored, so it starts no election rounds and requests no locks. `port_lost`:
     /// its socket cannot send or read. `isolated`: it knows other members and hears none of them. `leaving`: it is
-    /// leaving the group.
+    /// leaving the group. `numbers_exhausted`: lives, terms or tokens of it are used up.
     pub code: String,
     /// The problem and its consequences, for people.
     pub message: String,

@@ -114,6 +114,10 @@ impl Lock {
     ) {
         let prio = self.place(sh, &waiter);
         if !sh.advance(cx, prio.seq()) {
+            if sh.is_exhausted(prio.seq()) {
+                self.refuse(cx, &waiter, Refusal::Exhausted);
+                return self.refuse_all(cx, Refusal::Exhausted);
+            }
             if sh.storage_failed && waiter.wait == Wait::Try {
                 return self.refuse(cx, &waiter, Refusal::NotReady);
             }

@@ -69,6 +69,9 @@ pub enum Refusal {
     /// This node leaves its group.
     #[error("the node leaves its group")]
     Leaving,
+    /// Tokens are used up.
+    #[error("lock tokens are used up")]
+    Exhausted,
 }
 
 /// A change of a lock.

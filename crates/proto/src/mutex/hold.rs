@@ -57,6 +57,9 @@ impl Lock {
             // A majority records a greater token before it is used (A11).
             let seq = self.floor.seq() + 1;
             if !sh.advance(cx, seq) {
+                if sh.is_exhausted(seq) {
+                    return self.give_up(cx, sh, peers, Refusal::Exhausted);
+                }
                 // This is checked again when the clock is stored.
                 return;
             }

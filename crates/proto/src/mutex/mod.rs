@@ -46,7 +46,7 @@ pub use check::{Answer, Facts, Mine, Remembered};
 pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
 pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, step};
 pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
-pub use fence::{Fence, LockId, PLACES, ParseFenceError, Realm};
+pub use fence::{Fence, LockId, PLACES, ParseFenceError, Realm, SEQ_MAX};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
 pub use order::{Acquire, Order};
 pub use request::Wait;
@@ -182,6 +182,8 @@ pub struct Stats {
     pub requests_refused: u64,
     /// Clocks that were refused as implausible.
     pub clocks_refused: u64,
+    /// Places, tokens and orders to break a lock that were not issued because tokens are used up.
+    pub exhausted: u64,
 }
 
 /// All locks at one node.

@@ -96,6 +96,10 @@ impl Mutex {
             Order::Break(lock) => {
                 let seq = self.shared.clock + BREAK_STEP;
                 self.shared.advance(cx, seq);
+                if self.shared.is_exhausted(seq) {
+                    // Others would refuse this floor, and this node's clock would be beyond all others' for ever.
+                    return;
+                }
                 self.breaks.retain(|b| b.0 != lock);
                 self.breaks.push((lock, Fence::end_of(seq), BREAKS));
                 self.repeat_breaks(cx, peers);

@@ -140,16 +140,24 @@ impl Shared {
         taken == growth
     }
 
-    /// Restores the clock that an earlier life of this node stored.
+    /// Restores the clock that an earlier life of this node stored. One at its end leaves no tokens: it never falls back
+    /// to the wall clock below it (SEC-3).
     pub(super) fn restore(&mut self, seq: u64) {
-        if seq < SEQ_MAX {
-            self.clock = self.clock.max(seq);
-        }
+        self.clock = self.clock.max(seq.min(SEQ_MAX - 1));
+    }
+
+    /// Whether no place or token of `seq` is left: what is stored for it would not be below the end of the range.
+    pub(super) fn is_exhausted(&self, seq: u64) -> bool {
+        self.clock.max(seq) >= SEQ_MAX - RESERVE
     }
 
     /// Moves the clock to at least `seq` and requests that it is stored. Returns whether a place or token of `seq` may
-    /// be used, that is, whether it is stored.
+    /// be used, that is, whether it is stored. At the end of the range nothing is (SEC-3).
     pub(super) fn advance(&mut self, cx: &mut MutexCx<'_>, seq: u64) -> bool {
+        if self.is_exhausted(seq) {
+            self.stats.exhausted += 1;
+            return false;
+        }
         self.clock = self.clock.max(seq);
         if self.clock >= self.reserved {
             self.reserved = self.clock + RESERVE;

@@ -175,6 +175,68 @@ fn clocks_that_cannot_be_are_not_believed() {
     assert!(c.token(1).is_some());
 }
 
+/// SEC-3: at the end of the range there are no tokens; none is repeated, and none comes from the wall clock again.
+#[test]
+fn when_tokens_are_used_up_requests_are_refused_and_nothing_goes_back() {
+    let mut c = Cluster::new(3);
+    for n in 1..=3 {
+        c.host(n).mutex.shared.clock = SEQ_MAX - 1030;
+    }
+    let held = c.acquire(1);
+    c.deliver_all();
+    let last = c.token(1).expect("a few are left");
+    assert!(last.seq() < SEQ_MAX - 1024);
+    // A break would go beyond the end.
+    c.input(id(2), Input::Order(Order::Break(lock())));
+    assert!(c.wire.is_empty(), "{:?}", c.wire);
+    assert_eq!(c.host(2).mutex.stats().exhausted, 1);
+    c.release(1, held);
+    c.deliver_all();
+    let mut refused = 0;
+    for n in 0..20 {
+        let at = 1 + n % 3;
+        let ticket = c.acquire(at);
+        c.pass(secs(2));
+        let why = Refusal::Exhausted;
+        let (lock, said) = (
+            lock(),
+            Event::Refused {
+                lock: lock(),
+                ticket,
+                why,
+            },
+        );
+        refused += u32::from(c.host(at).events.contains(&said));
+        if let Some(token) = c.token(at) {
+            assert!(token > last && token.seq() < SEQ_MAX);
+            c.input(id(at), Input::Order(Order::Release(lock, ticket)));
+            c.deliver_all();
+        }
+    }
+    assert!(refused > 10, "{refused}");
+    // A stored clock at its end, or beyond, leaves none either.
+    for stored in [SEQ_MAX - 1, SEQ_MAX, u64::MAX] {
+        let mut c = Cluster::new(1);
+        c.input(id(1), Input::Order(Order::RestoreFence(stored)));
+        c.acquire(1);
+        c.pass(secs(2));
+        assert_eq!(
+            (c.token(1), c.host(1).mutex.shared.clock),
+            (None, SEQ_MAX - 1)
+        );
+    }
+}
+
+/// SEC-2: lock clocks start from the wall clock, not from the life, which repairs raise.
+#[test]
+fn a_life_that_repairs_have_raised_lifts_no_clock() {
+    let life = Life(Life::CEILING << 16);
+    let mutex = |wall| Mutex::new(Config::default(), id(1), life, wall, 1100, Instant::ZERO);
+    assert_eq!(mutex(Some(77)).shared.clock, 77_000);
+    assert_eq!(mutex(None).shared.clock, 0);
+    assert_eq!(mutex(Some(u64::MAX)).shared.clock, SEQ_CEILING);
+}
+
 /// An operator breaks a lock: its holder is told, later tokens are far greater, and waiting requests continue.
 #[test]
 fn a_broken_lock_is_lost_and_goes_to_the_next() {
