@@ -185,7 +185,7 @@ fn lock_words(event: &mutex::Event) -> (u64, u64, u64) {
             lock, ticket, why, ..
         } => (2, lock.0, ticket.0, *why as u64),
         E::Refused { lock, ticket, .. } => (3, lock.0, ticket.0, 0),
-        E::Seen(seen) => (4, seen.lock.0, seen.req.node.0, seen.nonce.into()),
+        E::Seen { seen, .. } => (4, seen.lock.0, seen.req.node.0, seen.nonce.into()),
         E::FloorFromClock => (5, 0, 0, 0),
         E::Mature => (6, 0, 0, 0),
     };

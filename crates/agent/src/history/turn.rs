@@ -214,6 +214,7 @@ mod tests {
             left_ms: 5_000,
             behind: 0,
             own_word: true,
+            supporters: 1,
             waited_ms: None,
         }
     }

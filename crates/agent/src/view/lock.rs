@@ -59,6 +59,7 @@ fn contender(c: &Contender) -> ContenderView {
         left_ms: c.left.as_millis() as u64,
         behind: c.behind,
         own_word: c.own_word,
+        supporters: c.supporters,
         waited_ms: None,
     }
 }

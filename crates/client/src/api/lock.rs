@@ -132,6 +132,10 @@ pub struct ContenderView {
     pub behind: u16,
     /// It reported itself; otherwise its witnesses reported it.
     pub own_word: bool,
+    /// The number of nodes that told of the request: its own, and the witnesses that remember it. It is a lower bound,
+    /// because late answers are missing.
+    #[serde(default)]
+    pub supporters: u32,
     /// How long it has been seen waiting in answers like this one; `null` for holders, and if it was not seen before.
     #[serde(default)]
     pub waited_ms: Option<u64>,

@@ -109,10 +109,10 @@ impl Locks {
                 }
                 None
             }
-            mutex::Event::Seen(seen) => {
+            mutex::Event::Seen { by, seen } => {
                 let asked = |l: &&mut Look| l.nonce == seen.nonce;
                 if let Some(look) = self.looks.iter_mut().find(asked) {
-                    look.take(seen);
+                    look.take(by, seen);
                 }
                 None
             }

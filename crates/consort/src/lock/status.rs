@@ -5,7 +5,8 @@ use consort_fence::Token;
 use consort_proto::mutex::{LockId, Mode, ReqId, Seen};
 use consort_proto::{Life, NodeId};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -35,6 +36,9 @@ pub struct Contender {
     /// Whether the contender reported itself. Otherwise witnesses reported it, which remember it for up to a lease
     /// after it is gone.
     pub own_word: bool,
+    /// The number of nodes that told of the request: its own, and the witnesses that remember it. It is a lower bound,
+    /// because late answers are missing.
+    pub supporters: u32,
 }
 
 /// The holders and waiters of a lock.
@@ -130,7 +134,7 @@ pub(crate) struct Look {
     pub(crate) until: Instant,
     /// The name of one lock, whose slots are included; `None` for all locks.
     name: Option<String>,
-    seen: BTreeMap<(LockId, ReqId), Seen>,
+    seen: BTreeMap<(LockId, ReqId), (Seen, BTreeSet<NodeId>)>,
     reply: oneshot::Sender<Vec<LockStatus>>,
 }
 
@@ -151,27 +155,31 @@ impl Look {
     }
 
     /// Records an answer. A contender's own report takes precedence over that of a witness.
-    pub(crate) fn take(&mut self, seen: Seen) {
+    pub(crate) fn take(&mut self, by: NodeId, seen: Seen) {
         let room = self.seen.len() < SEEN_MAX;
-        match self.seen.get_mut(&(seen.lock, seen.req)) {
-            None if room => {
-                self.seen.insert((seen.lock, seen.req), seen);
+        let (known, told) = match self.seen.entry((seen.lock, seen.req)) {
+            Entry::Vacant(entry) => {
+                if room {
+                    entry.insert((seen, [by].into()));
+                }
+                return;
             }
-            None => {}
-            Some(known) if seen.name.is_some() => *known = seen,
-            Some(known) if known.name.is_some() => {}
-            Some(known) => {
-                known.held |= seen.held;
-                known.token = known.token.max(seen.token);
-                known.left_ms = known.left_ms.max(seen.left_ms);
-            }
+            Entry::Occupied(entry) => entry.into_mut(),
+        };
+        told.insert(by);
+        if seen.name.is_some() {
+            *known = seen;
+        } else if known.name.is_none() {
+            known.held |= seen.held;
+            known.token = known.token.max(seen.token);
+            known.left_ms = known.left_ms.max(seen.left_ms);
         }
     }
 
     /// Answers the caller. `called` looks up the names of members.
     pub(crate) fn answer(self, called: impl Fn(NodeId) -> String) {
         let mut names: BTreeMap<LockId, String> = BTreeMap::new();
-        for seen in self.seen.values() {
+        for (seen, _) in self.seen.values() {
             if let Some(name) = &seen.name {
                 names.insert(seen.lock, name.clone());
             }
@@ -180,7 +188,7 @@ impl Look {
             names.insert(LockId::of(name), name.clone());
         }
         let mut locks: BTreeMap<LockId, Vec<Contender>> = BTreeMap::new();
-        for ((lock, req), seen) in self.seen {
+        for ((lock, req), (seen, told)) in self.seen {
             locks.entry(lock).or_default().push(Contender {
                 id: req.node,
                 life: req.life,
@@ -191,6 +199,7 @@ impl Look {
                 left: Duration::from_millis(u64::from(seen.left_ms)),
                 behind: seen.behind,
                 own_word: seen.name.is_some(),
+                supporters: told.len() as u32,
             });
         }
         let all = locks.into_iter().map(|(id, mut contenders)| {
@@ -286,7 +295,9 @@ mod tests {
             let (reply, mut answer) = oneshot::channel();
             let mut look = Look::new(1, Instant::now(), None, reply);
             for n in 0..told.len() {
-                look.take(told[(turn + n) % told.len()].clone());
+                let at = (turn + n) % told.len();
+                // The first two come from one node.
+                look.take(NodeId(at.max(1) as u64), told[at].clone());
             }
             look.answer(|id| format!("node-{}", id.0));
             let all = answer.try_recv().unwrap();
@@ -303,6 +314,7 @@ mod tests {
                 (waits.id, waits.held, waits.own_word),
                 (NodeId(7), false, true)
             );
+            assert_eq!((waits.supporters, held.supporters), (2, 2));
             assert_eq!(all[0].waiting(), 2, "one behind it");
             assert_eq!(waits.name, "node-7");
         }
@@ -313,7 +325,7 @@ mod tests {
         for (name, found) in [(None, 1), (Some("a"), 1), (Some("b"), 0)] {
             let (reply, mut answer) = oneshot::channel();
             let mut look = Look::new(1, Instant::now(), name.map(str::to_owned), reply);
-            look.take(seen(7, true, 5, None));
+            look.take(NodeId(8), seen(7, true, 5, None));
             look.answer(|_| String::new());
             let all = answer.try_recv().unwrap();
             assert_eq!(all.len(), found, "{name:?}");

@@ -1,6 +1,7 @@
 //! What locks report to the application.
 
 use super::{Fence, LockId, Mode, Seen};
+use crate::id::NodeId;
 
 /// A local request, identified by a number that the application chooses. It must be unique among the active requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,7 +124,12 @@ pub enum Event {
         why: Refusal,
     },
     /// A member's answer to [`Order::Look`](super::Order::Look).
-    Seen(Seen),
+    Seen {
+        /// The member that answers.
+        by: NodeId,
+        /// Its answer.
+        seen: Seen,
+    },
     /// Too few members remember the group's clock. That tokens still grow depends on the wall clock or on stored
     /// values.
     FloorFromClock,

@@ -475,7 +475,7 @@ impl Protocol for Mutex {
                     cx.send(from.reply_to(), Msg::Seen(seen))
                 });
             }
-            Msg::Seen(seen) => cx.emit(Event::Seen(seen)),
+            Msg::Seen(seen) => cx.emit(Event::Seen { by: from.id, seen }),
             Msg::Walk(walk) => self.on_walk(cx, walk),
             Msg::Sampled(sampled) => {
                 let listed = self.shared.census.is_listed(from.id);

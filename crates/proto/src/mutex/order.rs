@@ -109,7 +109,10 @@ impl Mutex {
                 for id in members {
                     cx.send(To::Node(id), Msg::Look { nonce, lock });
                 }
-                self.seen(cx.now, lock, nonce, |seen| cx.emit(Event::Seen(seen)));
+                let by = cx.me;
+                self.seen(cx.now, lock, nonce, |seen| {
+                    cx.emit(Event::Seen { by, seen })
+                });
             }
             Order::SetPlace(place) => self.shared.place = place % PLACES,
             Order::RestoreFence(seq) => {

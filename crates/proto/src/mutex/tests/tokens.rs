@@ -268,7 +268,7 @@ fn everybody_can_be_asked_who_contends() {
     c.input(id(3), Input::Order(Order::Look(Some(lock()), 7)));
     c.deliver_all();
     let seen = c.host(3).events.iter().filter_map(|e| match e {
-        Event::Seen(seen) if seen.name.is_some() => Some(seen.clone()),
+        Event::Seen { seen, .. } if seen.name.is_some() => Some(seen.clone()),
         _ => None,
     });
     let mut seen: Vec<Seen> = seen.collect();
