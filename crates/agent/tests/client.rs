@@ -139,6 +139,19 @@ async fn every_request_has_a_method_that_reads_its_answer() {
     until(&mut updates, |u| u.update == "finished").await;
     let reach = client.reachability(Duration::from_millis(500)).await;
     assert_eq!(reach.unwrap().reached.len(), 1);
+    let told = client.summaries().await.unwrap();
+    assert_eq!((told.summaries.len(), &told.missing[..]), (2, &[][..]));
+    assert!(
+        told.summaries
+            .iter()
+            .all(|s| s.members == 2 && !s.version.is_empty())
+    );
+    let again = client.summaries().await.unwrap();
+    let queries = client.stats().await.unwrap()["message"]["queries_sent"].clone();
+    let third = client.summaries().await.unwrap();
+    let still = client.stats().await.unwrap()["message"]["queries_sent"].clone();
+    assert_eq!(queries, still, "asked once, answered three times");
+    assert_eq!(again.summaries[0].bytes_out, third.summaries[0].bytes_out);
 
     let install = InstallKeyRequest::default();
     assert_eq!(code(client.keys().await), "no_key");

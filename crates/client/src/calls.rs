@@ -5,7 +5,7 @@ use crate::api::{
     EventView, ForceLeaveRequest, ForceLeaveView, HealthView, InfoView, InstallKeyRequest,
     JoinRequest, KeyView, KeysView, LeaveView, LockRequest, LocksView, LogView, MemberHistoryView,
     MemberView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView, RequestView,
-    ResignRequest, SamplesView, SelfView, SentView, TopologyView,
+    ResignRequest, SamplesView, SelfView, SentView, SummariesView, TopologyView,
 };
 use crate::client::{Client, ClientError, PATIENCE, encoded, path};
 use crate::stream::EventStream;
@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 
 /// How long a goodbye may take: the work under locks and as a leader has to stop first.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long summaries may take if members are silent in a slow network.
+const SUMMARIES_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long the keys of a large group in a slow network may take.
 const KEYS_PATIENCE: Duration = Duration::from_secs(1800);
@@ -210,6 +213,11 @@ impl Client {
     pub async fn reachability(&self, wait: Duration) -> Result<ReachabilityView, ClientError> {
         let path = format!("/v1/reachability?timeout_ms={}", wait.as_millis());
         self.get_within(&path, PATIENCE.saturating_add(wait)).await
+    }
+
+    /// What the members tell about themselves: `GET /v1/summaries`.
+    pub async fn summaries(&self) -> Result<SummariesView, ClientError> {
+        self.get_within("/v1/summaries", SUMMARIES_PATIENCE).await
     }
 }
 

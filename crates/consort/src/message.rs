@@ -2,6 +2,7 @@
 
 pub use crate::error::SendError;
 pub use crate::talk::{
-    Answers, IncomingQuery, Message, Messages, Queries, QueryOptions, QueryUpdate, Reachability,
+    Answers, IncomingQuery, MemberSummary, Message, Messages, Queries, QueryOptions, QueryUpdate,
+    Reachability, Summaries, Summary,
 };
 pub use consort_proto::message::{Config, SendError as SendRefusal};

@@ -13,6 +13,30 @@ pub struct Stats {
     pub driver: DriverStats,
 }
 
+impl Stats {
+    /// The number of datagrams that were read and refused as a whole: not valid, of another group, replayed, not sealed
+    /// as they should be, or more than are looked at. Datagrams that carry this node's own id do not count, because they
+    /// include its own broadcasts.
+    pub fn datagrams_dropped(&self) -> u64 {
+        let (core, seal) = (&self.core, &self.core.seal);
+        [
+            core.datagrams_malformed,
+            core.datagrams_foreign,
+            seal.rate_dropped_members,
+            seal.rate_dropped_known,
+            seal.rate_dropped_strangers,
+            seal.unproven,
+            seal.replayed,
+            seal.key_unknown,
+            seal.tag_failed,
+            seal.unsealed,
+            seal.datagrams_oversize,
+        ]
+        .iter()
+        .sum()
+    }
+}
+
 /// Counters of the task that owns the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

@@ -135,6 +135,55 @@ async fn reachability_names_the_silent_and_a_dropped_query_ends() {
     }
 }
 
+/// All tell about themselves, whether or not their applications read queries; those hear nothing of it.
+#[tokio::test]
+async fn nodes_tell_about_themselves_without_their_applications() {
+    let nodes = group(3).await;
+    let mut events = nodes[2].subscribe();
+    let mut queries = nodes[2].queries().await.unwrap();
+    let found = nodes[0].summaries(QueryOptions::default()).await.unwrap();
+    assert_eq!((&found.silent[..], &found.unknown[..]), (&[][..], &[][..]));
+    let mut ids: Vec<_> = found.summaries.iter().map(|s| s.id).collect();
+    ids.sort_unstable();
+    let mut all: Vec<_> = nodes.iter().map(|n| n.id()).collect();
+    all.sort_unstable();
+    assert_eq!(ids, all, "each once, the asker too");
+    let lists: Vec<u64> = found
+        .summaries
+        .iter()
+        .map(|s| s.summary.members_hash)
+        .collect();
+    assert!(lists.iter().all(|hash| *hash == lists[0]), "{lists:?}");
+    for told in &found.summaries {
+        let of = &told.summary;
+        assert_eq!(
+            (of.members, of.version.as_str()),
+            (3, env!("CARGO_PKG_VERSION"))
+        );
+        assert!(of.datagrams_in > 0 && of.bytes_out > of.datagrams_out && of.bytes_in > 0);
+        assert!(of.uptime > Duration::ZERO, "{of:?}");
+    }
+    let other = nodes[0].query("other", "", QueryOptions::default()).await;
+    assert_eq!(
+        queries.next().await.unwrap().name(),
+        "other",
+        "and no summary"
+    );
+    drop(other);
+    loop {
+        if let consort::Event::Query { query } = events.next().await.unwrap() {
+            assert_eq!(query.name, "other");
+            break;
+        }
+    }
+
+    nodes[2].pause();
+    let options = QueryOptions::default().timeout(Duration::from_millis(400));
+    let found = nodes[0].summaries(options).await.unwrap();
+    assert_eq!(found.summaries.len(), 2);
+    assert_eq!(found.silent, [(nodes[2].id(), "node-3".to_owned())]);
+}
+
 #[tokio::test]
 async fn limits_are_errors() {
     let node = local("alone").start().await.unwrap();

@@ -173,3 +173,44 @@ pub(crate) fn reference() -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::HELP;
+
+    /// The path of a metric in `/v1/stats`; `None` for metrics of the agent itself.
+    fn path(name: &str) -> Option<String> {
+        let own = ["http_", "handler_", "log_", "events_"];
+        if own.iter().any(|prefix| name.starts_with(prefix)) {
+            return None;
+        }
+        let layers = [
+            ("lock_", "mutex"),
+            ("topology_", "omega"),
+            ("seal_", "seal"),
+            ("membership_", "membership"),
+            ("election_", "election"),
+            ("message_", "message"),
+            ("driver_", "driver"),
+        ];
+        let layer = layers.iter().find_map(|(prefix, layer)| {
+            let rest = name.strip_prefix(prefix)?;
+            Some(format!("{layer}.{rest}"))
+        });
+        Some(layer.unwrap_or_else(|| name.to_owned()))
+    }
+
+    /// Otherwise it would say that nothing was dropped while something was.
+    #[test]
+    fn the_dashboard_names_every_counter_of_what_was_dropped() {
+        let page = include_str!("../../web/app.js");
+        let shed = HELP.iter().filter(|(kind, ..)| *kind == 's');
+        let paths: Vec<String> = shed.filter_map(|(_, name, _)| path(name)).collect();
+        assert!(paths.len() > 40, "{paths:?}");
+        for path in paths {
+            let quoted = ['"', '`', '\''].map(|q| format!("{q}{path}{q}"));
+            let named = quoted.iter().any(|text| page.contains(text));
+            assert!(named, "web/src/views/traffic.tsx lacks {path}");
+        }
+    }
+}

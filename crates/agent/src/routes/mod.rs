@@ -10,6 +10,7 @@ mod log;
 mod message;
 mod monitor;
 mod openapi;
+mod summary;
 mod tags;
 mod topology;
 pub(crate) mod web;
@@ -63,6 +64,7 @@ struct Served {
     clients: election::Clients,
     holders: lock::Holders,
     calls: call::Calls,
+    summaries: summary::Cache,
     streams: Arc<Semaphore>,
     log: Option<Log>,
     meters: Arc<Meters>,
@@ -125,6 +127,7 @@ pub(crate) fn router(
             clients: election::Clients::default(),
             holders: lock::Holders::default(),
             calls: call::Calls::default(),
+            summaries: summary::Cache::default(),
             streams: Arc::new(Semaphore::new(streams_max)),
             log,
             meters,
@@ -190,6 +193,7 @@ fn documented() -> OpenApiRouter<Served> {
         .merge(call::router())
         .merge(topology::router())
         .merge(monitor::router())
+        .merge(summary::router())
 }
 
 /// The interface as an OpenAPI document, made from the types of requests and answers.

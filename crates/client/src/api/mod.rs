@@ -12,6 +12,7 @@ mod keys;
 mod lock;
 mod log;
 mod message;
+mod summary;
 mod topology;
 
 pub use case::{AccuserView, CaseView};
@@ -40,6 +41,8 @@ pub use message::{
     EventRequest, MessageView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView,
     ReachedView, SentView, SilentView,
 };
+
+pub use summary::{MissingView, SummariesView, SummaryView};
 
 pub use topology::{ApartView, ComponentMemberView, NeighbourView, ScopeView, TopologyView};
 

@@ -4,9 +4,10 @@ use super::Driver;
 use crate::clock::Clock;
 use crate::error::SendError;
 use crate::event::Event;
-use crate::talk::{Asked, Decline, Message, Update};
-use consort_proto::message::{self, MessageId, Order, Verdict};
-use consort_proto::{Command, NodeId};
+use crate::member::{self, Member, Status};
+use crate::talk::{Asked, Decline, Message, SUMMARY, Summary, Update, Verdicts, list_hash};
+use consort_proto::message::{self, MessageId, Order, Payload, Verdict};
+use consort_proto::{Command, Instant, NodeId};
 use tokio::sync::mpsc;
 
 /// The channel for updates of a query.
@@ -19,28 +20,28 @@ pub(super) struct Talk {
     queries: Vec<(u64, Updates)>,
     /// The reader of other nodes' queries.
     reader: Option<mpsc::Sender<Asked>>,
-    /// The ids of queries that their reader dropped.
-    declined: mpsc::UnboundedSender<MessageId>,
-    declined_in: mpsc::UnboundedReceiver<MessageId>,
+    /// Queries that their reader dropped, and those that the node answers itself.
+    verdicts: Verdicts,
+    verdicts_in: mpsc::UnboundedReceiver<(MessageId, Verdict)>,
 }
 
 impl Default for Talk {
     fn default() -> Talk {
-        let (declined, declined_in) = mpsc::unbounded_channel();
+        let (verdicts, verdicts_in) = mpsc::unbounded_channel();
         Talk {
             queries: Vec::new(),
             reader: None,
-            declined,
-            declined_in,
+            verdicts,
+            verdicts_in,
         }
     }
 }
 
 impl Talk {
-    /// Waits for a query that was declined.
-    pub(super) async fn declined(&mut self) -> MessageId {
-        match self.declined_in.recv().await {
-            Some(id) => id,
+    /// Waits for a query that was declined, or that the node answers itself.
+    pub(super) async fn verdict(&mut self) -> (MessageId, Verdict) {
+        match self.verdicts_in.recv().await {
+            Some(verdict) => verdict,
             // The task holds a sender, so the channel does not close.
             None => core::future::pending().await,
         }
@@ -67,10 +68,34 @@ impl Driver {
         self.talk.reader = Some(reader);
     }
 
-    /// Declines a query.
-    pub(super) async fn decline(&mut self, id: MessageId) {
-        let order = Order::Answer(id, Verdict::Declined);
+    /// Answers or declines a query.
+    pub(super) async fn react(&mut self, (id, verdict): (MessageId, Verdict)) {
+        let order = Order::Answer(id, verdict);
         self.command(Command::Message(order)).await;
+    }
+
+    /// What this node tells about itself.
+    fn summary(&self) -> Summary {
+        let (now, stats) = (self.clock.now(), self.stats());
+        let members = member::everybody(&self.node, now);
+        let counts = |m: &&Member| matches!(m.status, Status::Alive | Status::Suspect);
+        let ids: Vec<NodeId> = members.iter().filter(counts).map(|m| m.id).collect();
+        let membership = &stats.core.membership;
+        Summary {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime: now.since(Instant::ZERO),
+            members: ids.len() as u32,
+            members_hash: list_hash(ids.into_iter()),
+            datagrams_in: stats.core.datagrams_in,
+            datagrams_out: stats.core.datagrams_out,
+            bytes_in: stats.driver.bytes_received,
+            bytes_out: stats.core.bytes_out,
+            dropped: stats.datagrams_dropped(),
+            probes: membership.probes,
+            probes_failed: membership.probes_failed,
+            accusations: membership.accusations,
+            refutations: membership.refutations,
+        }
     }
 
     /// Ends own queries whose answers nobody reads.
@@ -96,6 +121,13 @@ impl Driver {
                     payload: payload.0,
                 },
             }),
+            // Applications hear nothing of it.
+            message::Event::Asked { id, name, .. } if name == SUMMARY => {
+                let answer = Verdict::Answer(Payload(self.summary().write()));
+                // This task holds the other end.
+                let _ = self.talk.verdicts.send((id, answer));
+                None
+            }
             message::Event::Asked {
                 id,
                 name,
@@ -117,7 +149,7 @@ impl Driver {
                     payload: message.payload.clone(),
                     until,
                     clock,
-                    decline: Decline(Some((id, self.talk.declined.clone()))),
+                    decline: Decline(Some((id, self.talk.verdicts.clone()))),
                 };
                 // A query that cannot be passed on is dropped, and thus declined.
                 if let Some(reader) = &self.talk.reader {

@@ -34,7 +34,7 @@ use crate::fault::Weather;
 use crate::handle::{Inner, Node};
 use crate::lock::End;
 use crate::state::StateDir;
-use crate::stats::DriverStats;
+use crate::stats::{DriverStats, Stats};
 use crate::topology::Radio;
 use arrivals::Arrivals;
 use consort_proto::membership::Record;
@@ -278,7 +278,7 @@ impl Driver {
                     None => break,
                 },
                 Some(end) = ends.recv() => self.end(end).await,
-                id = self.talk.declined() => self.decline(id).await,
+                verdict = self.talk.verdict() => self.react(verdict).await,
                 () = sleep_until(wake) => self.turn().await,
                 _ = self.socket.readable() => self.turn().await,
                 () = hears(self.radio.as_ref()) => self.turn().await,
@@ -408,6 +408,17 @@ impl Driver {
             }
         }
         self.carry_out().await;
+    }
+
+    /// The counters of all layers.
+    fn stats(&self) -> Stats {
+        Stats {
+            core: self.node.stats(),
+            driver: DriverStats {
+                interface_errors: self.radio.as_ref().map_or(0, |r| r.errors),
+                ..self.stats
+            },
+        }
     }
 
     async fn command(&mut self, command: Command) {

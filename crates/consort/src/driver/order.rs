@@ -11,7 +11,7 @@ use crate::error::{
 };
 use crate::farewell::{Farewell, Leaving};
 use crate::member::{self, Member, Status};
-use crate::stats::{DriverStats, Stats};
+use crate::stats::Stats;
 use crate::talk::Asked;
 use crate::topology::TopologyStatus;
 use consort_proto::membership::JoinState;
@@ -95,13 +95,7 @@ impl Driver {
                 let _ = reply.send(self.files.case(self.clock.now(), &self.node, id));
             }
             Order::Stats(reply) => {
-                let _ = reply.send(Stats {
-                    core: self.node.stats(),
-                    driver: DriverStats {
-                        interface_errors: self.radio.as_ref().map_or(0, |r| r.errors),
-                        ..self.stats
-                    },
-                });
+                let _ = reply.send(self.stats());
             }
             Order::StorageError(reply) => {
                 let _ = reply.send(self.storage.error());

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::error::SendError;
 use crate::handle::Node;
-use consort_proto::message::MessageId;
+use consort_proto::message::{MessageId, Verdict};
 use consort_proto::{Instant, NodeId};
 use tokio::sync::mpsc;
 
@@ -25,13 +25,16 @@ pub(crate) struct Asked {
 
 /// Declines a query when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Decline(pub(crate) Option<(MessageId, mpsc::UnboundedSender<MessageId>)>);
+pub(crate) struct Decline(pub(crate) Option<(MessageId, Verdicts)>);
+
+/// Takes reactions to queries to the task that owns the node.
+pub(crate) type Verdicts = mpsc::UnboundedSender<(MessageId, Verdict)>;
 
 impl Drop for Decline {
     fn drop(&mut self) {
         if let Some((id, sender)) = self.0.take() {
             // The node may have stopped.
-            let _ = sender.send(id);
+            let _ = sender.send((id, Verdict::Declined));
         }
     }
 }

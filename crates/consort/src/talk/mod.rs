@@ -3,13 +3,16 @@
 mod inbox;
 mod options;
 mod query;
+mod summary;
 
 pub use inbox::{IncomingQuery, Queries};
 pub use options::QueryOptions;
 pub use query::{Answers, QueryUpdate, Reachability};
+pub use summary::{MemberSummary, Summaries, Summary};
 
-pub(crate) use inbox::{Asked, Decline};
+pub(crate) use inbox::{Asked, Decline, Verdicts};
 pub(crate) use query::Update;
+pub(crate) use summary::{QUERY as SUMMARY, hash as list_hash};
 
 use crate::error::SendError;
 use crate::event::{Event, EventError, Events};
@@ -109,6 +112,13 @@ impl Node {
     /// directly, and answers without its application.
     pub async fn reachability(&self, options: QueryOptions) -> Result<Reachability, SendError> {
         Ok(Reachability::gather(self.ping(options).await?).await)
+    }
+
+    /// Asks the members that `options` select, including this node, for their state and counters. They answer without
+    /// their applications.
+    pub async fn summaries(&self, options: QueryOptions) -> Result<Summaries, SendError> {
+        let answers = self.start_query(SUMMARY, Vec::new(), options).await?;
+        Ok(Summaries::gather(answers).await)
     }
 
     /// Asks members, which answer without their applications.
