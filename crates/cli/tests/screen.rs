@@ -31,6 +31,10 @@ impl Drop for Seat {
 
 impl Seat {
     fn run(columns: u16, lines: u16, args: &[&str]) -> Seat {
+        Seat::run_with(columns, lines, args, &[])
+    }
+
+    fn run_with(columns: u16, lines: u16, args: &[&str], env: &[(&str, &str)]) -> Seat {
         let size = PtySize {
             rows: lines,
             cols: columns,
@@ -43,6 +47,9 @@ impl Seat {
         command.env_remove("NO_COLOR");
         command.env("TERM", "xterm-256color");
         command.env("LC_ALL", "C.UTF-8");
+        for (name, value) in env {
+            command.env(name, value);
+        }
         let child = pair.slave.spawn_command(command).unwrap();
         let keys = pair.master.take_writer().unwrap();
         let mut output = pair.master.try_clone_reader().unwrap();
@@ -90,6 +97,24 @@ impl Seat {
     fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
+    }
+
+    /// Makes the terminal as large as this.
+    fn resize(&self, columns: u16, lines: u16) {
+        let sides = [lines, columns].map(|n| NonZero::new(n).unwrap());
+        let mut shown = self.shown.lock().unwrap();
+        shown.0.screen_mut().set_size(sides[0], sides[1]);
+        let size = PtySize {
+            rows: lines,
+            cols: columns,
+            ..PtySize::default()
+        };
+        self.master.resize(size).unwrap();
+    }
+
+    /// Everything that was written to the terminal.
+    fn bytes(&self) -> Vec<u8> {
+        self.shown.lock().unwrap().1.clone()
     }
 
     /// Waits for the end; the code it ended with.
@@ -284,16 +309,129 @@ fn up_is_a_screen_that_obeys_keys() {
     up.shows("Next: consort up --scene failover");
 }
 
+/// Each caption is shown when its event is on the screen already: in the table, not only in the list of events.
 #[test]
-fn up_tells_a_scene_on_a_large_terminal_and_a_signal_ends_it() {
+fn up_tells_a_scene_after_its_events_and_a_signal_ends_it() {
     let mut args = vec!["up", "--scene", "failover"];
     args.extend(ANYWHERE);
     let mut up = Seat::run(200, 50, &args);
-    up.shows("Five nodes and no server.");
-    up.shows("Now its process is killed.");
-    let text = up.shows("✕ failed");
-    assert!(text.contains("ADDRESS"), "{text}");
+    up.shows("Five nodes and no server");
+    let text = up.shows("Now its process is killed.");
+    assert!(
+        text.contains("ADDRESS") && leader(&text).is_some(),
+        "{text}"
+    );
+    let text = up.shows("killed node-");
+    let killed = text.split("killed node-").nth(1).unwrap();
+    let victim = format!("node-{}", &killed[..1]);
+    let text = up.shows("The others notice");
+    assert!(text.contains(&format!("{victim} is suspected")), "{text}");
+    let state = row(&text, &victim);
+    assert!(
+        state.contains("suspect") || state.contains("failed"),
+        "{text}"
+    );
+    let text = up.shows("is declared failed");
+    assert!(row(&text, &victim).contains("failed"), "{text}");
+    let text = up.shows("Another one leads by now");
+    assert!(leader(&text).is_some_and(|l| l != victim), "{text}");
+    let text = up.shows("It is a member like the others.");
+    assert!(row(&text, &victim).contains("alive"), "{text}");
     up.signal("-TERM");
     assert_eq!(up.ends(), 0);
     up.assert_given_back();
+}
+
+#[test]
+fn up_obeys_every_key_and_follows_the_size_of_the_terminal() {
+    let mut args = vec!["up", "--nodes", "4"];
+    args.extend(ANYWHERE);
+    let mut up = Seat::run(200, 50, &args);
+    up.until("a leader", |t| {
+        leader(t).is_some() && t.contains("All 4 members are here and agree.")
+    });
+    // Node 4 is the last row.
+    up.press(&"\u{1b}[B".repeat(3));
+    up.shows("▶ node-4");
+    up.press("s");
+    up.shows("datagrams of node-4 are 200 ms late");
+    up.until("it is slow", |t| row(t, "node-4").contains("200 ms late"));
+    up.press("s");
+    up.shows("datagrams of node-4 are 0 ms late");
+    up.press("d");
+    up.shows("node-4 loses 30 % of its datagrams");
+    up.until("it loses", |t| row(t, "node-4").contains("loses 30 %"));
+    up.press("d");
+    up.shows("node-4 loses 0 % of its datagrams");
+    up.press("p");
+    up.shows("paused node-4");
+    up.until("it is paused", |t| row(t, "node-4").contains("frozen"));
+    up.press("p");
+    up.shows("resumed node-4");
+    up.press("i");
+    up.shows("isolated node-4");
+    up.until("a verdict", |t| row(t, "node-4").contains("failed"));
+    up.press("h");
+    up.shows("All 4 members are here and agree.");
+    up.press("c");
+    up.until("its candidacy has changed", |t| {
+        t.contains("node-4 no longer stands") || t.contains("node-4 stops leading")
+    });
+    up.press("a");
+    up.shows("added node-5");
+    up.press("g");
+    up.shows("node-4 has said goodbye");
+    up.press("?");
+    up.shows("as if its process were frozen");
+    up.press("?");
+    up.until("no help", |t| !t.contains("as if its process were frozen"));
+
+    up.resize(80, 24);
+    let text = up.until("a small screen", |t| {
+        !t.contains("ADDRESS") && t.contains("q quit")
+    });
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    assert!(text.contains("node-1") && text.contains("node-5"), "{text}");
+    // Smaller than any terminal that is used: it must survive that.
+    let before = up.bytes().len();
+    up.resize(20, 6);
+    up.until("drawn anew", |_| up.bytes().len() > before);
+    up.resize(200, 50);
+    up.shows("ADDRESS");
+    up.press("q");
+    assert_eq!(up.ends(), 0);
+    up.assert_given_back();
+}
+
+#[test]
+fn up_without_colours_and_without_letters_beyond_ascii_says_the_same() {
+    let mut args = vec!["up", "--nodes", "2"];
+    args.extend(ANYWHERE);
+    let plain = [("NO_COLOR", "1"), ("LC_ALL", "C")];
+    for (columns, lines) in [(80, 24), (200, 50)] {
+        let mut up = Seat::run_with(columns, lines, &args, &plain);
+        up.shows("All 2 members are here and agree.");
+        let text = up.until("a leader", |t| t.contains("L gateway"));
+        assert!(
+            text.contains("* alive") && text.contains("> node-1"),
+            "{text}"
+        );
+        assert!(text.is_ascii(), "{text}");
+        up.press("q");
+        assert_eq!(up.ends(), 0);
+        // Foreground and background colours: 30 to 37, 40 to 47, 90 to 97, or by number.
+        let bytes = up.bytes();
+        let text = String::from_utf8_lossy(&bytes);
+        for code in text.split("\u{1b}[").skip(1) {
+            let Some((numbers, _)) = code.split_once('m') else {
+                continue;
+            };
+            let coloured = |n: &str| {
+                let n: u16 = n.parse().unwrap_or(0);
+                (30..=38).contains(&n) || (40..=48).contains(&n) || (90..=107).contains(&n)
+            };
+            let digits = numbers.bytes().all(|b| b.is_ascii_digit() || b == b';');
+            assert!(!digits || !numbers.split(';').any(coloured), "{numbers:?}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use consort_agent::api::{ElectionView, EventView, LocksView, MemberView, SelfVie
 use core::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -59,6 +60,7 @@ impl Update {
 /// Asks one agent until it is dropped.
 pub(crate) struct Feed {
     task: JoinHandle<()>,
+    news: Arc<News>,
     pub(crate) updates: mpsc::Receiver<Update>,
 }
 
@@ -72,11 +74,13 @@ impl Feed {
     /// Starts to ask; events are followed if `events` is set.
     pub(crate) fn start(agent: AgentAddr, events: bool) -> Feed {
         let (updates, updates_out) = mpsc::channel(256);
+        let news = Arc::new(News::default());
+        let heard = Arc::clone(&news);
         let task = tokio::spawn(async move {
             let asker = Asker {
                 agent,
                 updates,
-                news: Notify::new(),
+                news: heard,
                 named: Notify::new(),
             };
             let follow = async {
@@ -94,16 +98,35 @@ impl Feed {
         });
         Feed {
             task,
+            news,
             updates: updates_out,
         }
+    }
+
+    /// Something has happened: the agent is asked as soon as it may be.
+    pub(crate) fn hasten(&self) {
+        self.news.spread();
+    }
+}
+
+/// Notified when something happened, so that lists are outdated. Both keep it in mind while a request is under way.
+#[derive(Debug, Default)]
+struct News {
+    lists: Notify,
+    locks: Notify,
+}
+
+impl News {
+    fn spread(&self) {
+        self.lists.notify_one();
+        self.locks.notify_one();
     }
 }
 
 struct Asker {
     agent: AgentAddr,
     updates: mpsc::Sender<Update>,
-    /// Notified when something happened, so that the lists are outdated.
-    news: Notify,
+    news: Arc<News>,
     /// Notified once the members were reported, so that events have names.
     named: Notify,
 }
@@ -136,7 +159,7 @@ impl Asker {
                         }
                     }
                     self.named.notify_one();
-                    let _ = timeout(EVERY, self.news.notified()).await;
+                    let _ = timeout(EVERY, self.news.lists.notified()).await;
                     sleep(BREATH).await;
                 }
                 Err(error) => {
@@ -164,7 +187,7 @@ impl Asker {
                 // The other requests report whether the agent answers.
                 Err(_) => LOCKS_SELDOM,
             };
-            let _ = timeout(pause, self.news.notified()).await;
+            let _ = timeout(pause, self.news.locks.notified()).await;
             sleep(BREATH).await;
         }
     }
@@ -195,8 +218,7 @@ impl Asker {
                         continue;
                     }
                     last = last.max(event.seq);
-                    self.news.notify_waiters();
-                    self.news.notify_one();
+                    self.news.spread();
                     if self
                         .updates
                         .send(Update::Event(Box::new(event)))

@@ -128,6 +128,16 @@ impl Group {
         locks.collect()
     }
 
+    /// The numbers of the nodes that hold this lock by order.
+    pub(crate) fn holders(&self, lock: &str) -> BTreeSet<usize> {
+        let nodes = self.nodes.iter().enumerate();
+        let holds = |l: &Local| l.holds.list().iter().any(|(n, held)| *held && n == lock);
+        nodes
+            .filter(|(_, l)| l.agent().is_some() && holds(l))
+            .map(|(i, _)| i + 1)
+            .collect()
+    }
+
     /// Makes a node campaign in the election, or withdraw.
     pub(crate) async fn stand(
         &mut self,

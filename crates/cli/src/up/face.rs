@@ -7,6 +7,7 @@ use crate::client::AgentAddr;
 use crate::screen::{
     Entry, Feed, Key, LabNode, Model, Reaction, Screen, Sort, Theme, Ui, draw, typed,
 };
+use consort::NodeId;
 use consort_agent::HttpAddr;
 use consort_agent::api::MemberView;
 use core::time::Duration;
@@ -16,8 +17,11 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How often every node is asked for its view.
+/// How often every node is asked for its view if nothing happens.
 const ASK: Duration = Duration::from_millis(500);
+
+/// The least time between two questions when much happens.
+const BREATH: Duration = Duration::from_millis(100);
 
 const KEYS: [Key; 14] = [
     ("k", "kill", "kill: it stops without a goodbye"),
@@ -94,6 +98,8 @@ pub(super) struct Face {
     states_in: mpsc::Sender<Vec<NodeState>>,
     asking: Option<JoinHandle<()>>,
     asked: Instant,
+    /// Whether something has happened since the nodes were asked.
+    stale: bool,
     pub(super) model: Model,
     ui: Ui,
 }
@@ -112,6 +118,7 @@ impl Face {
             states_in,
             asking: None,
             asked: now,
+            stale: false,
             model,
             // Rows do not move while the user works with the selected one.
             ui: Ui::new(Theme::of_environment(), Sort::Name),
@@ -245,8 +252,10 @@ impl Face {
             }
         }
         let busy = self.asking.as_ref().is_some_and(|t| !t.is_finished());
-        if !busy && self.asked.elapsed() >= ASK {
+        let pause = if self.stale { BREATH } else { ASK };
+        if !busy && self.asked.elapsed() >= pause {
             self.asked = Instant::now();
+            self.stale = false;
             let states_in = self.states_in.clone();
             self.asking = Some(tokio::spawn(async move {
                 let states = super::lab::ask_all(states).await;
@@ -254,6 +263,28 @@ impl Face {
                 let _ = states_in.try_send(states);
             }));
         }
+    }
+
+    /// Something has happened: what is shown is asked for again.
+    pub(super) fn hasten(&mut self) {
+        self.stale = true;
+        if let Some((_, feed)) = &self.feed {
+            feed.hasten();
+        }
+    }
+
+    /// Whether the table shows this node in one of these states.
+    pub(super) fn shows(&self, id: NodeId, status: &[&str]) -> bool {
+        let id = id.to_string();
+        let mut members = self.model.members.iter().filter(|m| m.id == id);
+        members.any(|m| status.contains(&m.status.as_str()))
+    }
+
+    /// Whether the table shows this node as the leader.
+    pub(super) fn shows_leader(&self, id: NodeId) -> bool {
+        let id = id.to_string();
+        let mut elections = self.model.elections.iter().filter(|e| e.name == ELECTION);
+        elections.any(|e| e.leader.as_ref().is_some_and(|l| l.id == id))
     }
 
     /// Nodes that the asked one does not list are shown too, because they can be revived.

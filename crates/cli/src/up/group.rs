@@ -345,6 +345,12 @@ impl Group {
             .collect()
     }
 
+    /// The ids of all nodes, by number.
+    pub(super) fn ids(&self) -> BTreeMap<usize, NodeId> {
+        let numbered = self.nodes.iter().enumerate();
+        numbered.map(|(i, l)| (i + 1, l.id)).collect()
+    }
+
     /// The handles of the running nodes, with their names.
     pub(crate) fn handles(&self) -> Vec<(String, Node)> {
         let running = self.nodes.iter().filter_map(|l| match &l.running {
@@ -354,19 +360,35 @@ impl Group {
         running.collect()
     }
 
+    /// The nodes that each running node lists as alive; `None` if one of them does not answer.
+    pub(crate) async fn lists(&self) -> Option<BTreeMap<usize, BTreeSet<NodeId>>> {
+        let mut lists = BTreeMap::new();
+        for (i, local) in self.nodes.iter().enumerate() {
+            let Running::Yes(agent) = &local.running else {
+                continue;
+            };
+            let members = agent.node().members().await.ok()?;
+            let alive = members.iter().filter(|m| m.status == Status::Alive);
+            lists.insert(i + 1, alive.map(|m| m.id).collect());
+        }
+        Some(lists)
+    }
+
     /// Whether every running node lists all of them as alive.
     pub(crate) async fn agrees(&self) -> bool {
-        let handles = self.handles();
-        for (_, node) in &handles {
-            let Ok(members) = node.members().await else {
-                return false;
-            };
-            let alive = members.iter().filter(|m| m.status == Status::Alive);
-            if alive.count() < handles.len() {
-                return false;
-            }
-        }
-        true
+        let lists = self.lists().await;
+        lists.is_some_and(|lists| agree(&lists, &self.running()))
+    }
+
+    /// Whether no running node lists a running node of the other side of a partition as alive.
+    pub(super) fn are_apart(&self, lists: &BTreeMap<usize, BTreeSet<NodeId>>) -> bool {
+        let far = |number: &usize| self.far.contains(number);
+        let mut others = lists.keys().flat_map(|by| {
+            let nodes = self.running().into_iter();
+            nodes.map(move |(of, id)| (*by, of, id))
+        });
+        !self.far.is_empty()
+            && others.all(|(by, of, id)| far(&by) == far(&of) || !lists[&by].contains(&id))
     }
 
     /// The name, UDP address and HTTP address of each node.
@@ -395,4 +417,13 @@ impl Group {
             }
         }
     }
+}
+
+/// Whether every list has all running nodes.
+pub(super) fn agree(
+    lists: &BTreeMap<usize, BTreeSet<NodeId>>,
+    running: &BTreeMap<usize, NodeId>,
+) -> bool {
+    let has_all = |list: &BTreeSet<NodeId>| running.values().all(|id| list.contains(id));
+    lists.len() == running.len() && lists.values().all(has_all)
 }

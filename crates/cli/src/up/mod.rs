@@ -16,14 +16,15 @@ use crate::agent::start_logging;
 use crate::guarded::signals::Signals;
 use crate::output;
 use crate::screen::{Entry, Tone, there};
+use consort::NodeId;
 use consort_agent::{HttpAddr, LabOrder};
 use core::net::SocketAddr;
 use core::time::Duration;
 use face::{Face, Wish, farewell};
-use group::{Group, Note, Plan};
-use order::Order;
+use group::{Group, Note, Plan, agree};
+use order::{LOCK, Order};
 use plain::typed_lines;
-use scene::{Player, Scene};
+use scene::{Player, Scene, Seen};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -64,8 +65,8 @@ pub(crate) struct Args {
     /// Open the dashboard in a browser
     #[arg(long)]
     open: bool,
-    /// Play a story of a minute, with captions; printed as lines, it ends by itself
-    #[arg(long, value_enum)]
+    /// Play a story of a minute with five nodes and captions; printed as lines, it ends by itself
+    #[arg(long, value_enum, conflicts_with = "nodes")]
     scene: Option<Scene>,
     /// Print lines and read commands even in a terminal
     #[arg(long)]
@@ -264,7 +265,13 @@ impl Live {
             Wish::Look => {}
             Wish::Nothing(why) => self.say(Tone::Plain, &why)?,
             Wish::Browse => self.browse()?,
-            Wish::Order(order) => self.carry_out_and_say(order).await?,
+            Wish::Order(order) => {
+                self.carry_out_and_say(order).await?;
+                // Keys that undo an order go by what is shown.
+                if let Some(face) = &mut self.face {
+                    face.hasten();
+                }
+            }
         }
         self.draw()?;
         Ok(true)
@@ -284,27 +291,62 @@ impl Live {
         Ok(())
     }
 
+    /// What a scene can wait for. With a screen, an event counts once its table shows it.
+    async fn seen(&self) -> Seen {
+        let running = self.group.running();
+        let lists = self.group.lists().await;
+        let shown = |id: NodeId, status: &[&str]| match &self.face {
+            Some(face) => face.shows(id, status),
+            None => true,
+        };
+        let numbered = |test: &dyn Fn(NodeId) -> bool| {
+            let ids = self.group.ids();
+            let nodes = ids.iter().filter(|(_, id)| test(**id));
+            nodes.map(|(number, _)| *number).collect()
+        };
+        let leader = self.watch.leader(&running);
+        Seen {
+            nodes: self.group.addresses().len(),
+            leader: leader.filter(|n| match &self.face {
+                Some(face) => face.shows_leader(running[n]),
+                None => true,
+            }),
+            leaders: self.watch.leaders(&running),
+            suspected: numbered(&|id| {
+                self.watch.is_suspected(id) && shown(id, &["suspect", "failed"])
+            }),
+            failed: numbered(&|id| self.watch.is_failed(id) && shown(id, &["failed"])),
+            back: numbered(&|id| self.watch.is_back(id) && shown(id, &["alive"])),
+            refuted: self.watch.tally().refuted,
+            holders: self.group.holders(LOCK),
+            agree: lists.as_ref().is_some_and(|lists| agree(lists, &running)),
+            apart: lists.is_some_and(|lists| self.group.are_apart(&lists)),
+        }
+    }
+
     /// Continues the scene; `false` if it is over and nobody watches.
     async fn play(&mut self) -> anyhow::Result<bool> {
-        let (Some(player), Some(since)) = (&mut self.player, self.agreed) else {
+        let Some(since) = self.agreed else {
             return Ok(true);
         };
-        let running = self.group.running();
-        let leader = self.watch.leader();
-        let leader = running.iter().find(|(_, id)| Some(**id) == leader);
-        let leader = leader.map(|(number, _)| *number);
-        let nodes = self.group.addresses().len();
-        let Some((caption, order)) = player.step(since.elapsed(), nodes, leader) else {
+        if self.player.as_ref().is_none_or(Player::is_over) {
+            return Ok(true);
+        }
+        let seen = self.seen().await;
+        let Some(player) = &mut self.player else {
+            return Ok(true);
+        };
+        let Some((caption, order)) = player.step(since.elapsed(), &seen) else {
             return Ok(true);
         };
         let over = player.is_over();
         self.caption = Some(match over {
             true => format!("{caption} Go on by hand."),
-            false => caption.to_owned(),
+            false => caption.clone(),
         });
         let caption = match (over, &self.face) {
             (true, Some(_)) => format!("{caption} Go on by hand, or press q."),
-            _ => caption.to_owned(),
+            _ => caption,
         };
         match &mut self.face {
             Some(face) => face.model.caption = Some(caption),
@@ -321,6 +363,10 @@ impl Live {
         let news = self
             .watch
             .note(note.observer, &note.event, note.at, &running);
+        // The table has to show what the events say.
+        if let Some(face) = &mut self.face {
+            face.hasten();
+        }
         self.report(&news)
     }
 

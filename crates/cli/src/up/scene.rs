@@ -1,7 +1,8 @@
-//! Stories of a minute that the group plays by itself.
+//! Stories of a minute that the group plays by itself: what a caption says has happened by then.
 
 use super::order::{LOCK, Order};
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 /// A story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -16,14 +17,43 @@ pub(crate) enum Scene {
     Mesh,
 }
 
+/// The event that a caption waits for. The victim is the node that the scene killed last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cue {
+    /// None: the caption follows when the one before has been read.
+    Read,
+    /// A node leads, and all follow it.
+    Leads,
+    /// The victim is suspected.
+    Suspected,
+    /// All nodes have declared the victim failed.
+    Failed,
+    /// Another node than the victim leads, and all follow it.
+    Replaced,
+    /// All nodes list the victim as alive again.
+    Back,
+    /// No node lists a node of the other side.
+    Apart,
+    /// Two nodes lead, one on each side.
+    TwoLead,
+    /// All nodes list all, and follow one leader.
+    Whole,
+    /// This node holds the lock.
+    Holds(usize),
+    /// A suspicion was refuted. A scene goes on without it.
+    Refuted,
+    /// All nodes list all. A scene goes on without it.
+    Known,
+}
+
 /// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Tell,
     KillLeader,
-    ReviveLeader,
     Kill(usize),
-    Revive(usize),
+    /// Starts the victim again.
+    Revive,
     /// Cuts off the last two of five nodes.
     Cut,
     Heal,
@@ -37,154 +67,170 @@ enum Act {
 const RESIGN: &str = "node-1 leads and serves the dashboard: it resigns, so that another leads.";
 
 /// How long the leader is not killed while it is the first node, which was told to resign.
-const RESIGN_WAIT_S: u64 = 20;
+const RESIGN_WAIT: Duration = Duration::from_secs(20);
 
-/// The steps: the time in seconds from the start, the caption, and the action.
-type Step = (u64, &'static str, Act);
+/// How long a scene waits for an event before it ends.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long a scene waits for an event that it can do without.
+const HOPE: Duration = Duration::from_secs(15);
+
+/// A step: the event it waits for, its caption, and its action.
+type Step = (Cue, &'static str, Act);
 
 const FAILOVER: &[Step] = &[
     (
-        0,
-        "Five nodes and no server. They probe each other twice a second.",
+        Cue::Read,
+        "Five nodes and no server: each probes the others in turn.",
         Act::Tell,
     ),
     (
-        5,
+        Cue::Leads,
         "They have elected a leader. Now its process is killed.",
         Act::KillLeader,
     ),
     (
-        9,
+        Cue::Suspected,
         "Nobody was told. The others notice that it does not answer.",
         Act::Tell,
     ),
     (
-        16,
+        Cue::Failed,
         "It was suspected, had time to answer, and is declared failed.",
         Act::Tell,
     ),
     (
-        22,
+        Cue::Replaced,
         "Another one leads by now, with a greater token.",
         Act::Tell,
     ),
     (
-        28,
+        Cue::Read,
         "The first one is started again: the same node in a later life.",
-        Act::ReviveLeader,
+        Act::Revive,
     ),
     (
-        36,
+        Cue::Back,
         "It is a member like the others. Leaders stay until they go.",
         Act::Tell,
     ),
-    (44, "That was a failover.", Act::Tell),
+    (Cue::Read, "That was a failover.", Act::Tell),
 ];
 
 const PARTITION: &[Step] = &[
     (
-        0,
+        Cue::Leads,
         "Five nodes that know each other, and one leader.",
         Act::Tell,
     ),
     (
-        5,
+        Cue::Read,
         "The network between two of them and the others is cut.",
         Act::Cut,
     ),
     (
-        10,
+        Cue::Read,
         "Nobody can tell a dead node from a cut cable. Both sides go on.",
         Act::Tell,
     ),
     (
-        20,
-        "Each side has a list of its own, and a leader of its own.",
+        Cue::Apart,
+        "Each side has declared the other failed: there are two lists now.",
         Act::Tell,
     ),
     (
-        28,
+        Cue::TwoLead,
+        "Each side has a leader of its own.",
+        Act::Tell,
+    ),
+    (
+        Cue::Read,
         "Their tokens differ: a resource that checks them obeys one.",
         Act::Tell,
     ),
-    (34, "The network is healed.", Act::Heal),
+    (Cue::Read, "The network is healed.", Act::Heal),
     (
-        38,
-        "The lists merge by themselves, and one leader remains.",
+        Cue::Whole,
+        "The lists have merged by themselves, and one leader remains.",
         Act::Tell,
     ),
-    (52, "That was a partition.", Act::Tell),
+    (Cue::Read, "That was a partition.", Act::Tell),
 ];
 
 const LOCKS: &[Step] = &[
     (
-        0,
+        Cue::Read,
         "A lock that several nodes want. No server keeps it.",
         Act::Tell,
     ),
-    (5, "node-2 takes the lock and holds it.", Act::Lock(2)),
-    (10, "node-3 wants it too, and waits.", Act::Lock(3)),
-    (13, "node-4 stands in line behind it.", Act::Lock(4)),
+    (Cue::Read, "node-2 asks for it.", Act::Lock(2)),
     (
-        19,
-        "node-2 gives the lock back: the next in line has it at once.",
-        Act::Unlock(2),
+        Cue::Holds(2),
+        "node-2 holds the lock. node-3 asks for it too, and waits.",
+        Act::Lock(3),
     ),
+    (Cue::Read, "node-4 stands in line behind it.", Act::Lock(4)),
+    (Cue::Read, "node-2 gives the lock back.", Act::Unlock(2)),
+    (Cue::Holds(3), "The next in line has it.", Act::Tell),
     (
-        27,
+        Cue::Read,
         "Now its holder is killed. Its work may still run somewhere.",
         Act::Kill(3),
     ),
     (
-        31,
+        Cue::Read,
         "So nobody gets the lock before the lease has ended.",
         Act::Tell,
     ),
     (
-        42,
+        Cue::Holds(4),
         "node-4 holds it, with a greater token than all before.",
         Act::Tell,
     ),
-    (48, "node-4 gives it back.", Act::Unlock(4)),
+    (Cue::Read, "node-4 gives it back.", Act::Unlock(4)),
     (
-        49,
+        Cue::Read,
         "node-3 is started again, in a later life.",
-        Act::Revive(3),
+        Act::Revive,
     ),
-    (54, "That was a lock.", Act::Tell),
+    (Cue::Back, "That was a lock.", Act::Tell),
 ];
 
 const MESH: &[Step] = &[
     (
-        0,
+        Cue::Read,
         "Five nodes on good links. Now the links get poor.",
         Act::Tell,
     ),
     (
-        5,
+        Cue::Read,
         "A third of what node-3 says and hears is lost.",
         Act::Lose(3),
     ),
-    (8, "So is a third of node-5's.", Act::Lose(5)),
-    (11, "All that node-4 says is late.", Act::Slow(4)),
+    (Cue::Read, "So is a third of node-5's.", Act::Lose(5)),
+    (Cue::Read, "All that node-4 says is late.", Act::Slow(4)),
     (
-        16,
+        Cue::Read,
         "Others probe in place of those that get no answer.",
         Act::Tell,
     ),
     (
-        24,
-        "Who is suspected by mistake answers for itself.",
+        Cue::Refuted,
+        "A node was suspected by mistake, and has answered for itself.",
         Act::Tell,
     ),
-    (32, "Another node joins, over the same links.", Act::Add),
     (
-        40,
-        "It learns of all others by asking, page by page.",
+        Cue::Read,
+        "Another node joins, over the same links.",
+        Act::Add,
+    ),
+    (
+        Cue::Known,
+        "It has learned of all others, and all others of it.",
         Act::Tell,
     ),
-    (46, "The links are good again.", Act::Heal),
-    (54, "That was a mesh of poor links.", Act::Tell),
+    (Cue::Read, "The links are good again.", Act::Heal),
+    (Cue::Read, "That was a mesh of poor links.", Act::Tell),
 ];
 
 impl Scene {
@@ -198,56 +244,146 @@ impl Scene {
     }
 }
 
+/// What is so in the group, by the numbers of its nodes. Events count from the last order about a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The number of nodes, running or not.
+    pub(super) nodes: usize,
+    /// The node that may act as the leader, if all running nodes follow it.
+    pub(super) leader: Option<usize>,
+    /// The number of nodes that may act as leaders.
+    pub(super) leaders: usize,
+    /// Nodes that some other one has suspected.
+    pub(super) suspected: BTreeSet<usize>,
+    /// Nodes that all others have declared failed.
+    pub(super) failed: BTreeSet<usize>,
+    /// Nodes that all others know again.
+    pub(super) back: BTreeSet<usize>,
+    /// The number of suspicions that were refuted.
+    pub(super) refuted: usize,
+    /// Nodes that hold the lock.
+    pub(super) holders: BTreeSet<usize>,
+    /// Whether every running node lists all of them as alive.
+    pub(super) agree: bool,
+    /// Whether no running node lists one of the other side as alive.
+    pub(super) apart: bool,
+}
+
+impl Cue {
+    fn has_come(self, victim: Option<usize>, refuted: usize, seen: &Seen) -> bool {
+        let of = |nodes: &BTreeSet<usize>| victim.is_some_and(|v| nodes.contains(&v));
+        match self {
+            Cue::Read => true,
+            Cue::Leads => seen.leader.is_some(),
+            Cue::Suspected => of(&seen.suspected) || of(&seen.failed),
+            Cue::Failed => of(&seen.failed),
+            Cue::Replaced => seen.leader.is_some() && seen.leader != victim,
+            Cue::Back => of(&seen.back),
+            Cue::Apart => seen.apart,
+            Cue::TwoLead => seen.apart && seen.leaders == 2,
+            Cue::Whole => seen.agree && seen.leader.is_some() && seen.leaders == 1,
+            Cue::Holds(node) => seen.holders.contains(&node),
+            Cue::Refuted => seen.refuted > refuted,
+            Cue::Known => seen.agree,
+        }
+    }
+
+    /// What did not happen; `None` if a scene goes on without it.
+    fn missing(self) -> Option<String> {
+        Some(match self {
+            Cue::Read | Cue::Refuted | Cue::Known => return None,
+            Cue::Leads => "Nobody has been elected".to_owned(),
+            Cue::Suspected => "Nobody has suspected it".to_owned(),
+            Cue::Failed => "It has not been declared failed".to_owned(),
+            Cue::Replaced => "Nobody has taken over".to_owned(),
+            Cue::Back => "It has not been seen again".to_owned(),
+            Cue::Apart => "The sides still list each other".to_owned(),
+            Cue::TwoLead => "One side has no leader".to_owned(),
+            Cue::Whole => "The group is not whole again".to_owned(),
+            Cue::Holds(node) => format!("node-{node} has not got the lock"),
+        })
+    }
+}
+
+/// The time in which a caption can be read.
+fn reading(caption: &str) -> Duration {
+    Duration::from_millis(2000 + 45 * caption.chars().count() as u64)
+}
+
 /// Plays a scene.
 #[derive(Debug)]
 pub(super) struct Player {
     steps: &'static [Step],
-    /// The leader that was killed.
+    /// When the current caption has been read.
+    read: Duration,
+    /// The node that was killed last.
     victim: Option<usize>,
     /// Whether the first node was told to resign.
     resigned: bool,
+    /// The refuted suspicions when the current caption was shown.
+    refuted: usize,
 }
 
 impl Player {
     pub(super) fn new(scene: Scene) -> Player {
         Player {
             steps: scene.steps(),
+            read: Duration::ZERO,
             victim: None,
             resigned: false,
+            refuted: 0,
         }
     }
 
-    /// The next step, if it is due; `leader` is the number of the leader.
-    pub(super) fn step(
-        &mut self,
-        since: Duration,
-        nodes: usize,
-        leader: Option<usize>,
-    ) -> Option<(&'static str, Option<Order>)> {
-        let (&(at, caption, act), rest) = self.steps.split_first()?;
-        // The dashboard that was announced must not disappear together with the leader.
-        if act == Act::KillLeader && leader == Some(1) && since.as_secs() < at + RESIGN_WAIT_S {
-            let first = !core::mem::replace(&mut self.resigned, true);
-            let order = Order::Resign { node: 1 };
-            return first.then_some((RESIGN, Some(order)));
+    /// The next caption and its order, once the current caption has been read and the event of the next one has
+    /// happened. An event that does not happen in time is skipped, or ends the scene with a caption that says so.
+    pub(super) fn step(&mut self, at: Duration, seen: &Seen) -> Option<(String, Option<Order>)> {
+        let (&(cue, caption, act), rest) = self.steps.split_first()?;
+        let waited = at.checked_sub(self.read)?;
+        if !cue.has_come(self.victim, self.refuted, seen) {
+            return match cue.missing() {
+                None if waited >= HOPE => {
+                    (self.steps, self.read) = (rest, at);
+                    None
+                }
+                Some(missing) if waited >= PATIENCE => {
+                    self.steps = &[];
+                    let waited = PATIENCE.as_secs();
+                    Some((
+                        format!("{missing} within {waited} s: the scene ends."),
+                        None,
+                    ))
+                }
+                _ => None,
+            };
         }
-        // The node to be killed has to be running.
-        if since.as_secs() < at || (act == Act::KillLeader && leader.is_none()) {
-            return None;
+        // The dashboard that was announced must not disappear together with the leader.
+        if act == Act::KillLeader && seen.leader == Some(1) && waited < RESIGN_WAIT {
+            let first = !core::mem::replace(&mut self.resigned, true);
+            return first.then(|| {
+                self.read = at + reading(RESIGN);
+                (RESIGN.to_owned(), Some(Order::Resign { node: 1 }))
+            });
         }
         self.steps = rest;
+        self.read = at + reading(caption);
+        self.refuted = seen.refuted;
         let name = || LOCK.to_owned();
         let order = match act {
             Act::Tell => None,
             Act::KillLeader => {
-                self.victim = leader;
-                leader.map(|node| Order::Kill { node })
+                self.victim = seen.leader;
+                seen.leader.map(|node| Order::Kill { node })
             }
-            Act::ReviveLeader => self.victim.map(|node| Order::Revive { node }),
-            Act::Kill(node) => Some(Order::Kill { node }),
-            Act::Revive(node) => Some(Order::Revive { node }),
+            Act::Kill(node) => {
+                self.victim = Some(node);
+                Some(Order::Kill { node })
+            }
+            Act::Revive => self.victim.map(|node| Order::Revive { node }),
             Act::Cut => {
-                let nodes = (1..=nodes).skip((nodes * 3).div_ceil(5)).collect();
+                let nodes = (1..=seen.nodes)
+                    .skip((seen.nodes * 3).div_ceil(5))
+                    .collect();
                 Some(Order::Partition { nodes })
             }
             Act::Heal => Some(Order::Heal {}),
@@ -257,7 +393,7 @@ impl Player {
             Act::Slow(node) => Some(Order::Slow { node, ms: 200 }),
             Act::Add => Some(Order::Add {}),
         };
-        Some((caption, order))
+        Some((caption.to_owned(), order))
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -266,50 +402,4 @@ impl Player {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::ValueEnum;
-
-    #[test]
-    fn scenes_take_a_minute_and_their_captions_fit_eighty_columns() {
-        for scene in Scene::value_variants() {
-            let steps = scene.steps();
-            assert!(steps.is_sorted_by_key(|(at, ..)| at), "{scene:?}");
-            let (last, ..) = steps[steps.len() - 1];
-            assert!((40..=60).contains(&last), "{scene:?} takes {last} s");
-            for (_, caption, _) in steps {
-                assert!(caption.chars().count() <= 76, "{caption}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_node_of_the_dashboard_resigns_before_a_leader_is_killed() {
-        let mut player = Player::new(Scene::Failover);
-        let at = Duration::from_secs;
-        assert!(player.step(at(0), 5, Some(1)).is_some());
-        let resign = Order::Resign { node: 1 };
-        assert_eq!(player.step(at(1), 5, Some(1)), Some((RESIGN, Some(resign))));
-        assert_eq!(player.step(at(6), 5, Some(1)), None, "once");
-        let (_, order) = player.step(at(7), 5, Some(3)).unwrap();
-        assert_eq!(order, Some(Order::Kill { node: 3 }));
-        assert!(RESIGN.chars().count() <= 76);
-    }
-
-    #[test]
-    fn who_leads_is_killed_and_the_same_one_revived() {
-        let mut player = Player::new(Scene::Failover);
-        let mut orders = Vec::new();
-        let at = Duration::from_secs;
-        assert!(player.step(at(0), 5, None).is_some());
-        assert!(player.step(at(99), 5, None).is_none(), "nobody leads yet");
-        let mut leader = 4;
-        while let Some((_, order)) = player.step(at(99), 5, Some(leader)) {
-            orders.extend(order);
-            leader = 2;
-        }
-        let expected = [Order::Kill { node: 4 }, Order::Revive { node: 4 }];
-        assert_eq!(orders, expected);
-        assert!(player.is_over());
-    }
-}
+mod tests;

@@ -45,6 +45,8 @@ pub(crate) struct News {
 pub(crate) struct Tally {
     pub(crate) failures: usize,
     pub(crate) leaders: usize,
+    /// Suspicions that the suspect refuted.
+    pub(crate) refuted: usize,
 }
 
 /// Turns the events of all nodes into news.
@@ -71,6 +73,8 @@ struct Seat {
     acting: Option<Token>,
     seen: BTreeMap<usize, Token>,
     told: bool,
+    /// The nodes that may act as leaders, by their own word: in a partition there can be several.
+    acts: BTreeMap<usize, Token>,
 }
 
 impl Watch {
@@ -91,9 +95,44 @@ impl Watch {
         self.tally
     }
 
-    /// The leader, as far as any node has reported.
-    pub(crate) fn leader(&self) -> Option<NodeId> {
-        self.seat.leader
+    /// The running node that may act as the leader, if all running nodes follow it.
+    pub(crate) fn leader(&self, running: &BTreeMap<usize, NodeId>) -> Option<usize> {
+        let (leader, token) = (self.seat.leader?, self.seat.token?);
+        let all = running
+            .keys()
+            .all(|o| self.seat.seen.get(o) == Some(&token));
+        let (&number, _) = running.iter().find(|(_, id)| **id == leader)?;
+        (all && self.seat.acts.get(&number) == Some(&token)).then_some(number)
+    }
+
+    /// The number of running nodes that may act as leaders.
+    pub(crate) fn leaders(&self, running: &BTreeMap<usize, NodeId>) -> usize {
+        let acts = self.seat.acts.keys();
+        acts.filter(|number| running.contains_key(number)).count()
+    }
+
+    /// Whether some node has suspected this one since the user's last order about it.
+    pub(crate) fn is_suspected(&self, id: NodeId) -> bool {
+        self.wave_since_deed(id, Kind::Suspected).is_some()
+    }
+
+    /// Whether all nodes have declared this one failed since the user's last order about it.
+    pub(crate) fn is_failed(&self, id: NodeId) -> bool {
+        self.wave_since_deed(id, Kind::Failed)
+            .is_some_and(|w| w.told)
+    }
+
+    /// Whether all nodes have learned that this one is back since the user's last order about it.
+    pub(crate) fn is_back(&self, id: NodeId) -> bool {
+        let kinds = [Kind::Joined, Kind::Returned];
+        let mut waves = kinds.iter().filter_map(|k| self.wave_since_deed(id, *k));
+        waves.any(|w| w.told)
+    }
+
+    fn wave_since_deed(&self, id: NodeId, kind: Kind) -> Option<&Wave> {
+        let wave = self.waves.get(&(id, kind))?;
+        let (deed, _) = self.causes.get(&id)?;
+        (wave.last >= *deed).then_some(wave)
     }
 
     /// How long the group has been shown.
@@ -112,6 +151,7 @@ impl Watch {
         for wave in self.waves.values_mut() {
             wave.seen.remove(&observer);
         }
+        self.seat.acts.remove(&observer);
     }
 
     /// A line with the time since the start.
@@ -188,10 +228,15 @@ impl Watch {
                 };
                 let text = format!("{} leads, term {}", self.name(id), token.term.0);
                 self.seat.acting = Some(*token);
+                self.seat.acts.insert(observer, *token);
                 self.tally.leaders += 1;
                 let mut lines = vec![news(now, Tone::Leader, text, after)];
                 lines.extend(self.settle_leader(now, running));
                 return lines;
+            }
+            Event::SteppedDown { .. } => {
+                self.seat.acts.remove(&observer);
+                return Vec::new();
             }
             _ => return Vec::new(),
         };
@@ -227,6 +272,7 @@ impl Watch {
         }
         let others = running.values().filter(|&&r| r != id).count();
         self.tally.failures += usize::from(kind == Kind::Failed && first);
+        self.tally.refuted += usize::from(kind == Kind::Refuted && first);
         if kind == Kind::Failed && first && others > 1 {
             let at = running
                 .get(&observer)
