@@ -1,8 +1,8 @@
 // What follows from what the agent says: names, parts of a split group, stories, and the sentence at the top.
 
-import { calm, cut, list, plural, span } from './format'
+import { cut, list, span } from './format'
 import { now, state } from './store'
-import type { Contender, Election, Ev, Lock, Member } from './types'
+import type { Contender, Election, Ev, LabNode, Lock, Member, Summary } from './types'
 
 let known: { list: Member[]; byId: Map<string, Member> } = { list: [], byId: new Map() }
 
@@ -58,10 +58,11 @@ export function since(m: Member): number | null {
 export interface Split {
   /** Ids of those on the side of the agent that answers. */
   near: Set<string>
+  /** All others. */
   far: Set<string>
-  /** Leader on the far side, by election; known where the page can ask there. */
-  farLeader: string | null
-  /** Asked on both sides, or guessed from failures that came together. */
+  /** The others, as parts that do not hear each other either; each with its leader, where the page can ask there. */
+  islands: { ids: Set<string>; leader: string | null }[]
+  /** Asked on all sides, or guessed from failures that came together. */
   certain: boolean
   sinceMs: number | null
 }
@@ -75,62 +76,118 @@ function splitOfLab(): Split | null {
   const own = nodes.find((n) => n.id === state.self?.id)
   if (!own || nodes.length < 2) return null
   // Those that count each other alive, over any number of steps.
-  const near = new Set([own.id])
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const a of nodes) {
-      if (near.has(a.id)) continue
-      if (nodes.some((b) => near.has(b.id) && b.sees!.includes(a.id) && a.sees!.includes(b.id))) {
-        near.add(a.id)
-        grew = true
+  const rest = new Set(nodes)
+  const island = (from: LabNode) => {
+    const ids = new Set<string>()
+    const open = [from]
+    rest.delete(from)
+    for (let a = open.pop(); a; a = open.pop()) {
+      ids.add(a.id)
+      for (const b of rest) {
+        if (!a.sees!.includes(b.id) || !b.sees!.includes(a.id)) continue
+        rest.delete(b)
+        open.push(b)
       }
     }
+    return ids
   }
-  const far = nodes.filter((n) => !near.has(n.id))
-  if (far.length === 0) return null
-  // A node that was just added or revived is not a side of its own.
-  if (far.every((n) => n.sees!.length <= 1 && !n.far && !n.isolated && !near.has(n.id))) return null
+  const near = island(own)
+  const islands: Split['islands'] = []
+  for (const n of rest) {
+    const ids = island(n)
+    // A node that was just added or revived is not a side of its own.
+    if (ids.size === 1 && n.sees!.length <= 1 && !n.far && !n.isolated) continue
+    islands.push({ ids, leader: nodes.find((x) => ids.has(x.id) && x.leader && ids.has(x.leader))?.leader ?? null })
+  }
+  if (islands.length === 0) return null
+  const far = new Set(islands.flatMap((i) => [...i.ids]))
   for (const m of state.members) {
-    if (m.status === 'alive' && !far.some((n) => n.id === m.id)) near.add(m.id)
+    if (m.status === 'alive' && !far.has(m.id)) near.add(m.id)
   }
-  const ids = new Set(far.map((n) => n.id))
-  const spans = state.members.filter((m) => ids.has(m.id)).map((m) => since(m) ?? 0)
-  return {
-    near,
-    far: ids,
-    farLeader: far.find((n) => n.leader && ids.has(n.leader))?.leader ?? null,
-    certain: true,
-    sinceMs: spans.length ? Math.max(...spans) : null,
-  }
+  const spans = state.members.filter((m) => far.has(m.id)).map((m) => since(m) ?? 0)
+  return { near, far, islands, certain: true, sinceMs: spans.length ? Math.max(...spans) : null }
 }
+
+/** How close failures have to be to count as one: a few may fail by chance, so they have to be closer. */
+const TOGETHER_MS = 8000
+const TOGETHER_FEW_MS = 4000
 
 /** Many that fail together are rarely so many failures: it is the way to them. */
 function splitByGuess(): Split | null {
   const failed = state.members
     .filter((m) => m.status === 'failed' && m.since_ms !== null)
     .sort((a, b) => a.since_ms! - b.since_ms!)
-  let best: Member[] = []
-  for (let i = 0; i < failed.length; i++) {
-    const together = failed.filter((m) => m.since_ms! >= failed[i].since_ms! && m.since_ms! - failed[i].since_ms! < 8000)
-    if (together.length > best.length) best = together
+  const within = (ms: number) => {
+    let best: Member[] = []
+    for (const first of failed) {
+      const together = failed.filter((m) => m.since_ms! >= first.since_ms! && m.since_ms! - first.since_ms! < ms)
+      if (together.length > best.length) best = together
+    }
+    return best
   }
-  const all = counts().all
-  if (best.length < 4 || best.length * 4 <= all) return null
+  let best = within(TOGETHER_MS)
+  if (best.length < 4) best = within(TOGETHER_FEW_MS)
+  if (best.length < 2 || best.length * 4 <= counts().all) return null
   const far = new Set(best.map((m) => m.id))
   const near = new Set(state.members.filter((m) => m.status === 'alive' || m.status === 'suspect').map((m) => m.id))
-  return { near, far, farLeader: null, certain: false, sinceMs: since(best[best.length - 1]) }
+  return { near, far, islands: [{ ids: far, leader: null }], certain: false, sinceMs: since(best[best.length - 1]) }
 }
 
 // ---------- agreement ----------
 
-/** How many lists agree with the answering agent's: known where the page can ask all. */
-export function agreement(): { agree: number; of: number; differ: string[] } | null {
-  const nodes = state.lab?.nodes.filter((n) => n.state === 'running' && n.sees)
-  const own = nodes?.find((n) => n.id === state.self?.id)
-  if (!nodes || !own) return null
+export interface Agreement {
+  agree: number
+  of: number
+  differ: string[]
+  /** Members whose list is not known. */
+  unknown: number
+}
+
+/** How many lists agree with the answering agent's: in `up` the page asks all, elsewhere it goes by what they tell. */
+export function agreement(): Agreement | null {
+  if (!state.lab) return agreementBySummaries()
+  const nodes = state.lab.nodes.filter((n) => n.state === 'running' && n.sees)
+  const own = nodes.find((n) => n.id === state.self?.id)
+  if (!own) return null
   const key = (ids: string[]) => [...ids].sort().join()
   const differ = nodes.filter((n) => key(n.sees!) !== key(own.sees!))
-  return { agree: nodes.length - differ.length, of: nodes.length, differ: differ.map((n) => label(n)) }
+  return { agree: nodes.length - differ.length, of: nodes.length, differ: differ.map((n) => label(n)), unknown: 0 }
+}
+
+/** Answers older than this tell nothing about now. */
+const SUMMARY_OLD_MS = 60_000
+
+/** The age of a summary, now. */
+export function ageOf(s: Summary): number {
+  return s.age_ms + Date.now() - state.at.summaries
+}
+
+function agreementBySummaries(): Agreement | null {
+  const told = (state.summaries?.summaries ?? []).filter((s) => ageOf(s) < SUMMARY_OLD_MS)
+  const own = told.find((s) => s.id === state.self?.id)
+  if (!own || told.length < 2) return null
+  const before = state.before.get(own.id)
+  // A list that is a moment behind does not differ: twice in a row it does.
+  const differs = (s: Summary) => {
+    const earlier = state.before.get(s.id)
+    return s.members_hash !== own.members_hash && earlier !== undefined && before !== undefined && earlier.members_hash !== before.members_hash
+  }
+  const differ = told.filter(differs)
+  const unknown = (state.summaries?.missing.length ?? 0) + (state.summaries?.summaries.length ?? 0) - told.length
+  return { agree: told.length - differ.length, of: told.length, differ: differ.map((s) => label(s)), unknown }
+}
+
+/** What of the counters a member added in a second: since the answer before, or since its start. */
+export function rateOf(s: Summary, key: 'bytes_in' | 'bytes_out' | 'datagrams_in' | 'datagrams_out'): number {
+  const before = state.before.get(s.id)
+  const later = before && s.uptime_ms > before.uptime_ms
+  const [n, ms] = later ? [s[key] - before[key], s.uptime_ms - before.uptime_ms] : [s[key], s.uptime_ms]
+  return ms > 0 ? (Math.max(0, n) * 1000) / ms : 0
+}
+
+/** The version that a member runs, where it is known. */
+export function versionOf(id: string): string | null {
+  return state.summaries?.summaries.find((s) => s.id === id)?.version ?? null
 }
 
 // ---------- elections and locks ----------
@@ -183,125 +240,6 @@ export function statusOf(id: string): string {
 /** Locks whose holder failed, so that others wait for the lease to end. */
 export function blocked(): Lock[] {
   return (state.locks?.locks ?? []).filter((l) => l.contenders.some((c) => c.held && statusOf(c.id) === 'failed'))
-}
-
-// ---------- the sentence at the top ----------
-
-export interface Health {
-  level: 'alive' | 'suspect' | 'failed' | 'quiet'
-  icon: string
-  head: string
-  detail: string[]
-  advice: string
-}
-
-export function health(): Health {
-  const n = counts()
-  const self = state.self
-  const name = self ? label(self) : 'this agent'
-  const clauses: { level: Health['level']; icon: string; text: string }[] = []
-  const add = (level: Health['level'], icon: string, text: string) => clauses.push({ level, icon, text })
-
-  const parts = split()
-  if (parts) {
-    const [near, far] = [parts.near.size, parts.far.size]
-    const sides = `${plural(near, 'member')} on this side, ${far} on the other`
-    add('failed', 'split', parts.certain ? `The group is split: ${sides}.` : `${far} members fell silent together: a split rather than ${far} failures.`)
-  }
-  for (const e of state.elections) {
-    const span = vacantSince(e)
-    if (!e.leader && span !== null) {
-      add('failed', 'vacant', `Nobody leads ${cut(e.name)} for ${calm(span)}; ${plural(e.candidates.length, 'candidate stands', 'candidates stand')}.`)
-    }
-  }
-  const failed = byTrouble().filter((m) => m.status === 'failed' && !parts?.far.has(m.id))
-  const fresh = failed.filter((m) => (since(m) ?? Infinity) < 60_000)
-  if (fresh.length) {
-    const last = Math.min(...fresh.map((m) => since(m)!))
-    const took = takeovers(fresh)
-    add('suspect', 'suspect', `${list(fresh.map(label))} failed ${calm(last)} ago.${took}`)
-  }
-  const suspects = state.members.filter((m) => m.status === 'suspect')
-  for (const m of suspects.slice(0, 2)) add('suspect', 'suspect', suspicion(m))
-  if (suspects.length > 2) add('suspect', 'suspect', `${suspects.length - 2} more are suspected.`)
-  for (const lock of blocked()) {
-    const holder = lock.contenders.find((c) => c.held)!
-    const left = leaseLeft(holder.left_ms)
-    add('suspect', 'key', `${cut(lock.name)} stays with ${nameOf(holder.id, holder.name)}, which failed, until its lease ends in ${span(left)}.`)
-  }
-  const lists = agreement()
-  if (lists && lists.differ.length && !parts) {
-    add('suspect', 'suspect', `Lists differ: ${list(lists.differ)} ${lists.differ.length === 1 ? 'does' : 'do'} not count the same members yet.`)
-  }
-  if (clauses.length) {
-    const detail = clauses.slice(1).map((c) => c.text)
-    if (!parts) detail.unshift(`${n.alive} of ${n.all} members are alive.`)
-    return {
-      level: clauses[0].level,
-      icon: clauses[0].icon,
-      head: clauses[0].text,
-      detail,
-      advice: advice(parts, fresh),
-    }
-  }
-  if (n.all === 1) {
-    return { level: 'quiet', icon: 'alive', head: `${name} is alone so far.`, detail: ['No other node has joined.'], advice: '' }
-  }
-  const leaders = state.elections.filter((e) => e.leader).map((e) => `${nameOf(e.leader!.id, e.leader!.name)} leads ${cut(e.name)}`)
-  const contended = (state.locks?.locks ?? []).filter((l) => l.waiting > 0)
-  const detail = []
-  if (leaders.length) detail.push(`${list(leaders)}.`)
-  if (contended.length) detail.push(`${list(contended.map((l) => cut(l.name)))} ${contended.length === 1 ? 'is' : 'are'} waited for.`)
-  if (failed.length) {
-    const span = calm(Math.min(...failed.map((m) => since(m) ?? 0)))
-    detail.push(`${list(failed.map(label))} failed ${failed.length === 1 ? `${span} ago` : `, the last ${span} ago`}.`)
-    return {
-      level: 'alive',
-      icon: 'alive',
-      head: `${n.alive} members are here; ${n.failed} ${n.failed === 1 ? 'is' : 'are'} gone.`,
-      detail,
-      advice: 'Nothing to do. Who failed is remembered in case it comes back.',
-    }
-  }
-  const agree = lists ? ' and agree' : ''
-  return { level: 'alive', icon: 'alive', head: `All ${n.alive} members are here${agree}.`, detail, advice: 'Nothing to do.' }
-}
-
-function suspicion(m: Member): string {
-  const known = state.cases.get(m.id)
-  const accusers = known?.case.accusers.length ?? 0
-  const by = accusers > 1 ? `${accusers}` : m.accuser ? nameOf(m.accuser) : 'one'
-  const left = known?.case.verdict_in_ms
-  const verdict = left != null ? `; verdict in ${span(Math.max(0, left - (Date.now() - known!.at)))}` : ''
-  return `${label(m)} is suspected by ${by}${verdict}.`
-}
-
-/** Who took over from those that failed. */
-function takeovers(failed: Member[]): string {
-  const said = []
-  for (const e of state.elections) {
-    const before = e.terms.at(-2)
-    if (e.leader && before && before.ended === 'failed' && failed.some((m) => m.id === before.id)) {
-      said.push(` ${nameOf(e.leader.id, e.leader.name)} took over ${cut(e.name)}.`)
-    }
-  }
-  return said.join('')
-}
-
-function advice(parts: Split | null, fresh: Member[]): string {
-  if (parts?.certain) return 'Heal the network, or watch both sides go on alone. Leaders of both sides have different tokens: a resource that checks them obeys one.'
-  if (parts) return 'Look at the way to them: cables, switches, radio.'
-  if (state.elections.some((e) => !e.leader && vacantSince(e) !== null)) return 'Nothing to do yet: an election takes a moment.'
-  const gaps = []
-  for (const e of state.elections) {
-    const [before, after] = e.terms.slice(-2)
-    if (before?.until_ms && after && fresh.some((m) => m.id === before.id)) {
-      const from = Math.min(before.until_ms, troubleAt(e, after) ?? before.until_ms)
-      gaps.push(`${cut(e.name)} was without a leader for ${span(Math.max(0, after.from_ms - from), true)}`)
-    }
-  }
-  if (gaps.length) return `Nothing to do. ${list(gaps)}, from the first sign to the new leader.`
-  return fresh.length ? 'Nothing to do. Who failed is remembered in case it comes back.' : 'Nothing to do: it may answer for itself.'
 }
 
 // ---------- stories ----------
@@ -454,7 +392,7 @@ export function headline(e: Ev): string {
       return [DEEDS[deed] ?? deed, who, cut(rest.join(' '), 60)].filter(Boolean).join(' ')
     }
     default:
-      return e.event
+      return cut(e.event)
   }
 }
 
@@ -475,7 +413,7 @@ export function aside(e: Ev): string {
     case 'lock_released':
       return e.held_ms != null ? `held for ${span(e.held_ms, true)}` : ''
     case 'lock_lost':
-      return e.reason ?? ''
+      return cut(e.reason ?? '', 80)
     case 'lab':
       return 'by hand, in the lab'
     default:

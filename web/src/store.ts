@@ -15,10 +15,13 @@ export interface State {
   elections: T.Election[]
   locks: T.Locks | null
   /** When each was received, by this machine's clock: spans count from then. */
-  at: { members: number; elections: number; locks: number }
+  at: { members: number; elections: number; locks: number; summaries: number }
   topology: T.Topology | null
   stats: T.Counters | null
   samples: T.Sample[]
+  /** What the members tell about themselves, and what each told before. */
+  summaries: T.Summaries | null
+  before: Map<string, T.Summary>
   lab: T.Lab | null
   events: T.Ev[]
   cases: Map<string, { at: number; case: T.Case }>
@@ -38,10 +41,12 @@ export const state: State = {
   members: [],
   elections: [],
   locks: null,
-  at: { members: 0, elections: 0, locks: 0 },
+  at: { members: 0, elections: 0, locks: 0, summaries: 0 },
   topology: null,
   stats: null,
   samples: [],
+  summaries: null,
+  before: new Map(),
   lab: null,
   events: [],
   cases: new Map(),
@@ -126,9 +131,13 @@ export function signedIn(): boolean {
   return sessionStorage.getItem(TOKEN) !== null
 }
 
-async function ask<A>(path: string, body?: unknown): Promise<A> {
+/** How long an answer may take; that of slow sources waits for other members. */
+const PATIENCE = 6000
+const PATIENCE_SLOW = 60_000
+
+async function ask<A>(path: string, body?: unknown, patience = PATIENCE): Promise<A> {
   const headers = credentials()
-  const init: RequestInit = { signal: AbortSignal.timeout(6000), cache: 'no-store', headers }
+  const init: RequestInit = { signal: AbortSignal.timeout(patience), cache: 'no-store', headers }
   if (body !== undefined) {
     init.method = 'POST'
     headers['content-type'] = 'application/json'
@@ -147,6 +156,7 @@ let chosen: string | null = null
 export function lookAt(newView: string, member: string | null): void {
   view = newView
   chosen = member
+  summaries.due = Math.min(summaries.due, state.at.summaries + (SUMMARIES[view] ?? Infinity))
   wake()
 }
 
@@ -206,6 +216,24 @@ const lab = source<T.Lab>(
   },
 )
 
+/** Each answer may ask all members, so it is asked for where it is shown only. */
+const SUMMARIES: Record<string, number> = { traffic: 5000, overview: 15_000, members: 15_000 }
+
+const summaries = source<T.Summaries>(
+  () => (view in SUMMARIES ? '/v1/summaries' : null),
+  () => SUMMARIES[view] ?? 1000,
+  (answer) => {
+    for (const s of state.summaries?.summaries ?? []) {
+      const next = answer.summaries.find((n) => n.id === s.id)
+      // The same answer again is no later one.
+      if (next && next.uptime_ms !== s.uptime_ms) state.before.set(s.id, s)
+      if (!next) state.before.delete(s.id)
+    }
+    state.summaries = answer
+    state.at.summaries = Date.now()
+  },
+)
+
 const sources: Source[] = [
   source<T.Self>('/v1/self', 5000, (self) => {
     state.self = self
@@ -214,6 +242,7 @@ const sources: Source[] = [
   elections,
   locks,
   lab,
+  summaries,
   source<T.Topology>(
     () => (state.self?.topology ? '/v1/topology' : null),
     () => (view === 'map' ? 2000 : 15_000),
@@ -277,7 +306,7 @@ async function fetchOne(s: Source): Promise<void> {
   if (path === null) return
   s.busy = true
   try {
-    s.take((await ask(path)) as never)
+    s.take((await ask(path, undefined, s === summaries ? PATIENCE_SLOW : PATIENCE)) as never)
     heard()
   } catch (error) {
     if (error instanceof Refused) {
@@ -285,7 +314,7 @@ async function fetchOne(s: Source): Promise<void> {
         if (state.connection === 'live') state.connection = 'mute'
       } else if (error.code === 'stopped') lost()
       else if (error.status === 401) lock(error.message)
-    } else lost()
+    } else if (s !== summaries) lost()
   } finally {
     s.busy = false
     changed()
@@ -402,6 +431,7 @@ export async function connect(): Promise<void> {
       // Another life of the agent: its events are numbered anew.
       state.events = []
       state.cases.clear()
+      state.before.clear()
     }
     state.self = self
   } catch (error) {

@@ -27,6 +27,9 @@ export interface Readiness {
   synced: boolean
   mature: boolean
   matures_in_ms: number
+  members?: number
+  needed?: number
+  here?: number
 }
 
 export interface Self extends Member {
@@ -113,6 +116,7 @@ export interface Contender {
   left_ms: number
   behind: number
   own_word: boolean
+  supporters?: number
   waited_ms: number | null
 }
 
@@ -194,6 +198,34 @@ export interface Sample {
 }
 
 export type Counters = { [key: string]: number | Counters }
+
+/** What a member tells about itself. */
+export interface Summary {
+  name: string
+  id: string
+  age_ms: number
+  after_ms: number
+  version: string
+  uptime_ms: number
+  members: number
+  members_hash: string
+  datagrams_in: number
+  datagrams_out: number
+  bytes_in: number
+  bytes_out: number
+  dropped: number
+  probes: number
+  probes_failed: number
+  accusations: number
+  refutations: number
+}
+
+export interface Summaries {
+  summaries: Summary[]
+  missing: { name: string; id: string; reason: string }[]
+  asked_max: number
+  every_ms: number
+}
 
 export interface LabNode {
   number: number

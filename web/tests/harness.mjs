@@ -42,6 +42,12 @@ export function run(args, ready) {
   return {
     started,
     out: () => out,
+    /** Ends it as a crash does. */
+    crash: () =>
+      new Promise((resolve) => {
+        child.on('exit', resolve)
+        child.kill('SIGKILL')
+      }),
     say: (line) => child.stdin.write(`${line}\n`),
     stop: () =>
       new Promise((resolve) => {
@@ -60,8 +66,8 @@ export async function up(nodes = 5) {
   return { ...program, base }
 }
 
-export async function agent(name, more = []) {
-  const args = ['agent', '--name', name, '--bind', '127.0.0.1:0', '--http', '127.0.0.1:0', '--period', '200ms', ...more]
+export async function agent(name, more = [], http = '127.0.0.1:0') {
+  const args = ['agent', '--name', name, '--bind', '127.0.0.1:0', '--http', http, '--period', '200ms', ...more]
   const program = run(args, /HTTP at (127\.0\.0\.1:\d+)/)
   const base = `http://${(await program.started)[1]}`
   return { ...program, base }

@@ -11,18 +11,21 @@ import { consort, get, launch, open, run, sleep, until } from './harness.mjs'
 const docs = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'docs')
 const wanted = process.argv[2]
 
+/** How long the group lives before its picture is taken, in minutes. */
+const minutes = Number(process.env.MINUTES ?? 8)
+
 async function watch() {
   const directory = mkdtempSync(join(tmpdir(), 'consort-picture-'))
   const files = ['swim', 'medley'].map((protocol) => {
-    const file = join(directory, `${protocol}.rec`)
-    const made = spawnSync(consort, ['sim', 'membership', '--nodes', '200', '--failures', '5', '--duration', '6000', '--warmup', '3000', '--protocol', protocol, '--record', file])
+    const file = join(directory, `${protocol === 'swim' ? 'SWIM' : 'Medley'}.rec`)
+    const made = spawnSync(consort, ['sim', 'membership', '--nodes', '120', '--failures', '4', '--duration', '6000', '--warmup', '3000', '--protocol', protocol, '--record', file])
     if (made.status !== 0) throw new Error(String(made.stderr))
     return file
   })
   const theater = run(['watch', ...files], /Watch at (http:\S+)\//)
   const browser = await launch()
   try {
-    const { page } = await open(browser, (await theater.started)[1])
+    const { page } = await open(browser, (await theater.started)[1], { viewport: { width: 1280, height: 800 } })
     await until('it is loaded', () => page.evaluate(() => window.show?.openedMs > 0))
     await page.evaluate(() => window.show.seek(154.3e6))
     await sleep(300)
@@ -35,36 +38,66 @@ async function watch() {
   }
 }
 
+/** A fleet with tags and three elections, that has lived for a while: members came and went, and another node has taken over. */
 async function dashboard() {
-  const args = ['up', '--nodes', '7', '--http', '127.0.0.1:0', '--bind', '127.0.0.1:0', '--group', 'yard-fleet']
+  const args = ['up', '--nodes', '10', '--period', '300ms', '--http', '127.0.0.1:0', '--bind', '127.0.0.1:0', '--group', 'yard-fleet']
   const group = run(args, /Dashboard:\s+(http:\S+)\//)
   const base = (await group.started)[1]
   const browser = await launch()
   try {
-    const order = (body) =>
-      fetch(`${base}/lab`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const post = (url, body, method = 'POST') => fetch(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const order = (body) => post(`${base}/lab`, body)
+    const lab = async () => (await get(base, '/lab')).nodes
+    // Tags and candidacies are those of a life: a node that is revived gets them again.
+    const dress = async ({ number, http }) => {
+      await post(`http://${http}/v1/tags`, { zone: ['yard', 'dock', 'hall'][number % 3] }, 'PATCH')
+      for (const [election, share] of [['cron', 0], ['hub', 1]]) {
+        if (number % 2 === share) await post(`http://${http}/v1/elections/${election}/campaign`, {})
+      }
+    }
+    for (const node of await lab()) await dress(node)
+    const leaderOf = async (name) => (await get(base, '/v1/elections')).find((e) => e.name === name)?.leader
+    const spare = async (...not) => (await lab()).find((n) => n.number > 1 && n.state === 'running' && !n.locks.length && n.leader !== n.id && !not.includes(n.number))
+    await until('three leaders', async () => (await Promise.all(['gateway', 'cron', 'hub'].map(leaderOf))).every(Boolean))
+    const end = Date.now() + minutes * 60_000
+    for (let turn = 3; Date.now() < end; turn++) {
+      const all = (await lab()).filter((n) => n.number > 1 && n.state === 'running' && n.leader !== n.id)
+      const victims = [all[(turn * 5) % all.length], all[(turn * 7 + 2) % all.length]].slice(0, 1 + (turn % 3 === 0))
+      for (const v of victims) await order({ do: 'kill', node: v.number })
+      await sleep(9000 + (turn % 4) * 3000)
+      for (const v of victims) {
+        await order({ do: 'revive', node: v.number })
+        await dress((await lab())[v.number - 1])
+      }
+      await sleep(14_000 + (turn % 5) * 4000)
+    }
+    const leader = await until('a leader beside the node that is looked at', async () => {
+      const found = (await lab()).find((n) => n.id === n.leader && n.state === 'running')
+      if (found?.number === 1) await order({ do: 'resign', node: 1 })
+      return found && found.number !== 1 ? found : null
+    })
     const { page } = await open(browser, base, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1.25 })
-    const cast = () =>
-      until('a leader beside the node that is looked at', async () => {
-        const { nodes } = await get(base, '/lab')
-        const leader = nodes.find((n) => n.id === nodes[0].leader)
-        if (leader?.number === 1) await order({ do: 'resign', node: 1 })
-        return leader && leader.number !== 1 ? { leader, others: nodes.filter((n) => n.number > 1 && n !== leader) } : null
-      })
-    const { leader, others } = await cast()
-    await order({ do: 'lock', node: others[0].number })
-    await sleep(9000)
-    await order({ do: 'lock', node: leader.number })
-    await sleep(1500)
-    await order({ do: 'unlock', node: others[0].number })
-    await sleep(9000)
-    await order({ do: 'lock', node: others[1].number })
+    const first = await spare(leader.number)
+    await order({ do: 'lock', node: first.number, name: 'dock-a' })
+    await sleep(8000)
+    await order({ do: 'lock', node: leader.number, name: 'dock-a' })
+    await order({ do: 'unlock', node: first.number, name: 'dock-a' })
+    await until('the leader has the lock', async () => (await lab()).find((n) => n.number === leader.number).locks.some(([, held]) => held))
+    const next = await spare(leader.number, first.number)
+    await order({ do: 'lock', node: next.number, name: 'dock-a' })
     await sleep(4000)
+    await order({ do: 'add' })
+    await sleep(7000)
     await order({ do: 'kill', node: leader.number })
     await until('somebody took over', async () => (await page.innerText('.health h1')).includes('took over'))
-    await sleep(2500)
+    await sleep(1800)
+    const frozen = await spare(leader.number, first.number, next.number)
+    await order({ do: 'pause', node: frozen.number })
+    await until('one is suspected', async () => (await page.innerText('.health')).includes('suspected'), 8)
+    await sleep(400)
     await page.screenshot({ path: join(docs, 'dashboard.png') })
     console.log('wrote docs/dashboard.png')
+    await order({ do: 'revive', node: frozen.number })
   } finally {
     await browser.close()
     await group.stop()
@@ -73,7 +106,7 @@ async function dashboard() {
 
 /** The recording of a terminal in README.md, by `crates/cli/examples/record.rs`. */
 function terminal() {
-  const cargo = ['run', '--quiet', '--release', '--example', 'record', '-p', 'consort-cli', '--', join(docs, 'failover.svg'), '48']
+  const cargo = ['run', '--quiet', '--example', 'record', '-p', 'consort-cli', '--', join(docs, 'failover.svg'), '56']
   const made = spawnSync('cargo', [...cargo, consort, 'up', '--scene', 'failover'], { cwd: join(docs, '..'), stdio: 'inherit' })
   if (made.status !== 0) throw new Error('the terminal was not recorded')
   console.log('wrote docs/failover.svg')

@@ -70,11 +70,13 @@ export async function watch(browser) {
 /** Two protocols in one clock, from a simulation that is watched as it runs: play, pause, speed, step, seek, choose. */
 export async function duel(browser) {
   const theater = await show(['sim', 'omega', '--core', 'fd-event,cel', '--nodes', '30', '--side', '300', '--duration', '60', '--watch'])
-  const { page, calm, close } = await open(browser, theater.base)
+  const { page, calm, close } = await open(browser, theater.base, { bypassCSP: true })
   try {
     await loaded(page)
     check((await page.locator('.stage .canvas').count()) === 2, 'two maps')
-    check((await page.innerText('.figures thead')).includes('fd-event') && (await page.innerText('.figures thead')).includes('cel-1'), 'both have figures')
+    const heads = await page.innerText('.figures thead')
+    check(heads.includes('Flooding (fd-event)') && heads.includes('CEL (cel-1)'), `both have figures under their names: ${heads}`)
+    check((await page.title()).includes('Flooding (fd-event) against CEL (cel-1)'), await page.title())
     check((await words(page, 1)).includes('components') || (await words(page, 1)).includes('component'), await words(page, 1))
     await page.selectOption('[data-do="speed"]', '5')
     await page.click('[data-do="play"]')
@@ -93,6 +95,10 @@ export async function duel(browser) {
     check((await page.innerText('[data-chosen]')).includes('cel-1'), 'it is shown in both')
     await page.click('.panel .seg >> text=Nodes')
     check((await page.locator('.nodes tbody tr').count()) === 30, 'the table has all nodes')
+    const found = await axe(page, 'two side by side')
+    await page.setViewportSize({ width: 390, height: 844 })
+    found.push(...(await axe(page, 'on a phone')))
+    check(found.length === 0, found.join('\n'))
     calm()
   } finally {
     await close()

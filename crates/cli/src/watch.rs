@@ -257,7 +257,11 @@ fn named(path: &Path, title: &str, count: usize) -> PathBuf {
             '-'
         }
     };
-    let title: String = title.chars().map(word).collect();
+    // Of `CEL (cel-1)` the name on the command line.
+    let inner = title
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    let title: String = inner.unwrap_or(title).chars().map(word).collect();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(|e| e.to_string_lossy());
     let extension = extension.map_or(String::new(), |e| format!(".{e}"));
@@ -291,6 +295,8 @@ mod tests {
         assert_eq!(named(path, "cel-1", 1), path);
         assert_eq!(named(path, "cel-0.5", 2), Path::new("/tmp/run-cel-0.5.rec"));
         assert_eq!(named(Path::new("run"), "a/b", 2), Path::new("run-a-b"));
+        let titled = named(path, "CEL (cel-0.5)", 2);
+        assert_eq!(titled, Path::new("/tmp/run-cel-0.5.rec"));
     }
 
     #[test]

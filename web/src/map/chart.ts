@@ -11,7 +11,8 @@ export interface Node {
   label: string
   sub: string
   status: 'alive' | 'suspect' | 'failed' | 'left' | 'beyond' | 'paused'
-  side: 0 | 1
+  /** 0 is the side of the agent that answers. */
+  side: number
   place: [number, number, number, number] | null
   leads: boolean
   holds: boolean
@@ -25,7 +26,7 @@ export interface Model {
   accusations: [string, string][]
   mode: Mode
   /** Titles of the sides, when the group is split. */
-  sides: [string, string] | null
+  sides: string[] | null
   selected: string | null
 }
 
@@ -167,7 +168,7 @@ export class Chart {
     this.sim.nodes(this.bodies)
     this.sim.force('collide', forceCollide<Body>(n > 100 ? r + 2 : r + 16))
     if (mode === 'hops' && this.links.length) {
-      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>(0).strength(0.05))
+      this.sim.force('x', forceX<Body>((b) => (b.side ? 220 : sides ? -120 : 0)).strength(0.05)).force('y', forceY<Body>((b) => (sides && sides.length > 2 && b.side ? (b.side - sides.length / 2) * 260 : 0)).strength(0.05))
       this.sim.force('charge', forceManyBody<Body>().strength(n > 100 ? -40 : -260))
       this.sim.force('link', forceLink<Body, { source: Body; target: Body }>(this.links.map(([source, target]) => ({ source, target }))).distance(74))
     } else {
@@ -281,9 +282,9 @@ export class Chart {
 
   private drawSides(c: CanvasRenderingContext2D): void {
     const wide = 88
-    for (const side of [0, 1] as const) {
+    this.model.sides!.forEach((title, side) => {
       const corners = hull(this.bodies.filter((b) => b.side === side))
-      if (!corners.length) continue
+      if (!corners.length) return
       const line = side ? this.colors.line2 : this.colors.accent
       const fill = side ? this.colors.surface : this.colors.island
       for (const [color, width] of [[line, wide + 3], [fill, wide]] as const) {
@@ -300,31 +301,38 @@ export class Chart {
       const xs = corners.map((p) => p.x)
       const x = (Math.min(...xs) + Math.max(...xs)) / 2
       const y = Math.min(...corners.map((p) => p.y)) - wide / 2 - 16
-      this.text(c, this.model.sides![side], x, y, `600 15px ${this.colors.sans}`, this.colors.text)
-    }
-    const mean = (side: number) => {
-      const all = this.bodies.filter((b) => b.side === side)
-      return { x: all.reduce((s, b) => s + b.x, 0) / all.length, y: all.reduce((s, b) => s + b.y, 0) / all.length, right: Math.max(...all.map((b) => b.x)), left: Math.min(...all.map((b) => b.x)) }
-    }
-    const [a, b] = [mean(0), mean(1)]
-    const [x0, x1] = [a.right + wide / 2 + 4, b.left - wide / 2 - 4]
-    if (!(x1 > x0)) return
-    const y = (a.y + b.y) / 2
+      this.text(c, title, x, y, `600 15px ${this.colors.sans}`, this.colors.text)
+    })
+    for (let side = 1; side < this.model.sides!.length; side++) this.drawCut(c, side, wide)
+  }
+
+  /** The line between this side and another one, crossed out. */
+  private drawCut(c: CanvasRenderingContext2D, side: number, wide: number): void {
+    const [near, far] = [this.bodies.filter((b) => b.side === 0), this.bodies.filter((b) => b.side === side)]
+    if (!near.length || !far.length) return
+    const mean = (all: Body[]) => ({ x: all.reduce((s, b) => s + b.x, 0) / all.length, y: all.reduce((s, b) => s + b.y, 0) / all.length })
+    const [a, b] = [mean(near), mean(far)]
+    const d = Math.hypot(b.x - a.x, b.y - a.y) || 1
+    const [ux, uy] = [(b.x - a.x) / d, (b.y - a.y) / d]
+    const along = (p: Body) => (p.x - a.x) * ux + (p.y - a.y) * uy
+    const [from, to] = [Math.max(...near.map(along)) + wide / 2 + 4, Math.min(...far.map(along)) - wide / 2 - 4]
+    if (!(to > from)) return
+    const [x, y] = [a.x + (ux * (from + to)) / 2, a.y + (uy * (from + to)) / 2]
     c.strokeStyle = this.colors.failed
     c.lineWidth = 2
     c.setLineDash([2, 6])
     c.beginPath()
-    c.moveTo(x0, y)
-    c.lineTo(x1, y)
+    c.moveTo(a.x + ux * from, a.y + uy * from)
+    c.lineTo(a.x + ux * to, a.y + uy * to)
     c.stroke()
     c.setLineDash([])
     c.beginPath()
-    c.arc((x0 + x1) / 2, y, 13, 0, 7)
+    c.arc(x, y, 13, 0, 7)
     c.fillStyle = this.colors.bg
     c.fill()
     c.lineWidth = 1.6
     c.stroke()
-    this.glyph(c, 'failed', (x0 + x1) / 2, y, 11, this.colors.failed)
+    this.glyph(c, 'failed', x, y, 11, this.colors.failed)
   }
 
   private drawLinks(c: CanvasRenderingContext2D, onlyChosen: boolean): void {

@@ -4,7 +4,8 @@ export type Mode = 'rtt' | 'hops' | 'positions'
 
 export interface Placed {
   id: string
-  side: 0 | 1
+  /** 0 is the side of the agent that answers. */
+  side: number
   place: [number, number, number, number] | null
 }
 
@@ -13,21 +14,30 @@ export interface Target {
   y: number
 }
 
+/** Between the sides of a split. */
+const GAP = 130
+
 /** Below this spread, in microseconds, distances tell nothing. */
 const SPREAD_MIN = 1000
 
 /** Targets of all nodes, and whether they come from distances. Nodes come in the order they are to stand in. */
 export function targets(nodes: Placed[], mode: Mode): { at: Map<string, Target>; measured: boolean } {
-  const sides = [nodes.filter((n) => n.side === 0), nodes.filter((n) => n.side === 1)]
   const measured = nodes.length > 2 && nodes.every((n) => n.place) && (mode === 'positions' || spread(nodes) > SPREAD_MIN)
   const at = new Map<string, Target>()
+  const last = Math.max(0, ...nodes.map((n) => n.side))
+  const sides = Array.from({ length: last + 1 }, (_, side) => nodes.filter((n) => n.side === side))
   const discs = sides.map((side) => (measured ? project(side, mode) : ring(side)))
   const radius = discs.map((disc) => Math.max(40, ...[...disc.values()].map((t) => Math.hypot(t.x, t.y))))
-  const gap = 130
-  const whole = sides[1].length ? radius[0] + radius[1] + gap : 0
-  const centre = [-whole / 2 + (whole ? radius[1] * 0.15 : 0), whole / 2]
+  // The others stand right of this side, one above the other.
+  const others = radius.slice(1)
+  const tall = others.reduce((sum, r) => sum + 2 * r, 0) + GAP * Math.max(0, others.length - 1)
+  const wide = Math.max(0, ...others)
+  const whole = last ? radius[0] + wide + GAP : 0
+  let y = -tall / 2
   discs.forEach((disc, i) => {
-    for (const [id, t] of disc) at.set(id, { x: t.x + centre[i], y: t.y })
+    const centre = i ? { x: whole / 2, y: last > 1 ? y + radius[i] : 0 } : { x: -whole / 2 + wide * 0.15, y: 0 }
+    if (i) y += 2 * radius[i] + GAP
+    for (const [id, t] of disc) at.set(id, { x: t.x + centre.x, y: t.y + centre.y })
   })
   return { at, measured }
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { label, nameOf, statusOf } from '../derive'
 import { safe, tokenParts } from '../format'
+import { parts } from '../health'
 import { Icon } from './icons'
 
 export { Seg } from './seg'
@@ -45,6 +46,17 @@ export function Who({ id, name, bold = true }: { id: string; name?: string; bold
       <bdi>{text}</bdi>
     </a>
   )
+}
+
+/** A text whose names are links. */
+export function Linked({ text }: { text: string }) {
+  return <>{parts(text).map((p, i) => (p.to ? <a key={i} class="name" href={`#/${p.to}`}><bdi>{p.text}</bdi></a> : p.text))}</>
+}
+
+/** A number, and its unit in smaller letters. */
+export function Unit({ text, after = '' }: { text: string; after?: string }) {
+  const [number, unit = ''] = text.split(' ')
+  return <>{number} <small>{unit}{after}</small></>
 }
 
 export function StateOf({ id }: { id: string }) {

@@ -11,6 +11,7 @@ const GLYPHS: Record<string, JSX.Element> = {
     </>
   ),
   failed: <path d="M3 3l10 10M13 3 3 13" stroke="currentColor" stroke-width="3" stroke-linecap="round" />,
+  crash: <path d="M8 1.6a6.4 6.4 0 1 0 0 12.8 6.4 6.4 0 0 0 0-12.8M3.5 12.5l9-9" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" />,
   left: <rect x="2" y="6.6" width="12" height="2.8" rx="1.4" fill="currentColor" />,
   beyond: <circle cx="8" cy="8" r="5.6" fill="none" stroke="currentColor" stroke-width="1.8" stroke-dasharray="2.6 2.2" />,
   paused: <path d="M5 3v10M11 3v10" stroke="currentColor" stroke-width="3" stroke-linecap="round" />,

@@ -111,7 +111,7 @@ export function App() {
             <button type="button" class="btn" onClick={signOut}>Sign out</button>
           )}
           <ThemeSwitch />
-          <span class="xs t3">{state.self ? `consort ${state.self.version}` : ' '} · <a href="./licenses.txt">licenses</a></span>
+          <span class="xs t3">{state.self ? `consort ${cut(state.self.version, 20)}` : ' '} · <a href="./licenses.txt">licenses</a></span>
         </div>
       </nav>
       <header class="top">

@@ -73,7 +73,7 @@ function LockRow({ lock, on }: { lock: Lock; on: boolean }) {
     <article class={`lk ${on ? 'sel' : ''}`}>
       <div>
         <h3><a href={href(lock)}><bdi>{cut(lock.name)}</bdi></a></h3>
-        <span class="xs t3">{shared ? 'shared' : 'exclusive'}</span>
+        <span class="xs t3">{kindOf(lock, shared)}</span>
       </div>
       <div>
         {holders.map((c) => <Holder key={c.token} c={c} ttl={ttl} name={lock.name} />)}
@@ -96,6 +96,16 @@ function LockRow({ lock, on }: { lock: Lock; on: boolean }) {
       </div>
     </article>
   )
+}
+
+/** A semaphore has a lock for each of its permits, with the number of the slot behind its name. */
+function kindOf(lock: Lock, shared: boolean): string {
+  const slot = lock.name.match(/#(\d+)$/)
+  if (!slot) return shared ? 'shared' : 'exclusive'
+  const base = lock.name.slice(0, -slot[0].length)
+  const locks = state.locks?.locks ?? []
+  const held = locks.filter((l) => l.held && l.name.startsWith(`${base}#`)).length
+  return `slot ${slot[1]} of a semaphore, ${plural(held, 'slot')} held`
 }
 
 function Holder({ c, ttl, name }: { c: Contender; ttl: number; name: string }) {
@@ -203,8 +213,8 @@ function Detail({ lock }: { lock: Lock }) {
         <dt>Lease of this agent</dt><dd>{span(d.ttl_ms)}</dd>
       </dl>
       <div class="fold">
-        <h3>What supports a grant</h3>
-        <Backers known={known} bound={d.bound} />
+        <h3>{holder ? 'Who supports the grant' : 'What supports a grant'}</h3>
+        <Backers known={known} bound={d.bound} holder={holder} />
       </div>
       <div class="fold">
         <h3>If the network splits</h3>
@@ -223,17 +233,22 @@ function bounds(bound: string, known: number): number {
   return known
 }
 
-function Backers({ known, bound }: { known: number; bound: string }) {
-  const most = bounds(bound, known)
+/** One box for each node there may be: filled are those that told of the request, dashed is what a grant takes. */
+function Backers({ known, bound, holder }: { known: number; bound: string; holder?: Contender }) {
+  const ready = state.locks!.readiness
+  const most = bounds(bound, Math.max(known, bound.startsWith('floor') || bound.startsWith('voters') ? 0 : (ready.members ?? 0)))
   const need = Math.floor(most / 2) + 1
+  const told = holder?.supporters ? Math.min(holder.supporters, most) : null
   const shown = Math.min(most, 28)
-  const mark = Math.round((need * shown) / most)
+  const box = (n: number) => Math.round((n * shown) / most)
+  const [mark, on] = [box(need), box(told ?? need)]
   const who = bound.startsWith('voters:') ? 'voters' : 'nodes'
   return (
     <>
-      <div class="backers" role="img" aria-label={`More than half: ${need} of ${most}`}>
-        {Array.from({ length: shown }, (_, i) => <i key={i} class={`${i < mark ? 'on' : ''} ${i === mark - 1 ? 'need' : ''}`} />)}
+      <div class="backers" role="img" aria-label={told === null ? `More than half: ${need} of ${most}` : `${told} of ${most} support it; it takes ${need}`}>
+        {Array.from({ length: shown }, (_, i) => <i key={i} class={`${i < on ? 'on' : ''} ${i === mark - 1 ? 'need' : ''}`} />)}
       </div>
+      {told !== null && <p class="sm"><b>{told} of {most}</b> {who} told of it in time: {holder!.own_word ? 'the holder and its witnesses' : 'its witnesses'}.</p>}
       <p class="sm t2">It takes {need} of at most {most} {who}: more than half (dashed line), so that two grants have a witness in common.</p>
     </>
   )

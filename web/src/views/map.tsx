@@ -91,7 +91,9 @@ export function MapView({ chosen }: { chosen: string | null }) {
 function describe(parts: Split | null, mode: Mode, election: string, selected: string | null): Model {
   const shown = byName().filter((m) => m.status !== 'left' || (since(m) ?? Infinity) < LEFT_MS)
   const chosen = state.elections.find((e) => e.id === election) ?? state.elections[0]
-  const leaders = new Set([chosen?.leader?.id, parts?.farLeader].filter(Boolean))
+  // By component, every component has its own leader; here are those of this one.
+  const local = (state.topology?.members ?? []).filter((m) => chosen && (m.leads.includes(chosen.name) || m.leads.includes(chosen.id))).map((m) => m.id)
+  const leaders = new Set([chosen?.leader?.id, ...local, ...(parts?.islands.map((i) => i.leader) ?? [])].filter(Boolean))
   const holders = new Set((state.locks?.locks ?? []).flatMap((l) => l.contenders.filter((c) => c.held).map((c) => c.id)))
   const accusations: [string, string][] = []
   for (const m of shown) {
@@ -103,6 +105,7 @@ function describe(parts: Split | null, mode: Mode, election: string, selected: s
   const accusers = new Set(accusations.map(([from]) => from))
   const nodes = shown.map((m): Node => {
     const far = parts?.far.has(m.id) ?? false
+    const side = far ? 1 + parts!.islands.findIndex((i) => i.ids.has(m.id)) : 0
     const paused = state.lab?.nodes.some((n) => n.id === m.id && n.state === 'paused') ?? false
     const status = far && m.status !== 'alive' && parts!.certain ? 'beyond' : paused && m.status === 'alive' ? 'paused' : m.status
     const leads = leaders.has(m.id)
@@ -111,7 +114,7 @@ function describe(parts: Split | null, mode: Mode, election: string, selected: s
       label: cut(label(m), 24),
       sub: subtitle(m, leads, far, chosen?.name ?? ''),
       status,
-      side: far ? 1 : 0,
+      side,
       place: m.place,
       leads,
       holds: holders.has(m.id),
@@ -124,7 +127,7 @@ function describe(parts: Split | null, mode: Mode, election: string, selected: s
     links: links(shown, parts),
     accusations,
     mode,
-    sides: parts ? [`This side · ${parts.near.size}`, `Other side · ${parts.far.size}`] : null,
+    sides: parts ? [`This side · ${parts.near.size}`, ...parts.islands.map((i, n, all) => `${all.length > 1 ? `Side ${n + 2}` : 'Other side'} · ${i.ids.size}`)] : null,
     selected,
   }
 }
@@ -156,11 +159,13 @@ function links(members: Member[], parts: Split | null): [string, string][] {
 
 /** The same in words, for those who do not see the canvas. */
 function Islands({ parts, model }: { parts: Split | null; model: Model }) {
+  const leaders = model.nodes.filter((n) => n.leads).map((n) => n.label).join(' ')
   const names = (side: number) => list(model.nodes.filter((n) => n.side === side).map((n) => n.label), 60)
   return (
-    <ul class="sr" data-islands={parts ? 2 : 1} aria-label="Parts of the group">
+    <ul class="sr" data-islands={1 + (parts?.islands.length ?? 0)} data-leaders={leaders} aria-label="Parts of the group">
       <li>{parts ? 'This side' : 'All'}: {names(0)}</li>
-      {parts && <li>Other side: {names(1)}</li>}
+      {parts?.islands.map((_, i) => <li key={i}>Other side: {names(i + 1)}</li>)}
+      {leaders && <li>{leaders.includes(' ') ? 'Lead' : 'Leads'}: {leaders}</li>}
     </ul>
   )
 }
@@ -211,41 +216,46 @@ function Summary({ measured, hops }: { measured: boolean; hops: boolean }) {
 function SplitPanel({ parts }: { parts: Split }) {
   const e = state.elections[0]
   const bound = state.locks?.defaults.bound ?? 'members'
-  const most = Math.max(parts.near.size + parts.far.size, Number(bound.match(/^floor:(\d+)/)?.[1] ?? 0))
+  const all = parts.near.size + parts.far.size
+  const most = Math.max(all, Number(bound.match(/^floor:(\d+)/)?.[1] ?? 0))
   const may = (size: number) => bound === 'available' || size * 2 > most
+  const many = parts.islands.length > 1
+  const there = (i: number) => (many ? `side ${i + 2}` : 'there')
+  const sizes = [parts.near.size, ...parts.islands.map((i) => i.ids.size)]
   return (
     <>
       <h2>Split {parts.sinceMs === null ? '' : `for ${calm(parts.sinceMs)}`}</h2>
       <p class="t2 sm">
         {parts.certain
-          ? 'The two sides do not hear each other. Each counts the other as failed and goes on alone.'
-          : `${parts.far.size} members fell silent within seconds of each other. That is rarely so many failures; it is the way to them.`}
+          ? `The ${many ? sizes.length : 'two'} sides do not hear each other. Each counts the others as failed and goes on alone.`
+          : `${parts.far.size} members fell silent within seconds of each other. ${parts.far.size < 4 ? 'They may have failed, or the way to them did.' : 'That is rarely so many failures; it is the way to them.'}`}
       </p>
       <dl class="kv fold">
-        <dt>This side</dt><dd><b>{parts.near.size}</b> of {parts.near.size + parts.far.size}</dd>
-        <dt>Other side</dt><dd>{parts.far.size}, failed by our word</dd>
+        <dt>This side</dt><dd><b>{parts.near.size}</b> of {all}</dd>
+        {parts.islands.map((i, n) => <><dt>{many ? `Side ${n + 2}` : 'Other side'}</dt><dd>{i.ids.size}, failed by our word</dd></>)}
       </dl>
       <div class="fold">
         <h2>What each side may do</h2>
-        <table>
-          <thead><tr><th></th><th>here</th><th>there</th></tr></thead>
-          <tbody>
-            {e && (
+        <div class="ov-x">
+          <table>
+            <thead><tr><th></th><th>here</th>{parts.islands.map((_, i) => <th key={i}>{there(i)}</th>)}</tr></thead>
+            <tbody>
+              {e && (
+                <tr>
+                  <td>{cut(e.name, 16)}</td>
+                  <td class="nw">{e.leader ? <><Icon id="crown" tone="leader" /> {nameOf(e.leader.id, e.leader.name)}</> : 'nobody yet'}</td>
+                  {parts.islands.map((i, n) => <td key={n} class="nw">{i.leader ? <><Icon id="crown" tone="leader" /> {nameOf(i.leader)}</> : parts.certain ? 'nobody yet' : 'not known'}</td>)}
+                </tr>
+              )}
               <tr>
-                <td>{cut(e.name, 16)}</td>
-                <td>{e.leader ? <><Icon id="crown" tone="leader" /> {nameOf(e.leader.id, e.leader.name)}</> : 'nobody yet'}</td>
-                <td>{parts.farLeader ? <><Icon id="crown" tone="leader" /> {nameOf(parts.farLeader)}</> : parts.certain ? 'nobody yet' : 'not known'}</td>
+                <td>locks</td>
+                {sizes.map((size, i) => <td key={i} class="nw"><Icon id={may(size) ? 'key' : 'left'} tone={may(size) ? 'lock' : 'left'} /> {may(size) ? 'may lock' : 'never'}</td>)}
               </tr>
-            )}
-            <tr>
-              <td>locks</td>
-              <td><Icon id={may(parts.near.size) ? 'key' : 'left'} tone={may(parts.near.size) ? 'lock' : 'left'} /> {may(parts.near.size) ? 'may lock' : 'never'}</td>
-              <td><Icon id={may(parts.far.size) ? 'key' : 'left'} tone={may(parts.far.size) ? 'lock' : 'left'} /> {may(parts.far.size) ? 'may lock' : 'never'}</td>
-            </tr>
-          </tbody>
-        </table>
+            </tbody>
+          </table>
+        </div>
         {e?.leader && <p class="sm t3">Token here <Token token={e.leader.token} /></p>}
-        <p class="sm t2">Leaders of both sides have different tokens. A resource that both reach keeps the greatest it saw and refuses smaller ones.</p>
+        <p class="sm t2">Leaders of different sides have different tokens. A resource that all reach keeps the greatest it saw and refuses smaller ones.</p>
       </div>
       {state.lab && <p class="fold"><button type="button" class="btn" onClick={() => void order({ do: 'heal' })}>Heal <kbd>H</kbd></button></p>}
     </>

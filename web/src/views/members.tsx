@@ -2,7 +2,7 @@
 
 import { Component } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split } from '../derive'
+import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split, versionOf } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Page, Rank, Shell, Tags } from '../ui/bits'
@@ -86,13 +86,13 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
   }, [windowed, height])
   const [from, to] = windowed ? range : [0, rows.length]
   const far = split()?.far
-  const tick = `${Math.floor(Date.now() / 1000)} ${state.at.elections} ${state.locks?.locks.length}`
+  const tick = `${Math.floor(Date.now() / 1000)} ${state.at.summaries} ${state.at.elections} ${state.locks?.locks.length}`
   return (
     <div class="card ov-x" ref={box}>
       <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
-            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm">Zone and tags</th>
+            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm">Version</th><th class="hm">Zone and tags</th>
           </tr>
         </thead>
         <tbody>
@@ -112,7 +112,7 @@ function Spacer({ rows, height }: { rows: number; height: number }) {
   useLayoutEffect(() => {
     if (cell.current) cell.current.style.height = `${rows * height}px`
   })
-  return <tr aria-hidden="true" class="spacer"><td colSpan={7} ref={cell} /></tr>
+  return <tr aria-hidden="true" class="spacer"><td colSpan={8} ref={cell} /></tr>
 }
 
 interface RowProps {
@@ -141,6 +141,7 @@ function row({ m, at, on, far }: RowProps) {
   const heard = m.heard_ms === null ? null : m.heard_ms + Date.now() - state.at.members
   const leads = state.elections.filter((e) => e.leader?.id === m.id)
   const holds = (state.locks?.locks ?? []).filter((l) => l.contenders.some((c) => c.held && c.id === m.id))
+  const version = versionOf(m.id)
   const open = () => (location.hash = on ? '#/members' : `#/members/${m.id}`)
   const word = m.self ? 'this agent' : m.status === 'alive' ? (heard === null ? '–' : `heard ${calm(heard)} ago`) : m.status === 'left' ? 'its own' : accusers(m)
   return (
@@ -155,6 +156,7 @@ function row({ m, at, on, far }: RowProps) {
       <td class="hm t2 nw">{word}</td>
       <td class="num nw">{m.self ? '–' : rtt(m.rtt_us)}</td>
       <td class="hm nw"><Fails m={m} /></td>
+      <td class="hm nw t2">{version ? cut(version, 16) : <span class="t3" title={m.status === 'alive' ? 'It has not told yet' : 'It does not answer'}>–</span>}</td>
       <td class="hm"><Tags tags={m.tags} /></td>
     </tr>
   )
@@ -219,6 +221,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
         <dt>Address</dt><dd class="mono"><bdi>{safe(m.address)}</bdi></dd>
         <dt>Life, incarnation</dt><dd class="mono">{m.life}, {m.incarnation}</dd>
         {m.key && <><dt>{m.self ? 'Seals with key' : 'Heard under key'}</dt><dd class="mono"><bdi>{safe(m.key)}</bdi></dd></>}
+        {versionOf(m.id) && <><dt>Version</dt><dd>{cut(versionOf(m.id)!, 32)}</dd></>}
         <dt>Round trip</dt><dd>{rtt(m.rtt_us)}</dd>
         {distance(m) && <><dt>Distance</dt><dd>{distance(m)}</dd></>}
         <dt>Suspected</dt><dd>{m.suspicions === 0 ? 'never' : `${plural(m.suspicions, 'time')}, ${m.refutations} answered`}</dd>

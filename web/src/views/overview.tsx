@@ -1,13 +1,13 @@
 // A sentence, then figures, then pictures.
 
 import { useEffect, useState } from 'preact/hooks'
-import { agreement, blocked, byTrouble, counts, health, iconOf, label, leaderSince, leaseLeft, stories, troubleAt } from '../derive'
+import { agreement, blocked, byTrouble, counts, label, leaderSince, leaseLeft } from '../derive'
 import { bytes, calm, cut, plural, span } from '../format'
+import { health, plain } from '../health'
 import { now, state, useStore } from '../store'
-import { Card, Lease, StateOf, useWidth, Who } from '../ui/bits'
-import { Glyph, Icon } from '../ui/icons'
-import type { Election, Ev, Term, Turn } from '../types'
-import { EventRow } from './timeline'
+import { Card, Lease, Linked, StateOf, Unit, useWidth, Who } from '../ui/bits'
+import { Icon } from '../ui/icons'
+import { JustNow } from './strip'
 
 export function Overview() {
   useStore(500)
@@ -19,10 +19,10 @@ export function Overview() {
       <div class="health">
         <div class={`badge ${h.level}`}><Icon id={h.icon} /></div>
         <div>
-          <h1>{h.head}</h1>
-          <Announce text={h.head} />
-          {h.detail.length > 0 && <p class="d">{h.detail.join(' ')}</p>}
-          {h.advice && <p class="a"><Icon id="refute" tone="alive" /><span>{h.advice}</span></p>}
+          <h1><Linked text={h.head} /></h1>
+          <Announce text={plain(h.head)} />
+          {h.detail.length > 0 && <p class="d"><Linked text={h.detail.join(' ')} /></p>}
+          {h.advice && <p class="a"><Icon id="refute" tone="alive" /><span>{plain(h.advice)}</span></p>}
         </div>
       </div>
       {n.all === 1 && <Alone />}
@@ -105,7 +105,7 @@ function Figures() {
         {lists ? (
           <>
             <dt>Lists that agree</dt>
-            <dd class="v">{lists.agree} <small>of {lists.of}</small></dd>
+            <dd class="v">{lists.agree} <small>of {lists.of}{lists.unknown > 0 ? `, ${lists.unknown} unknown` : ''}</small></dd>
           </>
         ) : (
           <>
@@ -117,7 +117,7 @@ function Figures() {
       </div>
       <div>
         <dt>Cost of this node</dt>
-        <dd class="v">{rate === null ? '–' : bytes(rate)}{rate !== null && <small>/s sent</small>}</dd>
+        <dd class="v">{rate === null ? '–' : <Unit text={bytes(rate)} after="/s sent" />}</dd>
         <dd class="s">{wrong ? `${plural(wrong, 'wrong suspicion')} since ${calm(since())}` : 'no wrong suspicion'}</dd>
       </div>
     </dl>
@@ -155,164 +155,6 @@ function Legend() {
       <span><Icon id="suspect" tone="suspect" /> suspected</span>
     </>
   )
-}
-
-// ---------- the last minute, in lanes ----------
-
-const WINDOW = 60_000
-
-function JustNow() {
-  const [ref, width] = useWidth<HTMLDivElement>()
-  const end = now()
-  const recent = state.events.filter((e) => e.at_ms > end - WINDOW && shown(e))
-  const last = stories(state.events.filter(shown).slice(-200))[0]
-  let body
-  if (recent.length === 0) {
-    body = (
-      <p class="t3 idle">
-        Nothing happened in the last minute.
-        {last && <> The last story was {calm(end - last.events[last.events.length - 1].at_ms)} ago: <span class="t2">{last.title}</span>.</>}
-      </p>
-    )
-  } else if (width && width < 560) {
-    const s = stories(recent)[0]
-    body = <ol class="tight">{s.events.slice(-7).map((e, i, all) => <EventRow key={e.seq} e={e} before={all[i - 1]} first={i === 0} last={i === all.length - 1} />)}</ol>
-  } else if (width) body = <Strip width={width} end={end} events={recent} />
-  return <div ref={ref} class="strip">{body}</div>
-}
-
-function shown(e: Ev): boolean {
-  return /^(up|down|suspected|leader_vacant|leader_changed|lab|lock_granted|lock_released|lock_lost)$/.test(e.event)
-}
-
-function Strip({ width, end, events }: { width: number; end: number; events: Ev[] }) {
-  const left = 104
-  const x = (at: number) => left + ((width - left - 34) * (at - (end - WINDOW))) / WINDOW
-  const lanes = [
-    ...state.elections.slice(0, 2).map((e) => ({ kind: 'leader', title: 'Leader', name: e.name, bars: e.terms as (Term | Turn)[], election: e as Election | null })),
-    ...[...(state.locks?.locks ?? []), ...(state.locks?.idle ?? [])]
-      .filter((l) => l.turns.some((t) => (t.until_ms ?? end) > end - WINDOW))
-      .slice(0, 2)
-      .map((l) => ({ kind: 'lock', title: 'Lock', name: l.name, bars: l.turns as (Term | Turn)[], election: null as Election | null })),
-  ]
-  const top = 46
-  const height = top + 50 + lanes.length * 42 + 26
-  const marks = place(events.filter((e) => /^(up|down|suspected|lab)$/.test(e.event)), x, width)
-  const laneY = (i: number) => top + 64 + i * 42
-  const at = new Map(marks.map((m) => [m.e.seq, m]))
-  return (
-    <svg width={width} height={height} role="img" aria-label={`Events of the last minute: ${marks.map((m) => m.text).filter(Boolean).join(', ')}`}>
-      {[0, 1, 2, 3, 4, 5, 6].map((i) => {
-        const px = x(end - i * 10_000)
-        return (
-          <g key={i}>
-            <line x1={px} x2={px} y1={20} y2={height - 24} class={i ? 'grid-line' : 'now-line'} />
-            <text x={px} y={height - 6} text-anchor="middle" class="axis">{i ? `${i * 10} s ago` : 'now'}</text>
-          </g>
-        )
-      })}
-      <text x={0} y={top + 4} class="lane">Members</text>
-      <line x1={left} x2={x(end)} y1={top} y2={top} class="base-line" />
-      {lanes.map((lane, i) => (
-        <g key={lane.kind + lane.name}>
-          <text x={0} y={laneY(i) - 3} class="lane">{lane.title}</text>
-          <text x={0} y={laneY(i) + 12} class="axis">{cut(lane.name, 15)}</text>
-          {lane.bars.map((bar, k) => {
-            const from = Math.max(x(bar.from_ms), left)
-            const to = Math.min(x(bar.until_ms ?? end), x(end))
-            if (to <= left || from >= to) return null
-            const next = lane.bars[k + 1]
-            const gapTo = bar.until_ms === null ? to : Math.min(x(next?.from_ms ?? end), x(end))
-            const w = Math.max(2, to - from - 1.5)
-            const sign = lane.election && next ? troubleAt(lane.election, next) : null
-            const dead = lane.kind === 'lock' && bar.until_ms === null ? brokenSince(bar) : null
-            const bad = dead !== null ? Math.max(from, x(dead)) : sign === null || (bar.ended !== 'failed' && bar.ended !== 'silent') ? gapTo : Math.max(left, Math.min(x(sign), to))
-            return (
-              <g key={bar.token}>
-                <rect x={from} y={laneY(i) - 11} width={w} height={22} rx={5} class={`bar ${lane.kind} ${bar.until_ms === null ? 'open' : ''}`} />
-                {w > 64 && <text x={from + 9} y={laneY(i) + 4.5} class={`in ${lane.kind}`}>{cut(label(bar), Math.floor((w - 16) / 7.5))}</text>}
-                {lane.kind === 'leader' && gapTo - to > 2 && <rect x={to} y={laneY(i) - 11} width={gapTo - to - 1.5} height={22} rx={4} class="gap" />}
-                {to - bad > 2 && <rect x={bad} y={laneY(i) - 11} width={to - bad - 1.5} height={22} rx={4} class="gap" />}
-              </g>
-            )
-          })}
-        </g>
-      ))}
-      {marks.map((m) => {
-        const cause = m.e.cause ? at.get(m.e.cause) : undefined
-        if (!cause || m.x - cause.x < 26) return null
-        return <path key={`c${m.e.seq}`} d={`M${cause.x + 12} ${top}H${m.x - 13}`} class="arrow" marker-end="url(#head)" />
-      })}
-      {events.filter((e) => /leader_vacant|leader_changed/.test(e.event) && e.cause && at.has(e.cause)).map((e) => {
-        const lane = lanes.findIndex((l) => l.kind === 'leader' && l.name === e.election)
-        if (lane < 0) return null
-        const from = at.get(e.cause!)!
-        return <path key={`l${e.seq}`} d={`M${from.x} ${top + 12}V${laneY(lane) - 15}`} class="arrow" marker-end="url(#head)" />
-      })}
-      {marks.map((m) => (
-        <g key={m.e.seq}>
-          <circle cx={m.x} cy={top} r={11} class="halo" />
-          <Glyph id={m.icon} x={m.x} y={top} tone={m.tone} />
-          {m.text && <text x={m.tx} y={m.ty} text-anchor={m.anchor} class="mark">{m.text}</text>}
-        </g>
-      ))}
-      <defs>
-        <marker id="head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" class="arrowhead" /></marker>
-      </defs>
-    </svg>
-  )
-}
-
-/** When the holder of a lock that failed was broken, or first suspected: from then on nobody works under the lock. */
-function brokenSince(turn: { id: string; from_ms: number }): number | null {
-  if (!isDead(turn.id)) return null
-  const sign = state.events.find((e) => e.member?.id === turn.id && e.at_ms > turn.from_ms && (e.event === 'suspected' || /^(kill|pause|isolate)/.test((e.event === 'lab' && e.reason) || '')))
-  return sign?.at_ms ?? null
-}
-
-interface Mark {
-  e: Ev
-  x: number
-  icon: string
-  tone: string
-  text: string
-  tx: number
-  ty: number
-  anchor: 'start' | 'middle' | 'end'
-}
-
-/** Marks of events, those at one place folded into one, each with a label where there is room. */
-function place(events: Ev[], x: (at: number) => number, width: number): Mark[] {
-  const marks: Mark[] = []
-  for (const e of events) {
-    const [icon, tone] = iconOf(e)
-    const near = marks.findLast((m) => m.icon === icon)
-    const word = e.event === 'up' ? (e.reason === 'joined' ? 'joined' : e.reason === 'refuted' ? 'answered' : 'back') : e.event === 'suspected' ? 'suspected' : e.event === 'down' ? (e.reason ?? 'down') : (e.reason ?? '').split(' ')[0]
-    const who = e.member ? cut(label(e.member), 14) : ''
-    if (near && x(e.at_ms) - near.x < 20) {
-      if (e.event === 'lab') continue
-      const many = near.text.match(/^(\d+) members/)
-      near.text = many ? `${Number(many[1]) + 1} members ${word}` : `2 members ${word}`
-      continue
-    }
-    marks.push({ e, x: x(e.at_ms), icon, tone, text: e.event === 'lab' ? word : `${who} ${word}`, tx: 0, ty: 0, anchor: 'middle' })
-  }
-  const taken: [number, number, number][] = []
-  for (const m of marks) {
-    const w = m.text.length * 6.7 + 10
-    const rows = m.icon === 'flask' ? [26] : [66, 26, 82]
-    const row = rows.find((y) => !taken.some(([a, b, r]) => r === y && m.x - w / 2 < b && m.x + w / 2 > a))
-    if (row === undefined) {
-      m.text = ''
-      continue
-    }
-    let cx = Math.min(m.x, width - w / 2)
-    cx = Math.max(cx, 104 + w / 2)
-    taken.push([cx - w / 2, cx + w / 2, row])
-    m.tx = cx
-    m.ty = row
-  }
-  return marks
 }
 
 // ---------- half an hour of churn ----------

@@ -324,8 +324,10 @@ export class Field {
         circle(n, r + 3)
         c.fillStyle = this.colors.bg
         c.fill()
-        const glyph = host === CRASHED ? 'failed' : host === PAUSED ? 'paused' : 'left'
-        this.glyph(c, glyph, x, y, r * 2.2, this.colors[host === CRASHED ? 'failed' : host === LEFT ? 'left' : 'text3'])
+        // That it crashed is so; that it failed is what the others hold, at last all of them.
+        const known = state.verdicts[n] >= state.running()
+        const glyph = host === CRASHED ? (known ? 'failed' : 'crash') : host === PAUSED ? 'paused' : 'left'
+        this.glyph(c, glyph, x, y, r * 2.2, this.colors[host === CRASHED ? (known ? 'failed' : 'text') : host === LEFT ? 'left' : 'text3'])
       }
       const [doubt, verdict] = [state.suspects[n] / others, state.verdicts[n] / others]
       if (doubt || verdict) this.share(c, x, y, r + 6, verdict, doubt, px)

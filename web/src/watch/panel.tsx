@@ -58,7 +58,7 @@ function rate(reel: Reel, now: number): number {
   return last.length ? (last.reduce((a, b) => a + b, 0) / last.length) * 2 : 0
 }
 
-const STATES = { [UP]: ['alive', 'runs'], [PAUSED]: ['paused', 'stands still'], [CRASHED]: ['failed', 'crashed'], [LEFT]: ['left', 'left'] } as Record<number, [string, string]>
+const STATES = { [UP]: ['alive', 'runs'], [PAUSED]: ['paused', 'stands still'], [CRASHED]: ['crash', 'crashed'], [LEFT]: ['left', 'left'] } as Record<number, [string, string]>
 
 function Chosen({ show, states, node }: { show: Show; states: State[]; node: number }) {
   return (
@@ -166,7 +166,8 @@ function Legend({ show }: { show: Show }) {
   const header = show.reels[0].tape.header!
   const rows: [string, string, string][] = [
     ['alive', 'alive', 'The node runs'],
-    ['failed', 'failed', 'It crashed'],
+    ['crash', 'crash', 'It crashed'],
+    ['failed', 'failed', 'It crashed, and all others hold it failed'],
     ['paused', 'deed', 'Its process stands still'],
     ['left', 'left', 'It left the group'],
   ]

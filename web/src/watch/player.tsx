@@ -13,7 +13,7 @@ export function Player({ show }: { show: Show }) {
   useShow(show)
   const [options, setOptions] = useState<Options>({ range: true, links: true, datagrams: true, leaders: true })
   useKeys(show)
-  const title = show.titles.map((t) => cut(t, 40)).join(' and ')
+  const title = show.titles.map((t) => cut(t, 40)).join(' against ')
   useEffect(() => {
     document.title = title ? `${title} · Consort simulation` : 'Consort simulation'
   }, [title])
@@ -87,12 +87,31 @@ function Stage({ show, n, options }: { show: Show; n: number; options: Options }
         {show.reels.length > 1 && <h2>{cut(show.titles[n], 40)}</h2>}
         <p data-words={n}>{words}</p>
       </div>
+      {n === 0 && <Key moving={tape.header?.moving ?? false} />}
       <div class="zoom">
         <button type="button" class="btn" aria-label="Zoom in" onClick={() => field.current?.zoomBy(1.4)}>+</button>
         <button type="button" class="btn" aria-label="Zoom out" onClick={() => field.current?.zoomBy(1 / 1.4)}>−</button>
         <button type="button" class="btn" onClick={() => field.current?.fit()}>Fit</button>
       </div>
     </section>
+  )
+}
+
+/** The shapes on the map, in short; the panel has them in full. */
+function Key({ moving }: { moving: boolean }) {
+  return (
+    <div class="card legend" aria-hidden="true">
+      <span><Icon id="alive" tone="alive" /> runs</span>
+      <span><Icon id="crash" tone="crash" /> crashed</span>
+      {moving
+        ? <span><Icon id="crown" tone="leader" /> leads</span>
+        : <>
+            <span><Icon id="failed" tone="failed" /> failed by all</span>
+            <span><i class="key-arc" /> share that suspects, condemns</span>
+            <span><i class="key-dash" /> this one does</span>
+          </>}
+      <span><i class="key-dot" /> datagram</span>
+    </div>
   )
 }
 
@@ -123,6 +142,11 @@ function Transport({ show, options, flip }: { show: Show; options: Options; flip
           </select>
         </label>
         <output class="mono time" data-time>{clockText(show.now)} <span class="t3">/ {clockText(end)}{growing ? ', still running' : ''}</span></output>
+        {!show.reels[0]?.tape.header?.moving && (
+          <span class="markkey" aria-hidden="true">
+            <span><i class="mk crash" /> crash</span><span><i class="mk failed" /> first verdict</span><span><i class="mk deed" /> all know</span><span><i class="mk doubts" /> suspicions held</span>
+          </span>
+        )}
         <span class="toggles" role="group" aria-label="Shown on the map">
           {toggles.map(([key, text]) => <button key={key} type="button" class={`chip ${options[key] ? 'on' : ''}`} aria-pressed={options[key]} onClick={() => flip(key)}>{text}</button>)}
         </span>
@@ -174,7 +198,7 @@ function Marks({ show, end }: { show: Show; end: number }) {
       c.stroke()
       for (const item of items) {
         if (!item.mark) continue
-        c.fillStyle = color(item.tone === 'deed' ? 'text3' : item.tone)
+        c.fillStyle = color(item.tone === 'deed' ? 'text3' : item.tone === 'crash' ? 'text' : item.tone)
         c.fillRect(x(item.at) - 1, base - tall, 2, tall)
       }
     })

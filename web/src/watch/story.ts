@@ -1,6 +1,6 @@
 // What happened, in sentences: one pass over a recording, chunk by chunk as it arrives.
 
-import { plural, span } from '../format'
+import { span } from '../format'
 import { apply, CRASHED, FAILED, HOLDS, LEFT, PAUSED, State, SUSPECT, TAG, Tape, UP } from './tape'
 
 export interface Item {
@@ -95,7 +95,7 @@ export class Story {
         const before = state.hosts[a]
         state.setHost(a, b)
         if (b === CRASHED) {
-          this.add(at, 'failed', 'failed', `${nodeName(a)} crashes`, a, true)
+          this.add(at, 'crash', 'crash', `${nodeName(a)} crashes`, a, true)
           this.cases.set(a, { crashedAt: at, firstAt: -1, all: false })
           // One that must be told is fewer.
           for (const s of this.cases.keys()) this.known(state, at, s)
@@ -167,14 +167,14 @@ export class Story {
     const [suspects, verdicts] = [state.suspects[subject], state.verdicts[subject]]
     state.setOpinion(observer, subject, is)
     this.note(at, this.pairs + held(is) - held(before))
-    const wrongly = state.hosts[subject] === UP ? ', which runs' : ''
+    const wrongly = state.hosts[subject] === UP ? ', which runs,' : ''
     const known = this.cases.get(subject)
     if (is === SUSPECT && suspects + verdicts === 0 && state.suspects[subject] === 1) {
-      const after = known ? ` ${span((at - known.crashedAt) / 1000, true)} after its crash` : ''
-      this.add(at, 'suspect', 'suspect', `${nodeName(observer)} is the first to suspect ${nodeName(subject)}${wrongly}${after}`, subject)
+      const after = known ? `, ${span((at - known.crashedAt) / 1000, true)} after its crash` : ''
+      this.add(at, 'suspect', 'suspect', `${nodeName(subject)}${wrongly} is suspected first by ${observer}${after}`, subject)
     } else if (is === FAILED && verdicts === 0 && state.verdicts[subject] === 1) {
       const after = known ? `, ${span((at - known.crashedAt) / 1000, true)} after its crash` : ''
-      this.add(at, 'failed', 'failed', `${nodeName(observer)} is the first to declare ${nodeName(subject)} failed${wrongly}${after}`, subject, true)
+      this.add(at, 'failed', 'failed', `${nodeName(subject)}${wrongly} is declared failed first by ${observer}${after}`, subject, true)
       if (known) known.firstAt = at
     } else if (is === 0 && before === SUSPECT && state.suspects[subject] + state.verdicts[subject] === 0 && suspects === 1) {
       this.add(at, 'refute', 'alive', `${nodeName(subject)} is cleared everywhere`, subject)
@@ -189,7 +189,7 @@ export class Story {
     const others = state.running()
     if (state.verdicts[subject] < others) return
     known.all = true
-    this.add(at, 'members', 'deed', `all ${plural(others, 'other')} know that ${nodeName(subject)} failed, ${span((at - known.firstAt) / 1000, true)} after the first`, subject, true)
+    this.add(at, 'members', 'deed', `all ${others} know of ${nodeName(subject)}, ${span((at - known.firstAt) / 1000, true)} after the first`, subject, true)
   }
 }
 

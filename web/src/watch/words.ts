@@ -11,7 +11,7 @@ export function focusOf(reel: Reel, now: number): number | null {
   const { items } = reel.story
   for (let i = upTo(items, now) - 1; i >= 0 && now - items[i].at < 60e6; i--) {
     const { node, icon } = items[i]
-    if (node !== null && /suspect|failed|members/.test(icon) && (!state || state.suspects[node] + state.verdicts[node] > 0)) return node
+    if (node !== null && /suspect|failed|crash|members/.test(icon) && (!state || state.suspects[node] + state.verdicts[node] > 0)) return node
   }
   return null
 }

@@ -16,6 +16,9 @@ use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 
 /// Run the protocols in a deterministic simulator
+///
+/// membership, chaos and omega can be watched in the browser (--watch) and recorded (--record): their simulations have
+/// nodes on a map and a common clock. election, mutex and bandit measure many short runs without these.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]

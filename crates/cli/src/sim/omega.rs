@@ -237,7 +237,7 @@ pub(super) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
     };
     let all = args.core.iter().map(|&kind| params(args, kind, &mobility));
     let all: Vec<Params> = all.collect();
-    let titles: Vec<String> = all.iter().map(|p| p.core.name()).collect();
+    let titles: Vec<String> = all.iter().map(|p| title(&p.core.name())).collect();
     let watching = args.watch.begin(&titles)?;
     let mut cores = Vec::new();
     for (n, params) in all.iter().enumerate() {
@@ -407,4 +407,17 @@ fn text(output: &Output, crashes: bool) -> String {
         output.seed,
         table(head, &rows)
     )
+}
+
+/// The title of a recording: the protocol in words, and its name on the command line.
+fn title(name: &str) -> String {
+    let words = match name.split('-').next() {
+        Some("fd") => "Flooding",
+        Some("cel") => "CEL",
+        Some("ta") => "Topology-aware",
+        Some("gc") => "Gómez-Calzado",
+        Some("omega") => "Consort",
+        _ => return name.to_owned(),
+    };
+    format!("{words} ({name})")
 }
