@@ -18,14 +18,14 @@ async function watch() {
   const directory = mkdtempSync(join(tmpdir(), 'consort-picture-'))
   const files = ['swim', 'medley'].map((protocol) => {
     const file = join(directory, `${protocol === 'swim' ? 'SWIM' : 'Medley'}.rec`)
-    const made = spawnSync(consort, ['sim', 'membership', '--nodes', '120', '--failures', '4', '--duration', '6000', '--warmup', '3000', '--protocol', protocol, '--record', file])
+    const made = spawnSync(consort, ['sim', 'membership', '--nodes', '64', '--failures', '3', '--duration', '6000', '--warmup', '3000', '--protocol', protocol, '--record', file])
     if (made.status !== 0) throw new Error(String(made.stderr))
     return file
   })
   const theater = run(['watch', ...files], /Watch at (http:\S+)\//)
   const browser = await launch()
   try {
-    const { page } = await open(browser, (await theater.started)[1], { viewport: { width: 1280, height: 800 } })
+    const { page } = await open(browser, (await theater.started)[1], { viewport: { width: 1200, height: 750 } })
     await until('it is loaded', () => page.evaluate(() => window.show?.openedMs > 0))
     await page.evaluate(() => window.show.seek(154.3e6))
     await sleep(300)

@@ -1,7 +1,7 @@
 //! Records a program at a terminal of 80 by 24 as an animated SVG.
 //!
 //!     cargo run --example record -p consort-cli -- docs/failover.svg 56 \
-//!         target/debug/consort up --scene failover
+//!         "$PWD/target/debug/consort" up --scene failover
 //!
 //! plays the program for 56 seconds and presses q at the end. Text that stays where it is is written once, with the
 //! times between which it is seen.

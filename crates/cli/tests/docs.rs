@@ -117,3 +117,54 @@ fn commands_on_the_pages_exist() {
     assert!(helps.len() > 10, "only {} commands were found", helps.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// The names of the commands in a help text.
+fn verbs(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1);
+    let names = listed.take_while(|l| !l.is_empty()).filter_map(|line| {
+        // Deeper lines go on with a text.
+        let name = line.strip_prefix("  ").filter(|l| !l.starts_with(' '))?;
+        name.split_whitespace().next()
+    });
+    names.filter(|n| *n != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_the_command_line_has_every_command() {
+    let page = fs::read_to_string(root().join("docs/CLI.md")).unwrap();
+    let help =
+        |path: &[&str]| String::from_utf8(run(&[path, &["--help"]].concat()).stdout).unwrap();
+    let mut seen = 0;
+    for verb in verbs(&help(&[])) {
+        let mut names = vec![verb.clone()];
+        names.extend(verbs(&help(&[&verb])).iter().map(|v| format!("{verb} {v}")));
+        for name in names {
+            seen += 1;
+            assert!(
+                page.contains(&format!("`{name}")),
+                "docs/CLI.md lacks {name}"
+            );
+        }
+    }
+    assert!(seen > 30, "only {seen} commands were found");
+}
+
+/// The pictures are of this version: they name the election of `consort up`.
+#[test]
+fn the_recording_of_the_terminal_shows_the_election_of_today() {
+    let picture = fs::read_to_string(root().join("docs/failover.svg")).unwrap();
+    let group = fs::read_to_string(root().join("crates/cli/src/up/group.rs")).unwrap();
+    let name = group.split("ELECTION: &str = \"").nth(1).unwrap();
+    let name = name.split('"').next().unwrap();
+    for shown in [format!("♛ {name}"), format!("took over {name}")] {
+        let remedy = "npm run picture terminal (in web/)";
+        assert!(
+            picture.contains(&shown),
+            "no “{shown}” in docs/failover.svg: {remedy}"
+        );
+    }
+    for file in ["dashboard.png", "watch.png"] {
+        let size = fs::metadata(root().join("docs").join(file)).unwrap().len();
+        assert!(size < 300_000, "docs/{file} has {size} bytes");
+    }
+}
