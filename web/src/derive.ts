@@ -2,7 +2,7 @@
 
 import { cut, list, span } from './format'
 import { now, state } from './store'
-import type { Contender, Election, Ev, LabNode, Lock, Member, Summary } from './types'
+import type { Contender, Election, Ev, LabNode, Lock, Member, Summary, Term } from './types'
 
 let known: { list: Member[]; byId: Map<string, Member> } = { list: [], byId: new Map() }
 
@@ -233,6 +233,13 @@ export function troubleAt(e: Election, next: { token: string }): number | null {
   return event && event !== first ? event.at_ms : null
 }
 
+/** For how long nobody led between two terms: from the first sign that the leader was gone, if it failed. */
+export function vacancy(e: Election, before: Term, after: Term): number {
+  const until = before.until_ms ?? after.from_ms
+  const sign = before.ended === 'failed' || before.ended === 'silent' ? troubleAt(e, after) : null
+  return Math.max(0, after.from_ms - Math.max(before.from_ms, Math.min(sign ?? until, until)))
+}
+
 export function statusOf(id: string): string {
   return memberOf(id)?.status ?? 'left'
 }
@@ -353,6 +360,8 @@ export function headline(e: Ev): string {
       return `${who} suspected by ${e.by ? nameOf(e.by) : 'a member'}`
     case 'down':
       return e.reason === 'left' ? `${who} left` : e.reason === 'restarted' ? `${who} restarted` : `${who} failed`
+    case 'updated':
+      return `${who} changed ${cut(e.reason ?? 'its record', 60)}`
     case 'leader_vacant':
       return `Nobody leads ${election}`
     case 'leader_changed':

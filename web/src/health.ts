@@ -1,6 +1,6 @@
 // The sentence at the top: the worst true thing first, then the rest, then what to do.
 
-import { agreement, blocked, byTrouble, counts, label, leaseLeft, nameOf, since, split, troubleAt, vacantSince, type Split } from './derive'
+import { agreement, blocked, byTrouble, counts, label, leaseLeft, nameOf, since, split, vacancy, vacantSince, type Split } from './derive'
 import { calm, cut, list, plural, span } from './format'
 import { state } from './store'
 import type { Lock, Member } from './types'
@@ -140,8 +140,7 @@ function advice(sides: Split | null, fresh: Member[]): string {
   for (const e of state.elections) {
     const [before, after] = e.terms.slice(-2)
     if (before?.until_ms && after && fresh.some((m) => m.id === before.id)) {
-      const from = Math.min(before.until_ms, troubleAt(e, after) ?? before.until_ms)
-      gaps.push(`${cut(e.name)} was without a leader for ${span(Math.max(0, after.from_ms - from), true)}`)
+      gaps.push(`${cut(e.name)} was without a leader for ${span(vacancy(e, before, after), true)}`)
     }
   }
   if (gaps.length) return `Nothing to do. ${list(gaps)}.`

@@ -110,6 +110,10 @@ export async function open(browser, base, options = {}) {
   page.on('pageerror', (e) => errors.push(`page: ${e.message}`))
   page.on('dialog', (d) => (errors.push(`dialog: ${d.message()}`), d.dismiss()))
   page.on('request', (r) => new URL(r.url()).origin !== base && foreign.push(r.url()))
+  // What was built last, instead of what the program has: for work on the page with a program that is not built anew.
+  if (process.env.BUNDLE) {
+    for (const file of ['app.js', 'app.css', 'parts.js']) await page.route(`${base}/${file}`, (route) => route.fulfill({ path: join(bundle, file) }))
+  }
   await page.goto(base)
   await page.waitForSelector('#main')
   const calm = (allowed = /^$/) => {

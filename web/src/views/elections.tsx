@@ -1,6 +1,6 @@
 // Who leads, why, for how long, and how sure that is.
 
-import { leaderSince, nameOf, statusOf, vacantSince } from '../derive'
+import { leaderSince, nameOf, statusOf, vacancy, vacantSince } from '../derive'
 import { calm, clock, cut, ended, list, plural, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Card, Page, Rank, Shell, StateOf, Token, useWidth, Who } from '../ui/bits'
@@ -84,7 +84,7 @@ function Terms({ e }: { e: Election }) {
   const end = now()
   const start = terms[0]?.from_ms ?? end - 60_000
   const changes = terms.length - 1
-  const gaps = terms.slice(1).map((t, i) => Math.max(0, t.from_ms - (terms[i].until_ms ?? t.from_ms)))
+  const gaps = terms.slice(1).map((t, i) => vacancy(e, terms[i], t))
   const without = gaps.reduce((a, b) => a + b, 0)
   const lanes = [...new Set(terms.map((t) => t.id).reverse())].slice(0, 8)
   const left = Math.min(120, width * 0.25)
@@ -126,7 +126,7 @@ function Terms({ e }: { e: Election }) {
         {terms.length === 0 && <p class="t3 idle">No leader was seen since this agent runs.</p>}
       </div>
       {terms.length > 1 && (
-        <p class="xs t3">Last change: {nameOf(terms.at(-2)!.id, terms.at(-2)!.name)}, {ended(terms.at(-2)!.ended)}; {span(gaps.at(-1) ?? 0, true)} vacant. Dotted red: the leader failed or fell silent.</p>
+        <p class="xs t3">Last change: {nameOf(terms.at(-2)!.id, terms.at(-2)!.name)}, {ended(terms.at(-2)!.ended)}; {span(gaps.at(-1) ?? 0, true)} vacant, from the first sign. Dotted red: the leader failed or fell silent.</p>
       )}
     </Card>
   )

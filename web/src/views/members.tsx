@@ -92,7 +92,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
       <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
-            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm">Version</th><th class="hm">Zone and tags</th>
+            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm hs">Version</th><th class="hm hs">Zone and tags</th>
           </tr>
         </thead>
         <tbody>
@@ -156,8 +156,8 @@ function row({ m, at, on, far }: RowProps) {
       <td class="hm t2 nw">{word}</td>
       <td class="num nw">{m.self ? '–' : rtt(m.rtt_us)}</td>
       <td class="hm nw"><Fails m={m} /></td>
-      <td class="hm nw t2">{version ? cut(version, 16) : <span class="t3" title={m.status === 'alive' ? 'It has not told yet' : 'It does not answer'}>–</span>}</td>
-      <td class="hm"><Tags tags={m.tags} /></td>
+      <td class="hm hs nw t2">{version ? cut(version, 16) : <span class="t3" title={m.status === 'alive' ? 'It has not told yet' : 'It does not answer'}>–</span>}</td>
+      <td class="hm hs"><Tags tags={m.tags} /></td>
     </tr>
   )
 }

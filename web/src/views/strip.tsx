@@ -257,7 +257,8 @@ function place(events: Ev[], x: (at: number) => number, width: number, taken: Bo
     marks.push({ e, seqs: [e.seq], x: x(e.at_ms), icon, tone, text, said: text, tx: 0, ty: 0, anchor: 'middle' })
   }
   // What follows at once stands beside it, not upon it.
-  for (let i = 1; i < marks.length; i++) marks[i].x = Math.min(Math.max(marks[i].x, marks[i - 1].x + 23), width - 34)
+  for (let i = 1; i < marks.length; i++) marks[i].x = Math.max(marks[i].x, marks[i - 1].x + 23)
+  for (let i = marks.length - 1, end = width - 34; i >= 0; end = marks[i--].x - 23) marks[i].x = Math.min(marks[i].x, end)
   // A suspicion between an order and a verdict about the same member says nothing that these do not.
   for (const m of marks) {
     if (m.e.event === 'suspected' && marks.some((o) => o.e.event === 'down' && o.e.cause === m.e.seq)) m.text = ''

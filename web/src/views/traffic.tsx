@@ -246,7 +246,7 @@ function Plot({ samples, keys, format }: { samples: Sample[]; keys: [keyof Sampl
       plot.current?.destroy()
       const css = getComputedStyle(document.documentElement)
       const color = (name: string) => css.getPropertyValue(name).trim()
-      const axis = { stroke: color('--text3'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' }
+      const axis = { stroke: color('--text3'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: `12px ${color('--sans')}` }
       plot.current = new uPlot(
         {
           width,
