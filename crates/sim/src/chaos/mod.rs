@@ -45,6 +45,8 @@ pub struct ChaosParams {
     pub messages: bool,
     /// The papers' locks meet the same storm beside them.
     pub baselines: bool,
+    /// Planted flaw: a new client of an election campaigns while the node still leads for the former one.
+    pub careless: bool,
     /// Every group has a key, and somebody without it copies, redirects, delays and alters datagrams.
     pub attackers: bool,
 }
@@ -81,6 +83,7 @@ impl Default for ChaosParams {
             locks: false,
             messages: false,
             baselines: false,
+            careless: false,
             attackers: false,
         }
     }
@@ -95,6 +98,8 @@ pub struct ChaosReport {
     pub faults: usize,
     /// Time from the end of the faults to agreement.
     pub converged_after: Duration,
+    /// Time from equal lists of members to one leader that acts and that all follow, in storms over elections.
+    pub elected_after: Duration,
     /// What was sent.
     pub counts: Counts,
     /// Hash of the history.
@@ -243,7 +248,7 @@ fn chaos_in(
     if let Some(locks) = &mut locks {
         locks.begin(&mut engine, params.baselines);
     }
-    let mut works = Works::new(seed, &elections.held, cuts);
+    let mut works = Works::new(seed, &elections.held, cuts, params.careless);
     if params.elections {
         works.begin(&mut engine);
     }
@@ -261,6 +266,7 @@ fn chaos_in(
         &mut talk,
     )?;
     let all = locks.is_some() || params.elections && cuts == Cuts::Strict;
+    works.strike(engine.world(), &Fault::Heal);
     settle(&mut engine, seed, seeds, all)?;
     works.settle(&mut engine)?;
     let calm_at = engine.world().now();
@@ -311,6 +317,8 @@ fn chaos_in(
                     nodes,
                     faults,
                     converged_after: after,
+                    elected_after: listed_at
+                        .map_or(Duration::ZERO, |at| engine.world().now().since(at)),
                     counts: *engine.world().net().counts(),
                     trace_hash: engine.world().trace().hash(),
                     tallies: locks.as_ref().map_or(Vec::new(), Locks::tallies),
@@ -375,9 +383,11 @@ fn storm(
             works.strike(engine.world(), &fault);
             engine.strike(fault)?;
             faults += 1;
-            if let Some(locks) = locks {
-                faults += locks.strike_more(engine, left)?;
-            }
+            faults += match locks {
+                Some(locks) => locks.strike_more(engine, left)?,
+                None if elects => works.strike_more(engine, left)?,
+                None => 0,
+            };
         }
         let wait = Duration::from_micros(rng.below64(8_000_000));
         match (&mut *locks, &mut *talk) {

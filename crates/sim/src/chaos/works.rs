@@ -1,15 +1,16 @@
 //! The work of leaders: it starts some time after its node may act, stops some time after it is told to, and
-//! outlives the agent that started it under a guard that only knows until when it may run. Clients end and campaign
-//! again, and agents leave or restart while the work continues.
+//! outlives the agent that started it under a guard that only knows until when it may run. Clients end, or are killed
+//! without a word, and others campaign in their place; agents leave or restart while the work continues.
 //!
-//! L5: no two works of an election run at the same time. L6: the tokens they use only grow. In a strict election
+//! L5: no two works of an election run at the same time. L6: the tokens they use only grow, and no two clients use
+//! the same token; the client that used a token may use it again after its former work has ended. In a strict election
 //! both hold without exception. Otherwise neither is promised between two lines of watchers while the group is cut:
-//! by a partition, because a host cannot receive or send, or because its list lacks several running hosts, as that
-//! of a host that has found nobody yet. Within one line both always hold.
+//! by a partition, because a host cannot receive or send, because a second link fails, or because its list lacks
+//! several running hosts, as that of a host that has found nobody yet. Within one line both always hold.
 
 use super::Cuts;
 use crate::engine::Engine;
-use crate::fault::Fault;
+use crate::fault::{Fault, Keep};
 use crate::oracle::{Panel, Violation};
 use crate::world::{HostState, World, id_of};
 use alloc::collections::BTreeMap;
@@ -24,6 +25,12 @@ const LOOK: Duration = Duration::from_millis(40);
 /// How long after a partition its sides may still act independently.
 const HEALING: Duration = Duration::from_secs(60);
 
+/// Size of a group in which a single link matters.
+const FEW: usize = 3;
+
+/// How long an agent keeps the candidacy of a client that it no longer hears.
+const KEPT: Duration = Duration::from_secs(2);
+
 /// Greatest drift of clocks: as much as leases allow for.
 const DRIFT_PPM: u32 = 100_000;
 
@@ -33,6 +40,7 @@ struct Work {
     election: ElectionId,
     host: usize,
     life: Life,
+    client: Client,
     token: Token,
     line: Option<Token>,
     /// When its guard tells it to stop, unless it learns of a later time.
@@ -45,23 +53,45 @@ struct Work {
     orphan: bool,
 }
 
-/// A client that will campaign again.
+/// A process that campaigns through the agent of a host. Each has its own number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Client(u64);
+
+/// A host at which a client ended, and another one will campaign.
 #[derive(Clone, Copy, Debug)]
 struct Absent {
     election: ElectionId,
     host: usize,
     until: Instant,
+    /// When the agent withdraws, if the client was killed and could not say so.
+    withdraws_at: Option<Instant>,
+}
+
+/// The greatest token that was used for work.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    token: Token,
+    line: Option<Token>,
+    client: Client,
 }
 
 /// All works of a storm.
 pub(super) struct Works {
     rng: Rng,
+    /// Random stream of faults beyond those of every storm.
+    faults: Rng,
     held: Vec<(ElectionId, Policy)>,
     works: Vec<Work>,
     absent: Vec<Absent>,
-    /// The greatest token that was used, and its line.
-    used: BTreeMap<ElectionId, (Token, Option<Token>)>,
+    clients: BTreeMap<(ElectionId, usize), Client>,
+    /// Number of clients so far.
+    numbered: u64,
+    /// Whether a new client campaigns while the node leads for the former one.
+    careless: bool,
+    used: BTreeMap<ElectionId, Used>,
     cuts: Cuts,
+    /// Number of links that fail in one direction.
+    severed: usize,
     /// Until when sides of a cut may act independently.
     excused_until: Instant,
     /// Whether a host is cut off now.
@@ -71,14 +101,24 @@ pub(super) struct Works {
 }
 
 impl Works {
-    pub(super) fn new(seed: u64, held: &[(ElectionId, Policy)], cuts: Cuts) -> Works {
+    pub(super) fn new(
+        seed: u64,
+        held: &[(ElectionId, Policy)],
+        cuts: Cuts,
+        careless: bool,
+    ) -> Works {
         Works {
             rng: Rng::seed(seed, crate::stream::ELECTIONS + 1000),
+            faults: Rng::seed(seed, crate::stream::ELECTIONS + 2000),
             held: held.to_vec(),
             works: Vec::new(),
             absent: Vec::new(),
+            clients: BTreeMap::new(),
+            numbered: 0,
+            careless,
             used: BTreeMap::new(),
             cuts,
+            severed: 0,
             excused_until: Instant::ZERO,
             cut: false,
             started: 0,
@@ -96,14 +136,53 @@ impl Works {
     pub(super) fn strike(&mut self, world: &World, fault: &Fault) {
         match fault {
             Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) => self.cut = true,
-            Fault::Heal if self.cut => {
-                self.cut = false;
-                self.excused_until = self.excused_until.max(world.now() + HEALING);
+            Fault::Sever { .. } => {
+                // Most groups have other ways around one link.
+                self.severed += 1;
+                self.cut |= self.severed > 1 || world.hosts().len() <= FEW;
+            }
+            Fault::Heal => {
+                self.severed = 0;
+                if core::mem::take(&mut self.cut) {
+                    self.excused_until = self.excused_until.max(world.now() + HEALING);
+                }
             }
             // It acts on the list that it had when it was paused.
             Fault::Resume(host) => self.note_list(world, *host),
             _ => {}
         }
+    }
+
+    /// Faults in addition to those of every storm: links that fail in one direction, and agents that restart as soon as
+    /// they have left, or before. Returns the number of faults.
+    pub(super) fn strike_more(
+        &mut self,
+        engine: &mut Engine<Panel>,
+        left: Option<usize>,
+    ) -> Result<usize, Violation> {
+        let nodes = engine.world().hosts().len() as u32;
+        let mut faults = 0;
+        if self.faults.chance(0.15) && nodes > 1 {
+            let from = self.faults.below(nodes);
+            let to = (from + 1 + self.faults.below(nodes - 1)) % nodes;
+            let (from, to) = (from as usize, to as usize);
+            let fault = Fault::Sever { from, to };
+            self.strike(engine.world(), &fault);
+            engine.strike(fault)?;
+            faults += 1;
+        }
+        if let Some(host) = left
+            && self.faults.chance(0.5)
+        {
+            let soon = Duration::from_micros(self.faults.below64(1_500_000));
+            self.run_for(engine, soon)?;
+            let keep = Keep::All;
+            let fault = Fault::Restart { host, keep };
+            self.strike(engine.world(), &fault);
+            engine.strike(fault)?;
+            faults += 1;
+        }
+        Ok(faults)
     }
 
     /// A host that considers several running ones gone, or all, cannot ask them.
@@ -204,6 +283,7 @@ impl Works {
                 // Another agent process: the client ended with the former one.
                 work.orphan = true;
                 running = false;
+                self.clients.remove(&(election, host));
             }
             if !work.orphan && acting == Some(work.token) && work.stops_at.is_none() {
                 work.stop_at = work.stop_at.max(valid);
@@ -230,12 +310,17 @@ impl Works {
         if self.absent.iter().any(away) || self.rng.below(3) > 0 {
             return Ok(());
         }
+        let client = *self.clients.entry((election, host)).or_insert_with(|| {
+            self.numbered += 1;
+            Client(self.numbered)
+        });
         self.start(
             world,
             Work {
                 election,
                 host,
                 life,
+                client,
                 token,
                 line: standing.and_then(|s| s.line),
                 stop_at: valid,
@@ -265,15 +350,32 @@ impl Works {
             return violated("L5", text);
         }
         let used = self.used.get(&work.election).copied();
-        let greater = |(used, line): &(Token, Option<Token>)| {
-            *used > work.token && (!excused || *line == work.line)
-        };
-        if let Some((used, _)) = used.filter(greater) {
-            let text = format!("work starts by {} after {used} was used", work.token);
+        let greater = |u: &Used| u.token > work.token && (!excused || u.line == work.line);
+        if let Some(used) = used.filter(greater) {
+            let text = format!(
+                "work starts by {} after {} was used",
+                work.token, used.token
+            );
             return violated("L6", text);
         }
-        if used.is_none_or(|(used, _)| used < work.token) {
-            self.used.insert(work.election, (work.token, work.line));
+        let taken = |u: &Used| u.token == work.token && u.client != work.client;
+        if let Some(used) = used.filter(taken) {
+            let text = format!("{work:?} starts by a token that {:?} used", used.client);
+            return violated("L6", text);
+        }
+        if used.is_none_or(|u| u.token < work.token) {
+            let Work {
+                token,
+                line,
+                client,
+                ..
+            } = work;
+            let used = Used {
+                token,
+                line,
+                client,
+            };
+            self.used.insert(work.election, used);
         }
         self.started += 1;
         self.works.push(work);
@@ -283,13 +385,21 @@ impl Works {
     /// Now and then a client ends, or is killed, and another one campaigns soon.
     fn move_clients(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
         let now = engine.world().now();
-        let (back, away): (Vec<Absent>, _) = self.absent.iter().partition(|a| a.until <= now);
-        self.absent = away;
-        for Absent { election, host, .. } in back {
-            if engine.world().host(host).state() == HostState::Up {
-                let campaign = Order::Campaign(election, Candidacy::default());
-                engine.command(host, Command::Election(campaign))?;
+        for at in 0..self.absent.len() {
+            let Absent { election, host, .. } = self.absent[at];
+            let due = self.absent[at].withdraws_at.is_some_and(|due| due <= now);
+            if due && engine.world().host(host).state() == HostState::Up {
+                self.absent[at].withdraws_at = None;
+                order(engine, host, Order::Withdraw(election))?;
             }
+        }
+        // A paused agent answers later.
+        let waits = |a: &Absent| engine.world().host(a.host).state() == HostState::Paused;
+        let returns = |a: &Absent| a.until <= now && !waits(a);
+        let (back, away): (Vec<Absent>, _) = self.absent.iter().partition(|a| returns(a));
+        self.absent = away;
+        for absent in back {
+            self.campaign(engine, absent)?;
         }
         if self.works.is_empty() || self.rng.below(250) > 0 {
             return Ok(());
@@ -302,32 +412,69 @@ impl Works {
         if self.works[at].orphan || engine.world().host(host).state() != HostState::Up {
             return Ok(());
         }
-        engine.command(host, Command::Election(Order::Withdraw(election)))?;
-        if self.rng.below(2) == 0 {
+        let mut withdraws_at = None;
+        match self.rng.below(4) {
             // It ends together with its work.
-            self.works.remove(at);
-            let stopped = Order::Stopped(election, token);
-            engine.command(host, Command::Election(stopped))?;
-        } else {
-            self.works[at].orphan = true;
+            0 => {
+                order(engine, host, Order::Withdraw(election))?;
+                self.works.remove(at);
+                order(engine, host, Order::Stopped(election, token))?;
+            }
+            // It withdraws, and its work ends later.
+            1 => {
+                order(engine, host, Order::Withdraw(election))?;
+                self.works[at].orphan = true;
+            }
+            // It is killed: the agent notices later that it does not ask any more.
+            _ => {
+                self.works[at].orphan = true;
+                withdraws_at = Some(now + KEPT);
+            }
         }
-        let until = now + Duration::from_micros(self.rng.below64(1_000_000));
+        // A supervisor may start the next one at once.
+        let until = match self.rng.below(3) {
+            0 => now,
+            _ => now + Duration::from_micros(self.rng.below64(1_500_000)),
+        };
         self.absent.push(Absent {
             election,
             host,
             until,
+            withdraws_at,
         });
         Ok(())
+    }
+
+    /// A new client campaigns through the agent of a host, as the agent's route has it: if the former client did not
+    /// end properly, its work may still run, and the agent withdraws first.
+    fn campaign(&mut self, engine: &mut Engine<Panel>, absent: Absent) -> Result<(), Violation> {
+        let Absent {
+            election,
+            host,
+            withdraws_at,
+            ..
+        } = absent;
+        if withdraws_at.is_some() && !self.careless {
+            order(engine, host, Order::Withdraw(election))?;
+        }
+        self.clients.remove(&(election, host));
+        let campaign = Order::Campaign(election, Candidacy::default());
+        order(engine, host, campaign)
     }
 
     /// All clients return.
     pub(super) fn settle(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
         for absent in core::mem::take(&mut self.absent) {
-            if engine.world().host(absent.host).state() == HostState::Up {
-                let campaign = Order::Campaign(absent.election, Candidacy::default());
-                engine.command(absent.host, Command::Election(campaign))?;
-            }
+            self.campaign(engine, absent)?;
         }
         Ok(())
     }
+}
+
+/// Passes an order to the agent of a host, if it runs.
+fn order(engine: &mut Engine<Panel>, host: usize, order: Order) -> Result<(), Violation> {
+    if engine.world().host(host).state() == HostState::Up {
+        engine.command(host, Command::Election(order))?;
+    }
+    Ok(())
 }
