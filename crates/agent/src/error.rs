@@ -113,6 +113,10 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     ("stopped", "start the agent again"),
     (
+        "superseded",
+        "end one of the two, or let each use its own agent",
+    ),
+    (
         "tag_followed",
         "set the tag to a number, or withdraw from the election that follows it",
     ),

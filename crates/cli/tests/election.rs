@@ -177,6 +177,102 @@ fn a_killed_or_frozen_client_is_followed_by_another_soon() {
     }
 }
 
+/// Appends a line when it begins and every 20 ms, and ignores SIGTERM.
+const MARK: &str = r#"trap '' TERM; n=0
+    while [ -d "$DIR" ]; do echo "$$ $CONSORT_TOKEN" >> "$DIR/marks"; sleep 0.02; done"#;
+
+/// The commands that wrote, in order: process and token. A process that writes again after a later one fails.
+fn marks(dir: &Path) -> Vec<(String, String)> {
+    let log = std::fs::read_to_string(dir.join("marks")).unwrap_or_default();
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for line in log.lines() {
+        let (process, token) = line.split_once(' ').unwrap();
+        let command = (process.to_owned(), token.to_owned());
+        if commands.last() != Some(&command) {
+            assert!(
+                !commands.contains(&command),
+                "two commands ran at the same time: {line} in {commands:?}"
+            );
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+fn elect_marks(agent: &Agent, dir: &Path) -> std::process::Command {
+    let mut command = consort(&[
+        "elect",
+        "demo",
+        "--http",
+        &agent.http,
+        "--",
+        "sh",
+        "-c",
+        MARK,
+    ]);
+    command.env("DIR", dir).stderr(Stdio::null());
+    command
+}
+
+/// A supervisor that restarts a killed `elect` at once: the command of the new one starts after the former command has
+/// ended, with a greater token.
+#[test]
+fn an_elect_that_is_killed_and_restarted_at_once_waits_for_its_former_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let agent = Agent::start(dir, "a", None, &[]);
+    let start = || Process(elect_marks(&agent, dir).spawn().unwrap(), "-TERM");
+    let mut elect = start();
+    for round in 1..=3 {
+        until("its command runs", || {
+            (marks(dir).len() == round).then_some(())
+        });
+        signal(&elect.0, "-KILL");
+        elect.0.wait().unwrap();
+        elect = start();
+    }
+    until("the last command runs", || {
+        (marks(dir).len() == 4).then_some(())
+    });
+    let used = marks(dir);
+    let greater = |pair: &[(String, String)]| pair[0].1 < pair[1].1;
+    assert!(used.windows(2).all(greater), "{used:?}");
+}
+
+/// Two that live campaign through one agent: the second takes the place of the first, which is refused. They do not
+/// depose each other in turns.
+#[test]
+fn of_two_elects_at_one_agent_the_first_ends_and_the_second_leads_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let agent = Agent::start(dir, "a", None, &[]);
+    let mut first = elect_marks(&agent, dir);
+    let first = first.stderr(Stdio::piped()).spawn().unwrap();
+    until("the first leads", || marks(dir).first().cloned());
+    let mut second = Process(elect_marks(&agent, dir).spawn().unwrap(), "-TERM");
+    let first = first.wait_with_output().unwrap();
+    assert_eq!(first.status.code(), Some(2), "{first:?}");
+    let said = String::from_utf8(first.stderr).unwrap();
+    assert!(
+        said.contains("another program took over") && said.contains("its own agent"),
+        "{said}"
+    );
+    let token = until("the second leads", || Some(marks(dir).get(1)?.1.clone()));
+    // Long enough for many polls, and for the lease of the first candidacy to end.
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(4) {
+        assert_eq!(agent.leader("demo")["acting"], *token, "it leads on");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(marks(dir).len(), 2);
+    assert!(second.0.try_wait().unwrap().is_none());
+    // When nobody campaigns any more, anybody may.
+    drop(second);
+    let third = Process(elect_marks(&agent, dir).spawn().unwrap(), "-TERM");
+    until("the third leads", || marks(dir).get(2).cloned());
+    drop(third);
+}
+
 /// Runs a command by an elect that ends by itself.
 fn elect_ends(agent: &Agent, election: &str, command: &[&str]) -> Output {
     let mut elect = consort(&["elect", election, "--http", &agent.http, "--"]);

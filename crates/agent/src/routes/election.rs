@@ -1,7 +1,9 @@
 //! Requests about elections.
 
 use super::{Served, answer};
-use crate::api::{CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest};
+use crate::api::{
+    CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest, WithdrawRequest,
+};
 use crate::error::ApiError;
 use crate::view::{self, attribute_tag, preempt, way};
 use axum::Json;
@@ -11,7 +13,7 @@ use axum::http::StatusCode;
 use consort::election::{Election, ElectionError, ElectionOptions, ElectionStatus};
 use consort::{Member, Node, NodeId, Status};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep_until};
 use utoipa_axum::router::OpenApiRouter;
@@ -126,15 +128,13 @@ async fn campaign(
         options = options.attribute_tag(tag);
     }
     let election = handle(&served.node, &name).await?;
-    if served.clients.is_another(&name, request.client.as_deref()) && election.is_leader() {
-        // The work of the former client may still run. The node campaigns again with a new token when its lease is
-        // over.
-        answer(election.withdraw()).await?;
+    if let Some(client) = &request.client {
+        served.clients.admit(&election, client).await?;
     }
     let lease = request
         .lease_ms
         .map(|ms| Duration::from_millis(ms).min(LEASE_MAX));
-    served.leases.renew(&election, lease);
+    served.leases.renew(&election, lease, &served.clients);
     match tokio::time::timeout(super::ANSWER_PATIENCE, election.campaign(options)).await {
         Ok(stands) => stands?,
         Err(_) => return Err(super::no_answer()),
@@ -169,16 +169,19 @@ async fn forget(State(served): State<Served>, name: Name) -> Result<Json<Done>, 
     Ok(Json(Done { done: true }))
 }
 
-/// Stop campaigning in an election; a leader resigns.
-#[utoipa::path(post, path = "/v1/elections/{name}/withdraw", tag = "elections", params(("name" = String, Path, description = "Name of the election")), responses((status = 200, description = "How it stands now", body = ElectionView)))]
+/// Stop campaigning in an election; a leader resigns. Has no effect if another client took the place of this one.
+#[utoipa::path(post, path = "/v1/elections/{name}/withdraw", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = Option<WithdrawRequest>, responses((status = 200, description = "How it stands now", body = ElectionView)))]
 async fn withdraw(
     State(served): State<Served>,
     name: Name,
+    body: Body<WithdrawRequest>,
 ) -> Result<Json<ElectionView>, ApiError> {
-    let name = name?.0;
+    let (name, request) = (name?.0, unwrap(body)?);
     let election = handle(&served.node, &name).await?;
-    served.leases.renew(&election, None);
-    answer(election.withdraw()).await?;
+    let client = request.client.as_deref();
+    if served.clients.dismiss(&election, client).await? {
+        served.leases.end(&name);
+    }
     view(&served, &name).await
 }
 
@@ -254,17 +257,70 @@ fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
     Ok(body?.and_then(|Json(body)| body).unwrap_or_default())
 }
 
-/// The client that last campaigned in each election.
+/// Most superseded clients of an election that are remembered.
+const SUPERSEDED_MAX: usize = 64;
+
+/// The clients of each election that has one.
+///
+/// A client cannot be told apart from a killed one that a supervisor replaced. So the newest one is served, and those
+/// before it are refused from then on: two that run at the same time do not depose each other in turns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clients(Arc<Mutex<BTreeMap<String, String>>>);
+pub(super) struct Clients(Arc<tokio::sync::Mutex<BTreeMap<String, Campaigners>>>);
+
+/// The clients that campaigned in one election through this agent, since nobody did.
+#[derive(Debug)]
+struct Campaigners {
+    current: String,
+    superseded: VecDeque<String>,
+}
 
 impl Clients {
-    /// Records the client of an election. Returns whether it differs from the former one.
-    fn is_another(&self, election: &str, client: Option<&str>) -> bool {
-        let Some(client) = client else { return false };
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = clients.insert(election.to_owned(), client.to_owned());
-        before.is_some_and(|before| before != client)
+    /// Lets a client campaign. If it takes the place of another one, the node withdraws first: the work of the former
+    /// client may still run, and the node leads with a new token once its lease is over.
+    async fn admit(&self, election: &Election, client: &str) -> Result<(), ApiError> {
+        let mut clients = self.0.lock().await;
+        let name = election.name();
+        match clients.get_mut(name) {
+            Some(known) if known.current == client => {}
+            Some(known) if known.superseded.iter().any(|c| c == client) => {
+                let text = format!(
+                    "another program took over the candidacy in {name} at this agent: end one of the two, or let each use \
+                     its own agent"
+                );
+                return Err(ApiError::new(StatusCode::CONFLICT, "superseded", text));
+            }
+            Some(known) => {
+                answer(election.withdraw()).await?;
+                let former = core::mem::replace(&mut known.current, client.to_owned());
+                known.superseded.push_back(former);
+                if known.superseded.len() > SUPERSEDED_MAX {
+                    known.superseded.pop_front();
+                }
+            }
+            None => {
+                let current = client.to_owned();
+                let superseded = VecDeque::new();
+                let known = Campaigners {
+                    current,
+                    superseded,
+                };
+                clients.insert(name.to_owned(), known);
+            }
+        }
+        Ok(())
+    }
+
+    /// Withdraws for a client, or for whichever campaigns. Returns `false` if another one took the place of `client`.
+    async fn dismiss(&self, election: &Election, client: Option<&str>) -> Result<bool, ApiError> {
+        // The next client is admitted when the node no longer leads.
+        let mut clients = self.0.lock().await;
+        let known = clients.get(election.name());
+        if known.is_some_and(|k| client.is_some_and(|c| k.current != c)) {
+            return Ok(false);
+        }
+        answer(election.withdraw()).await?;
+        clients.remove(election.name());
+        Ok(true)
     }
 }
 
@@ -274,20 +330,24 @@ pub(super) struct Leases(Arc<Mutex<BTreeMap<String, Instant>>>);
 
 impl Leases {
     /// Sets the candidacy to end after `lease`, or never.
-    fn renew(&self, election: &Election, lease: Option<Duration>) {
+    fn renew(&self, election: &Election, lease: Option<Duration>, clients: &Clients) {
+        let Some(lease) = lease else {
+            return self.end(election.name());
+        };
         let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = election.name().to_owned();
-        let Some(lease) = lease else {
-            leases.remove(&name);
-            return;
-        };
         if leases.insert(name, Instant::now() + lease).is_none() {
-            tokio::spawn(self.clone().expire(election.clone()));
+            tokio::spawn(self.clone().expire(election.clone(), clients.clone()));
         }
     }
 
+    fn end(&self, election: &str) {
+        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.remove(election);
+    }
+
     /// Waits for the end of a lease, and withdraws.
-    async fn expire(self, election: Election) {
+    async fn expire(self, election: Election, clients: Clients) {
         loop {
             let until = {
                 let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,6 +370,6 @@ impl Leases {
             election.name()
         );
         // If the node has stopped, it no longer campaigns anyway.
-        let _ = election.withdraw().await;
+        let _ = clients.dismiss(&election, None).await;
     }
 }

@@ -9,7 +9,9 @@ use crate::guarded::{Ended, Guarded, Signals};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
-use consort_agent::api::{CampaignRequest, Done, ElectionView, EndedRequest, Words};
+use consort_agent::api::{
+    CampaignRequest, Done, ElectionView, EndedRequest, WithdrawRequest, Words,
+};
 use core::hash::{BuildHasher, Hasher};
 use core::pin::Pin;
 use core::time::Duration;
@@ -38,9 +40,9 @@ const LEASE_MIN: Duration = Duration::from_secs(2);
 ///
 /// Two leaders at the same time are ruled out only while clocks run at the same rate and the group is not partitioned:
 /// a resource that must not be used twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
-/// agent and election. If this program itself is killed, a watchdog stops the command, and the agent withdraws after
-/// two seconds or more; another elect on the same agent leads with another token once the command of the former one is
-/// over.
+/// agent and election: a second one takes the place of the first, which stops its command and ends with an error. If
+/// this program itself is killed, a watchdog stops the command, and the agent withdraws after two seconds or more;
+/// another elect on the same agent leads with another token once the command of the former one is over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -310,13 +312,16 @@ impl Elect {
             .await;
     }
 
-    /// Asks the agent to withdraw, unless this program only follows the election.
+    /// Asks the agent to withdraw, unless this program only follows the election. If another program took its place, the
+    /// agent does nothing.
     fn withdrawal(&self) -> impl Future<Output = Result<(), ClientError>> + use<> {
         let path = election_path(&self.args.election, "/withdraw");
         let (agent, stands) = (self.args.agent.clone(), !self.args.listen);
+        let client = Some(self.client.clone());
         async move {
             if stands {
-                let _: ElectionView = agent.post(&path, &(), PATIENCE).await?;
+                let request = WithdrawRequest { client };
+                let _: ElectionView = agent.post(&path, &request, PATIENCE).await?;
             }
             Ok(())
         }

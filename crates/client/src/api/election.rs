@@ -180,7 +180,18 @@ pub struct CampaignRequest {
     /// How long the work needs to stop. The lease lasts at least four times as long. Default: a quarter of the lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
-    /// Identifies the client program. A different program gets a new token, once the work of the former one is over.
+    /// Identifies the client program. A different program takes the place of the former one: it gets a new token, once
+    /// the work of the former one is over, and the former one is refused (`superseded`) until nobody campaigns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+/// A request to stop campaigning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct WithdrawRequest {
+    /// The client program that withdraws. Without it, any candidacy of the node ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }

@@ -19,7 +19,7 @@ pub use case::{AccuserView, CaseView};
 
 pub use election::{
     CampaignRequest, CandidateView, ChurnView, ElectionView, EndedRequest, LeaderView,
-    ResignRequest, Words,
+    ResignRequest, WithdrawRequest, Words,
 };
 
 pub use health::{HealthView, ReasonView};
