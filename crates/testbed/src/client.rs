@@ -130,7 +130,9 @@ impl Supervised {
             // Now and then a leader's command ends on its own, and another node has to lead.
             Use::Lead => (rng.below(4) == 0).then(|| 1000 + u64::from(rng.below(4000))),
             usage => {
-                command.args(["--bound", &settings.bound()]);
+                if settings.variant.floor {
+                    command.args(["--bound", &settings.bound()]);
+                }
                 match usage {
                     Use::Shared => drop(command.arg("--shared")),
                     Use::Permit(permits) => {

@@ -147,6 +147,30 @@ pub struct Incident {
     pub text: String,
 }
 
+/// The least that has to happen in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Least {
+    /// Faults.
+    pub faults: usize,
+    /// Commands under each lock.
+    pub locks: usize,
+    /// Commands of leaders.
+    pub leads: usize,
+    /// Changes of the agent, for each lock and election.
+    pub takeovers: usize,
+}
+
+impl Default for Least {
+    fn default() -> Self {
+        Least {
+            faults: 3,
+            locks: 3,
+            leads: 3,
+            takeovers: 1,
+        }
+    }
+}
+
 /// Everything that the checker reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -154,6 +178,10 @@ pub struct History {
     pub start: Ns,
     /// Lease of locks.
     pub ttl: Ns,
+    /// Whether the election is strict: no partition excuses two leaders.
+    pub strict: bool,
+    /// The least that has to happen.
+    pub least: Least,
     /// The clients by number.
     pub clients: Vec<Client>,
     /// Their processes.

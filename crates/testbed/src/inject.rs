@@ -1,15 +1,20 @@
 //! Injects a fault: chooses its target, carries it out, and schedules its end.
 
 use crate::agent::{Agent, State};
-use crate::clock::{MS, SEC, now};
+use crate::clock::{MS, Ns, SEC, now};
 use crate::fault::Kind;
 use crate::history::{Killed, Use};
 use crate::net::{AgentNo, Rule};
 use crate::process::{self, guards_of};
 use crate::settings::{ELECTION, LOCK};
+use crate::variant::Variant;
 use crate::world::{Due, World, secs};
 use consort_proto::Rng;
 use rustix::process::Signal;
+
+/// Least time between two agents that lose their state, in a strict election: the leader replaces the first as a watcher
+/// before the second, so that a majority of the watchers keeps its memory.
+const WIPE_GAP: Ns = 15 * SEC;
 
 /// Most agents that may be down, frozen, cut off or too young to be a witness at a time; the others are a majority.
 fn away_max(agents: usize) -> usize {
@@ -47,7 +52,21 @@ impl World {
             _ => 1,
         };
         !(kind.cuts() && cut)
+            && self.may_forget(kind)
             && (!kind.takes_agent() || self.away() + taken <= away_max(self.settings.agents))
+    }
+
+    /// Whether agents may lose their state in that way. Without a floor each lost state is one more member that counts as
+    /// failed, until no majority is left; an agent that starts alone cannot lead a strict election.
+    fn may_forget(&self, kind: Kind) -> bool {
+        let Variant { floor, strict, .. } = self.settings.variant;
+        let forgets = |name: &str| name == Kind::KillWipe.name() || name == Kind::Lone.name();
+        let last = self.faults.iter().rfind(|f| forgets(f.kind));
+        match kind {
+            Kind::KillWipe => floor && (!strict || last.is_none_or(|f| f.at + WIPE_GAP < now())),
+            Kind::Lone => floor && !strict,
+            _ => true,
+        }
     }
 
     /// An agent that is up, usually that of the leader or of the lock holder.

@@ -31,5 +31,6 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod settings;
+pub mod variant;
 pub mod work;
 mod world;

@@ -10,6 +10,7 @@ use consort_testbed::fault::Kind;
 use consort_testbed::report::report;
 use consort_testbed::run::run;
 use consort_testbed::settings::Settings;
+use consort_testbed::variant::{Variant, Word};
 use consort_testbed::work;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
@@ -28,6 +29,10 @@ struct Cli {
     /// Seed of faults and clients
     #[arg(long, default_value_t = Settings::default().seed)]
     seed: u64,
+    /// Properties of the group, separated by commas: members or floor (the bound of locks), default or strict
+    /// (elections), open or key [default: drawn by the seed]
+    #[arg(long, value_delimiter = ',', value_parser = Word::parse)]
+    variant: Vec<Word>,
     /// How long to inject faults, including the calm phases between them, in seconds
     #[arg(long, default_value_t = Settings::default().secs)]
     secs: u64,
@@ -105,6 +110,7 @@ fn test(cli: Cli) -> anyhow::Result<bool> {
     };
     let settings = Settings {
         seed: cli.seed,
+        variant: Variant::draw(cli.seed).with(&cli.variant),
         secs: cli.secs,
         agents: usize::from(cli.agents),
         consort,
@@ -125,8 +131,8 @@ fn test(cli: Cli) -> anyhow::Result<bool> {
     let over: Arc<AtomicBool> = Arc::default();
     end_by_signal(Arc::clone(&over))?;
     println!(
-        "seed {}, {} s, {} agents",
-        settings.seed, settings.secs, settings.agents
+        "seed {}, {} s, {} agents, {}",
+        settings.seed, settings.secs, settings.agents, settings.variant
     );
     let outcome = run(settings.clone(), dir.path(), over)?;
     let mut violations = check(&outcome.history);

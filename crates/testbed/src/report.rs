@@ -55,8 +55,8 @@ pub fn report(settings: &Settings, outcome: &Outcome, violations: &[Violation]) 
 
 fn command(settings: &Settings) -> String {
     let mut command = format!(
-        "cargo run --release -p consort-testbed -- --seed {} --secs {}",
-        settings.seed, settings.secs
+        "cargo run --release -p consort-testbed -- --seed {} --secs {} --variant {}",
+        settings.seed, settings.secs, settings.variant
     );
     let usual = Settings::default();
     for (flag, value, usual) in [

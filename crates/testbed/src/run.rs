@@ -56,6 +56,8 @@ pub fn run(settings: Settings, dir: &Path, over: Arc<AtomicBool>) -> anyhow::Res
     let mut history = History {
         start: world.start,
         ttl: world.settings.ttl(),
+        strict: world.settings.variant.strict,
+        least: world.settings.least(),
         clients: world.settings.clients(),
         runs: core::mem::take(&mut world.runs),
         faults: core::mem::take(&mut world.faults),

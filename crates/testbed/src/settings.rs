@@ -2,14 +2,17 @@
 
 use crate::clock::{MS, Ns};
 use crate::fault::Kind;
-use crate::history::{Client, Use};
-use std::path::PathBuf;
+use crate::history::{Client, Least, Use};
+use crate::variant::Variant;
+use std::path::{Path, PathBuf};
 
 /// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Seed of faults and clients.
     pub seed: u64,
+    /// The kind of group.
+    pub variant: Variant,
     /// How long faults are injected, including the calm phases between them.
     pub secs: u64,
     /// Number of agents, 3 to 16.
@@ -51,6 +54,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             seed: 1,
+            variant: Variant::draw(1),
             secs: 60,
             agents: 7,
             consort: PathBuf::new(),
@@ -74,17 +78,52 @@ impl Settings {
         self.ttl_ms * MS
     }
 
-    /// The bound of all locks, which promises exclusion in partitions as well.
+    /// The bound of all locks, as requests name it. Both promise exclusion in partitions as well.
     pub fn bound(&self) -> String {
-        format!("floor:{}", self.agents)
+        match self.variant.floor {
+            true => format!("floor:{}", self.agents),
+            false => "members".to_owned(),
+        }
+    }
+
+    /// File of the group's key, in the directory of a run that has one.
+    pub fn key_file(&self, dir: &Path) -> Option<PathBuf> {
+        self.variant.key.then(|| dir.join("group.key"))
     }
 
     /// Configuration of the agents. The notice is long, so that a busy machine can meet it.
-    pub fn config(&self) -> String {
-        format!(
-            "[lock]\nttl = '{}ms'\nnotice_per_mille = 200\nbound = {{ floor = {} }}\n",
-            self.ttl_ms, self.agents
-        )
+    pub fn config(&self, dir: &Path) -> String {
+        let mut config = format!(
+            "[lock]\nttl = '{}ms'\nnotice_per_mille = 200\n",
+            self.ttl_ms
+        );
+        if self.variant.floor {
+            config += &format!("bound = {{ floor = {} }}\n", self.agents);
+        }
+        if self.variant.strict {
+            config += &format!("[elections]\nfloor = {}\n", self.agents);
+        }
+        if let Some(key) = self.key_file(dir) {
+            config += &format!("[security]\nkey_file = '{}'\n", key.display());
+        }
+        config
+    }
+
+    /// What has to happen at least, for the run to prove anything: about a quarter of what usually does. Runs of a few
+    /// kinds of faults prove what they can.
+    pub fn least(&self) -> Least {
+        let usual = Least::default();
+        if !self.only.is_empty() {
+            return usual;
+        }
+        let secs = self.secs as usize;
+        let faults = secs * 1000 / self.gap_ms.max(1) as usize / 4;
+        Least {
+            faults: faults.max(usual.faults),
+            locks: (secs / 4).max(usual.locks),
+            leads: (secs / 15).max(usual.leads),
+            takeovers: (secs / 60).max(usual.takeovers),
+        }
     }
 
     /// The clients: one candidate and one lock holder per agent, and some others.

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::Arc;
 
 /// Interval between steps of the supervision.
@@ -78,7 +78,12 @@ impl World {
         dir: &Path,
         over: Arc<AtomicBool>,
     ) -> anyhow::Result<World> {
-        std::fs::write(dir.join("config.toml"), settings.config())?;
+        std::fs::write(dir.join("config.toml"), settings.config(dir))?;
+        if let Some(key) = settings.key_file(dir) {
+            let mut keygen = Command::new(&settings.consort);
+            let made = keygen.arg("keygen").arg(key).output()?;
+            anyhow::ensure!(made.status.success(), "no key was made: {made:?}");
+        }
         let path = dir.join("work.log");
         drop(Writer::open(&path)?);
         let clients = settings.clients().into_iter().enumerate();
@@ -284,7 +289,7 @@ impl World {
     /// Runs a `consort` command next to the world.
     pub(crate) fn help(&mut self, agent: AgentNo, args: &[&str]) {
         let socket = self.agents[agent].socket();
-        let child = std::process::Command::new(&self.settings.consort)
+        let child = Command::new(&self.settings.consort)
             .args(args)
             .args(["--http", &format!("unix:{}", socket.display())])
             .stdin(std::process::Stdio::null())

@@ -13,7 +13,7 @@ fn real_agents_keep_their_promises_under_random_faults() {
     }
     let setting = |key: &str| std::env::var(key).ok();
     let seed = setting("CONSORT_FAULTS_SEED").unwrap_or(std::process::id().to_string());
-    let secs = setting("CONSORT_FAULTS_SECS").unwrap_or("40".to_owned());
+    let secs = setting("CONSORT_FAULTS_SECS").unwrap_or("60".to_owned());
     println!("CONSORT_FAULTS_SEED={seed} CONSORT_FAULTS_SECS={secs}");
     let testbed = env!("CARGO_BIN_EXE_consort-testbed");
     let consort = Path::new(testbed).with_file_name("consort");

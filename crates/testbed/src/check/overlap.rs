@@ -61,17 +61,18 @@ fn differ(a: &Work, b: &Work) -> bool {
 /// after it ([`JOIN`] for an agent that started alone), and only for overlaps that it caused: the later command
 /// began in that time, and the overlap ended in it. A leader that is alone on its side has to stop before others lead,
 /// so for such a leader it counts only if it began to lead there. One-way links, loss, and agents that are killed,
-/// frozen or leave are no explanation.
+/// frozen or leave are no explanation. A strict election allows for none.
 pub(super) fn apart(history: &History, earlier: &Work, later: &Work, overlap_end: Ns) -> bool {
     let bit = |work: &Work| 1_u32 << work.agent;
-    history.faults.iter().any(|fault| {
-        let separates = (fault.apart & bit(earlier) == 0) != (fault.apart & bit(later) == 0);
-        let heal = if fault.kind == "lone" { JOIN } else { HEAL };
-        let end = fault.until.map_or(Ns::MAX, |until| until + heal);
-        let lonely = |w: &Work| fault.apart == bit(w) && w.enter() < fault.at;
-        let meanwhile = (fault.at..=end).contains(&later.enter()) && overlap_end <= end;
-        separates && meanwhile && !lonely(earlier) && !lonely(later)
-    })
+    !history.strict
+        && history.faults.iter().any(|fault| {
+            let separates = (fault.apart & bit(earlier) == 0) != (fault.apart & bit(later) == 0);
+            let heal = if fault.kind == "lone" { JOIN } else { HEAL };
+            let end = fault.until.map_or(Ns::MAX, |until| until + heal);
+            let lonely = |w: &Work| fault.apart == bit(w) && w.enter() < fault.at;
+            let meanwhile = (fault.at..=end).contains(&later.enter()) && overlap_end <= end;
+            separates && meanwhile && !lonely(earlier) && !lonely(later)
+        })
 }
 
 fn violation(

@@ -1,10 +1,7 @@
 //! After faults stop everything works again, and enough happened in the run.
 
 use super::{Rule, Violation};
-use crate::history::History;
-
-/// Least number of faults, and of commands per resource, in a run that counts.
-const LEAST: usize = 3;
+use crate::history::{Client, History, Use};
 
 pub(super) fn check(history: &History, found: &mut Vec<Violation>) {
     for calm in &history.calms {
@@ -37,18 +34,33 @@ pub(super) fn check(history: &History, found: &mut Vec<Violation>) {
             text,
         });
     };
-    if history.faults.len() < LEAST {
-        empty(format!("only {} faults", history.faults.len()));
+    let least = history.least;
+    if history.faults.len() < least.faults {
+        empty(format!(
+            "only {} faults, of at least {}",
+            history.faults.len(),
+            least.faults
+        ));
     }
     for resource in history.resources() {
         let works = history.works_of(resource).count();
-        if works < LEAST {
-            empty(format!("only {works} works of {resource}"));
+        let leads = |c: &&Client| c.resource == resource && c.usage == Use::Lead;
+        let needed = match history.clients.iter().find(leads) {
+            Some(_) => least.leads,
+            None => least.locks,
+        };
+        if works < needed {
+            empty(format!(
+                "only {works} works of {resource}, of at least {needed}"
+            ));
         }
-    }
-    let moved = |resource: &str| takeovers(history, resource) > 0;
-    if !history.resources().into_iter().all(moved) {
-        empty("a lock or election never changed hands".to_owned());
+        let takeovers = takeovers(history, resource);
+        if takeovers < least.takeovers {
+            let needed = least.takeovers;
+            empty(format!(
+                "{resource} changed hands only {takeovers} times, of at least {needed}"
+            ));
+        }
     }
 }
 

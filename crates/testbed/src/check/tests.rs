@@ -2,7 +2,9 @@
 
 use super::{Rule, check};
 use crate::clock::{MS, Ns, SEC};
-use crate::history::{Calm, Client, Fault, History, Incident, Killed, Limit, Run, Use, Work};
+use crate::history::{
+    Calm, Client, Fault, History, Incident, Killed, Least, Limit, Run, Use, Work,
+};
 use crate::record::{Entry, Record, RunId, Verb, WorkId};
 
 /// A history of five agents with a candidate and a lock holder each, without violations.
@@ -179,6 +181,12 @@ fn two_leaders_are_found_unless_a_partition_separates_them() {
     );
     assert_eq!(two(0b00001, (SEC, 6 * SEC)), [], "it began to lead alone");
     let mut kit = Kit::new();
+    kit.0.strict = true;
+    kit.work(0, 2 * SEC, 5 * SEC, "0100");
+    kit.work(1, 4 * SEC, 6 * SEC, "0101");
+    kit.fault(3 * SEC, 6 * SEC, halves);
+    assert_eq!(kit.rules(), [Rule::LeaderOverlap], "a strict election");
+    let mut kit = Kit::new();
     kit.fault(SEC, 2 * SEC, halves);
     kit.work(0, 20 * SEC, 25 * SEC, "0100");
     kit.work(1, 24 * SEC, 26 * SEC, "0101");
@@ -318,6 +326,25 @@ fn stalls_incidents_and_empty_runs_are_found() {
     let mut kit = Kit::new();
     kit.0.works.retain(|w| w.entry.resource != "lead");
     assert_eq!(kit.rules(), [Rule::Empty; 2], "no work, no takeover");
+    let least = Least::default();
+    for least in [
+        Least { faults: 4, ..least },
+        Least { leads: 4, ..least },
+        Least {
+            takeovers: 3,
+            leads: 2,
+            locks: 2,
+            ..least
+        },
+    ] {
+        let mut kit = Kit::new();
+        kit.0.least = least;
+        let found = kit.rules();
+        assert!(
+            !found.is_empty() && found.iter().all(|r| *r == Rule::Empty),
+            "{least:?}"
+        );
+    }
 }
 
 #[test]
