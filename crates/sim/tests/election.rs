@@ -234,6 +234,64 @@ fn wrong_verdicts_hardly_depose_a_leader_that_answers() {
     assert!(verdicts > 100, "only {verdicts} times accused");
 }
 
+/// What a lease costs and how often one lapses although nothing fails: an hour of groups of seven, by loss.
+/// docs/RESULTS.md has the printed numbers.
+#[test]
+fn leases_hardly_lapse_on_lossy_links_and_cost_little() {
+    let minutes = 20;
+    let runs = |loss: f64, elects: bool| {
+        let mut lapses = 0;
+        let mut bytes = 0;
+        for seed in 0..3 {
+            let layout = Layout::draw(&Topology::Full, 7, 10.0, 30.0, seed).unwrap();
+            let config = WorldConfig {
+                node: Config::default(),
+                layout,
+                conditions: Conditions::default(),
+                seed,
+                start: Start::Warm { seeds: 2 },
+                sample_every: None,
+                trace: Trace::default(),
+            };
+            let mut engine = Engine::new(config, Panel::default()).unwrap();
+            if elects {
+                engine.open_election(GATEWAY, Policy::default()).unwrap();
+            }
+            engine.run_for(secs(60)).unwrap();
+            let loss_per_hop = loss;
+            engine
+                .strike(Fault::Conditions(Conditions {
+                    loss_per_hop,
+                    ..Conditions::default()
+                }))
+                .unwrap();
+            let before = engine.world().net().counts().bytes;
+            let mut led = true;
+            for _ in 0..minutes * 60 * 10 {
+                engine.run_for(Duration::from_millis(100)).unwrap();
+                let world = engine.world();
+                let acting = |i: usize| world.host(i).node().election().acting(GATEWAY);
+                let leads = world.up().any(|i| acting(i).is_some());
+                lapses += u32::from(elects && led && !leads);
+                led = leads;
+            }
+            bytes += engine.world().net().counts().bytes - before;
+        }
+        (lapses, bytes / (3 * minutes * 60))
+    };
+    let mut all = Vec::new();
+    for loss in [0.0, 0.2, 0.3] {
+        let (lapses, with) = runs(loss, true);
+        let (_, without) = runs(loss, false);
+        let cost = with.saturating_sub(without);
+        println!("loss {loss}: {lapses} lapses an hour, {cost} B/s for the lease of {with} B/s");
+        all.push((lapses, cost));
+    }
+    assert_eq!(all[0].0, 0, "nothing is lost");
+    assert!(all.iter().all(|&(_, cost)| cost < 8000), "{all:?}");
+    assert!(all[1].0 <= 2 && all[2].0 <= 30, "{all:?}");
+}
+
 fn first_violation(engine: &mut Engine<Panel>) -> Option<&'static str> {
     let (old, _) = leader(engine);
     let run = engine
