@@ -54,12 +54,16 @@ fn processes() -> Option<Vec<Relative>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Parses `/proc/ID/stat`. A process that has ended and was not waited for is ignored.
+/// Parses `/proc/ID/stat`. A process that has ended and was not waited for is ignored, and so is one that is just
+/// ending: the system says -1 for its group.
 fn relative(id: Pid, stat: &str) -> Option<Relative> {
     // The name, in parentheses, may contain anything. It is followed by the state, the parent and the group.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
-    let mut pid = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+    let mut pid = || {
+        let raw: i32 = fields.next()?.parse().ok()?;
+        (raw >= 0).then(|| Pid::from_raw(raw))
+    };
     let (parent, group) = (pid()?, pid()?);
     (!matches!(state, "Z" | "X")).then_some(Relative { id, group, parent })
 }
@@ -83,6 +87,7 @@ mod tests {
         assert_eq!(read, Some(expected));
         assert_eq!(relative(pid(7), "7 (gone) Z 3 5 5 0 -1"), None);
         assert_eq!(relative(pid(7), "7 (short) S 3"), None);
+        assert_eq!(relative(pid(7), "7 (ending) D 0 -1 -1 0 -1 4194560"), None);
         let init = relative(pid(1), "1 (init) S 0 1 1 0").unwrap();
         assert_eq!(init.parent, None, "the first process has no parent");
     }
