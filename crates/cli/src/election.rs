@@ -22,8 +22,10 @@ enum Command {
 ///
 /// In a strict election nobody leads while a majority of the last leader's watchers is gone. If they will not come
 /// back, or lost their disks, this lets a majority of the configured number of nodes start again. It gives up the
-/// guarantee that these watchers kept, so make sure that no former leader is still working. Elections that are not
-/// strict recover by themselves.
+/// guarantee that these watchers kept, so make sure that no former leader is still working. It counts for this agent,
+/// until there is a new leader: run it at every agent that campaigns. It has no effect unless that agent lists the lost
+/// watchers as failed, or hears from them that they lost their disks. Elections that are not strict recover by
+/// themselves.
 #[derive(Debug, clap::Args)]
 struct ForgetArgs {
     /// Name of the election

@@ -25,7 +25,8 @@ pub enum Order {
     RestoreLease(ElectionId, Box<Record>),
     /// The work under this token has ended. If the lease was given up, it is released at once.
     Stopped(ElectionId, Token),
-    /// Give up watchers that are lost for good in a strict election. A majority of the floor then begins a new line.
+    /// Give up watchers that are lost for good in a strict election. A majority of the floor then begins a new line. Has
+    /// no effect while a majority of the watchers is not reported as gone.
     Forget(ElectionId),
 }
 
@@ -105,7 +106,7 @@ impl Election {
             }
             Order::Forget(election) => {
                 self.with_race(cx, view, election, |race, cx, env, _| {
-                    race.tenure.forgiven = true;
+                    race.tenure.forgiven = race.is_quorum_lost(env);
                     race.review(cx, env);
                 });
             }

@@ -57,7 +57,8 @@ pub(super) struct Tenure {
     pub(super) back_at: Instant,
     /// The time at which the leader reviews its watchers again.
     pub(super) review_at: Instant,
-    /// Whether an operator gave up the lost watchers.
+    /// Whether an operator gave up the lost watchers. This ends when a later line of watchers is known: what is lost
+    /// after that was not given up.
     pub(super) forgiven: bool,
     /// The successor to notify, if any, when the lease is released and this node announces that it no longer leads.
     pub(super) farewell: Option<Option<NodeId>>,
@@ -134,6 +135,8 @@ impl Race {
             .known
             .is_none_or(|k| k.set.rank < known.set.rank)
         {
+            let line = self.tenure.known.map(|k| k.set.rank.line);
+            self.tenure.forgiven &= line.is_none_or(|l| l >= known.set.rank.line);
             self.tenure.known = Some(known);
         }
         let mut out = Vec::new();
@@ -255,6 +258,7 @@ impl Race {
                 Output::OtherLine(set) => {
                     // Of two leaders, the one with the lesser line stops.
                     let span = self.tenure.span(env);
+                    self.tenure.forgiven = false;
                     self.tenure.known = Some(Known { set, span });
                     self.tenure.farewell = Some(None);
                     self.give_up(cx, env);
