@@ -692,6 +692,9 @@ const slow = (spans) => spans.filter((ms) => ms > 33.4).length / Math.max(1, spa
 /** How often a view is measured until it is smooth: a machine that is busy for a moment says nothing about the page. */
 const MEASURED_MAX = 6
 
+/** How long all views together are measured again. */
+const AGAIN_MS = 60_000
+
 /** Five hundred members: at most one frame in twenty takes longer than two of the screen's. Also with one of them chosen, and
  * with a third of them gone at once. */
 export async function smooth(browser) {
@@ -701,6 +704,7 @@ export async function smooth(browser) {
   await blank.goto('about:blank')
   const { page, calm, go, close } = await open(browser, server.base)
   const seen = {}
+  let spent = 0
   let feed
   try {
     let seq = 1
@@ -727,12 +731,15 @@ export async function smooth(browser) {
         check(!/[\u0000-\u001f\u202e]/.test(cell) && cell.length <= 32, `a hostile name is shown as ${JSON.stringify(cell)}`)
       }
       const best = { idle: 1, share: 1, tries: 0 }
-      for (; best.tries < MEASURED_MAX && best.share > 0.05; best.tries++) {
-        if (best.tries) await sleep(2000 * best.tries)
+      const again = () => best.tries === 0 || (best.tries < MEASURED_MAX && spent < AGAIN_MS)
+      for (; best.share > 0.05 && again(); best.tries++) {
+        const begun = Date.now()
+        if (best.tries) await sleep(1000 * best.tries)
         await blank.bringToFront()
         best.idle = Math.min(best.idle, slow(await blank.evaluate(measure, [1.2, 'bare'])))
         await page.bringToFront()
         best.share = Math.min(best.share, slow(await page.evaluate(measure, [3, act])))
+        if (best.tries) spent += Date.now() - begun
       }
       seen[name.replace(/\/.*/, ' with one chosen')] = best
     }
@@ -745,7 +752,7 @@ export async function smooth(browser) {
   }
   const text = Object.entries(seen).map(([view, s]) => `${view} ${(100 * s.share).toFixed(1)} %${s.tries > 1 ? ` (try ${s.tries})` : ''}`).join(', ')
   const bad = Object.values(seen).filter((s) => s.share > 0.05)
-  if (bad.length && bad.every((s) => s.idle > 0.02)) return `SKIPPED: this machine is too busy: a bare canvas with 500 dots has at best ${bad.map((s) => `${(100 * s.idle).toFixed(0)} %`).join(', ')} slow frames in ${MEASURED_MAX} tries; measured ${text}`
+  if (bad.length && bad.every((s) => s.idle > 0.02)) return `SKIPPED: this machine is too busy: a bare canvas with 500 dots has at best ${bad.map((s) => `${(100 * s.idle).toFixed(0)} %`).join(', ')} slow frames in ${bad.map((s) => s.tries).join(', ')} tries; measured ${text}`
   check(!bad.length, `slow frames: ${text}`)
   return `slow frames: ${text}`
 }
