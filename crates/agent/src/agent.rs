@@ -215,6 +215,10 @@ impl Agent {
             }
         }
         let (node, events) = builder.start_subscribed().await?;
+        if let Some(position) = config.position {
+            // A node that has stopped already announces nothing; whoever waits for the agent learns of that.
+            let _ = node.set_position(position).await;
+        }
         let history = History::follow(&node);
         for name in watched {
             if let Err(source) = node.election(&name).await {

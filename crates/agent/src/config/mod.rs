@@ -62,6 +62,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// The tags, for programs.
     pub tags: BTreeMap<String, String>,
+    /// The position that the node announces, in metres.
+    pub position: Option<[f32; 3]>,
     /// Whether the node follows elections without campaigning.
     pub observer: bool,
     /// The elections to take part in from the start.
@@ -262,7 +264,8 @@ impl TryFrom<RawConfig> for Config {
         let mut protocol = consort::Config::from(profile);
         protocol.membership.fast = profile.detection(detection);
         set(&mut protocol.group, raw.group);
-        raw.membership.apply(&mut protocol);
+        let position = raw.membership.place()?;
+        raw.membership.apply(&mut protocol)?;
         raw.elections.apply(&mut protocol)?;
         let lock = raw.lock.expecting(raw.expect, raw.state.is_some())?;
         lock.apply(&mut protocol)?;
@@ -287,6 +290,7 @@ impl TryFrom<RawConfig> for Config {
             api: raw.api.check()?,
             state: raw.state,
             tags: raw.tags,
+            position,
             observer: raw.observer.unwrap_or_default(),
             elections,
             handlers: handler::check(raw.handler)?,

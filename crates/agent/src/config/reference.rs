@@ -120,6 +120,10 @@ fn value(path: &str) -> Option<(String, bool)> {
         }
         "membership.probe_period" => span(m.probe_period),
         "membership.probe_helpers" => m.probe_helpers.to_string(),
+        "membership.probe_policy" => "\"stride\"".to_owned(),
+        "membership.distance_source" => "\"coordinate\"".to_owned(),
+        "membership.feedback_passive_per_mille" => m.feedback_passive_per_mille.to_string(),
+        "membership.passive_timeout_periods" => m.passive_timeout_periods.to_string(),
         "membership.distance_exponent" => format!("{:.1}", m.distance_exponent),
         "membership.suspicion_factor" => factor.to_string(),
         "membership.suspicion_stretch" => stretch.to_string(),
@@ -185,6 +189,7 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "api.token_file" => "\"/etc/consort/tokens\"",
                 "security.key_file" => "\"/etc/consort/group.key\"",
                 "security.migrate_until" => "\"2030-06-01\"",
+                "membership.position" => "[12.5, -3.0, 0.0]",
                 "election.name" => "\"gateway\"",
                 "election.attribute_tag" => "\"battery\"",
                 "handler.on" => "\"member-failed,leader\"",
@@ -327,6 +332,7 @@ mod tests {
             let with = match path.as_str() {
                 "election.name" | "topology.enabled" => "",
                 "expect" => "state = \"/var/lib/consort\"\n",
+                "membership.position" => "distance_source = \"position\"\n",
                 "security.migrate_until" => "key_file = \"group.key\"\n",
                 "handler.on" => "run = \"true\"\n",
                 "handler.run" => "on = \"leader\"\n",

@@ -1,7 +1,7 @@
 //! Tests of settings.
 
 use super::*;
-use consort::membership::SuspicionTimeout;
+use consort::membership::{DistanceSource, SuspicionTimeout, TargetPolicy};
 use core::time::Duration;
 
 fn config(text: &str) -> Result<Config, String> {
@@ -109,6 +109,39 @@ fn a_full_file_is_read() {
 }
 
 #[test]
+fn members_can_be_probed_in_the_ways_of_the_papers() {
+    let membership = |text: &str| {
+        let raw: RawConfig = toml::from_str(&format!("[membership]\n{text}")).unwrap();
+        Config::try_from(raw).unwrap()
+    };
+    for (word, policy) in [
+        ("stride", TargetPolicy::Stride),
+        ("bag", TargetPolicy::BagPass),
+        ("independent", TargetPolicy::Iid),
+    ] {
+        let config = membership(&format!("probe_policy = '{word}'"));
+        assert_eq!(config.protocol.membership.probe_policy, policy);
+    }
+    for (word, source) in [
+        ("coordinate", DistanceSource::Coordinate),
+        ("latency", DistanceSource::Latency),
+        ("position", DistanceSource::Position),
+    ] {
+        let config = membership(&format!("distance_source = '{word}'"));
+        assert_eq!(config.protocol.membership.distance_source, source);
+        assert_eq!(config.position, None);
+    }
+    let config = membership("distance_source = 'position'\nposition = [1.5, -2.0, 0.0]");
+    assert_eq!(config.position, Some([1.5, -2.0, 0.0]));
+    let config = membership("feedback_passive_per_mille = 50\npassive_timeout_periods = 9");
+    let m = config.protocol.membership;
+    assert_eq!(
+        (m.feedback_passive_per_mille, m.passive_timeout_periods),
+        (50, 9)
+    );
+}
+
+#[test]
 fn detection_is_that_of_the_profile() {
     let fast = |text: &str| {
         let raw: RawConfig = toml::from_str(text).unwrap();
@@ -140,6 +173,26 @@ fn mistakes_are_named_with_what_would_be_right() {
         (
             "[membership]\nprobe_period = '1ms'",
             ["probe_period", "10 ms"],
+        ),
+        (
+            "[membership]\nprobe_policy = 'random'",
+            ["`random`", "stride, bag or independent"],
+        ),
+        (
+            "[membership]\ndistance_source = 'given'",
+            ["`given`", "coordinate, latency or position"],
+        ),
+        (
+            "[membership]\nposition = [1.0, 2.0, 3.0]",
+            ["membership.position", "distance_source"],
+        ),
+        (
+            "[membership]\ndistance_source = 'position'\nposition = [1.0, 2.0, inf]",
+            ["membership.position", "10000000"],
+        ),
+        (
+            "[membership]\nfeedback_passive_per_mille = 1001",
+            ["feedback_passive_per_mille", "1000"],
         ),
         ("bind = 'every where'", ["bind", "IP:PORT"]),
         ("bind = '10.0.0.1'", ["bind", "IP:PORT"]),
