@@ -25,7 +25,6 @@ pub(crate) use tags::{TagChange, Tags};
 
 use crate::address::Seed;
 use crate::builder;
-use crate::case::Files;
 use crate::clock::Clock;
 use crate::election::{Board, ElectionOptions};
 use crate::event::{Event, Events};
@@ -143,7 +142,6 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         meta_max: start.meta_max,
         elections_max: start.elections_max,
         locks: Locks::default(),
-        files: Files::default(),
         arrivals: Arrivals::default(),
         weather: Weather::new(faults_in, builder::random_bits()),
         storage: Storage::default(),
@@ -204,8 +202,6 @@ struct Driver {
     meta_max: u16,
     elections_max: u16,
     locks: Locks,
-    /// The accusations against members.
-    files: Files,
     arrivals: Arrivals,
     /// The faults that tests and demonstrations inject.
     weather: Weather,

@@ -92,7 +92,7 @@ impl Driver {
                 let _ = reply.send(member::itself(&self.node));
             }
             Order::Case(id, reply) => {
-                let _ = reply.send(self.files.case(self.clock.now(), &self.node, id));
+                let _ = reply.send(Case::of(self.clock.now(), &self.node, id));
             }
             Order::Stats(reply) => {
                 let _ = reply.send(self.stats());

@@ -26,7 +26,6 @@ impl Driver {
         self.store_facts().await;
         // This happens before anything is sent: a node that stops leading knows it before others can take over.
         self.refresh_boards();
-        self.files.follow(self.clock.now(), &self.node);
         for event in self.poll_events() {
             let named = |id| elections::named(&self.boards, id);
             let event = match event {
@@ -83,7 +82,6 @@ impl Driver {
         let mut told = Vec::new();
         let now = self.clock.now();
         while let Some(event) = self.node.poll_event() {
-            self.files.note(now, &self.node, &event);
             let table = self.node.membership().table();
             let is_described = |id| table.get(id).is_none_or(is_described);
             self.arrivals.take(now, event, is_described, &mut told);

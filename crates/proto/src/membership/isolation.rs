@@ -77,7 +77,7 @@ impl Membership {
         } else {
             Arrival::Refuted
         };
-        cx.emit(Event::Up { id, life, how });
+        self.report(cx, Event::Up { id, life, how });
         if told {
             self.open_suspicion(cx, id, by);
         }

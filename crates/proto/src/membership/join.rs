@@ -487,7 +487,7 @@ impl Membership {
                     member.set_proven(true);
                 }
                 let how = super::Arrival::Joined;
-                cx.emit(Event::Up { id, life, how });
+                self.report(cx, Event::Up { id, life, how });
             }
         }
     }

@@ -433,7 +433,7 @@ impl Membership {
         why: Departure,
         by: NodeId,
     ) {
-        cx.emit(Event::Down { id, life, why, by });
+        self.report(cx, Event::Down { id, life, why, by });
         self.table.update(id, |m| m.phase = Phase::Down);
         self.bury(cx, id, why, by);
     }
@@ -478,7 +478,8 @@ impl Membership {
     }
 
     /// Tells that a member is listed as failed no longer.
-    pub(super) fn note_forgotten(&self, cx: &mut MembershipCx<'_>, id: NodeId) {
+    pub(super) fn note_forgotten(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
+        self.log.forget(id);
         if !self.config.departed_keep.is_zero() {
             cx.emit(Event::Forgotten { id });
         }
@@ -505,11 +506,8 @@ impl Membership {
         }
         let (id, life) = (record.id, record.precedence.life);
         self.table.insert(record, Phase::Up, cx.now);
-        cx.emit(Event::Up {
-            id,
-            life,
-            how: Arrival::Joined,
-        });
+        let how = Arrival::Joined;
+        self.report(cx, Event::Up { id, life, how });
         self.spread(cx.now, id, id, Urgency::Arrival);
         // A newcomer that reads pages tells nobody anything new.
         if self.joining.state != JoinState::Joining {
@@ -556,31 +554,35 @@ impl Membership {
         });
         let life = precedence.life;
         if restarted && phase != Phase::Down {
-            cx.emit(Event::Down {
+            let event = Event::Down {
                 id,
                 life: old.life,
                 why: Departure::Restarted,
                 by: id,
-            });
+            };
+            self.report(cx, event);
         }
         if restarted {
-            cx.emit(Event::Up {
+            let event = Event::Up {
                 id,
                 life,
                 how: Arrival::Joined,
-            });
+            };
+            self.report(cx, event);
         } else if phase == Phase::Down {
-            cx.emit(Event::Up {
+            let event = Event::Up {
                 id,
                 life,
                 how: Arrival::Returned,
-            });
+            };
+            self.report(cx, event);
         } else if phase == Phase::Suspected {
-            cx.emit(Event::Up {
+            let event = Event::Up {
                 id,
                 life,
                 how: Arrival::Refuted,
-            });
+            };
+            self.report(cx, event);
         }
         if changed && !restarted {
             cx.emit(Event::Updated { id });

@@ -34,6 +34,7 @@ mod rtt;
 mod rumor;
 mod select;
 mod suspicion;
+mod suspicion_log;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ pub use record::{
 };
 pub use rtt::Rtt;
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
-pub use suspicion::Case;
+pub use suspicion_log::Case;
 pub use table::Table;
 
 use crate::hash::hash_pair;
@@ -80,6 +81,7 @@ use join::Joining;
 use probe::Probes;
 use rumor::RumorBuffer;
 use select::{Selection, Selector};
+use suspicion_log::SuspicionLog;
 use table::OwnKey;
 use urgent::Budget;
 
@@ -100,6 +102,7 @@ pub struct Membership {
     probes: Probes,
     selector: Selector,
     joining: Joining,
+    log: SuspicionLog,
     /// Suspects that this node itself accused.
     pursued: Vec<NodeId>,
     /// Members that are pinged often.
@@ -163,6 +166,7 @@ impl Membership {
             rumors: RumorBuffer::default(),
             probes: Probes::default(),
             joining: Joining::default(),
+            log: SuspicionLog::default(),
             pursued: Vec::new(),
             chases: Vec::new(),
             urgent: Budget::default(),
@@ -272,7 +276,7 @@ impl Membership {
         });
     }
 
-    /// Writes all that decides on the next steps, without settings and counts.
+    /// Writes all that decides on the next steps, without settings, counts and the log of suspicions.
     pub fn write_state(&self, out: &mut impl core::fmt::Write) -> core::fmt::Result {
         write!(out, "{:?}", (self.life, self.incarnation))?;
         for member in self.table.iter() {

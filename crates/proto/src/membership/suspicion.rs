@@ -78,17 +78,6 @@ impl Suspicion {
     }
 }
 
-/// What a suspected member is up against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case<'a> {
-    /// Since when it is suspected.
-    pub since: Instant,
-    /// Until when it has time to answer.
-    pub deadline: Instant,
-    /// Who accuses it, in the order in which that was heard; some, if there are many.
-    pub accusers: &'a [NodeId],
-}
-
 /// `ceil(ln(n + 1))`, at least 1: how many periods a rumor needs among `n` nodes, more or less.
 pub(crate) fn log_periods(n: usize) -> u32 {
     (libm::ceil(libm::log(n as f64 + 1.0)) as u32).max(1)
@@ -128,16 +117,6 @@ impl Config {
 }
 
 impl Membership {
-    /// The case against a member, while it is suspected.
-    pub fn case(&self, id: NodeId) -> Option<Case<'_>> {
-        let open = self.table.get(id)?.suspicion()?;
-        Some(Case {
-            since: open.since,
-            deadline: open.deadline,
-            accusers: open.accusers(),
-        })
-    }
-
     /// This node could not reach `id`.
     pub(super) fn accuse(&mut self, cx: &mut MembershipCx<'_>, id: NodeId) {
         let Some(member) = self.table.get(id) else {
@@ -191,7 +170,7 @@ impl Membership {
         });
         if let Some(life) = life {
             cx.set_timer(Timer::Suspicion(id), deadline);
-            cx.emit(Event::Suspected { id, life, by });
+            self.report(cx, Event::Suspected { id, life, by });
         }
     }
 
@@ -227,6 +206,7 @@ impl Membership {
         };
         let confirms = suspicion.confirm(by, most);
         if confirms {
+            self.log.accuse(now, id, by);
             if !suspicion.verdict {
                 let span = self.config.suspicion_span(n, suspicion.count - 1);
                 suspicion.deadline = suspicion.deadline.min(suspicion.since + span);
@@ -281,11 +261,10 @@ impl Membership {
             return;
         }
         if news {
-            cx.emit(Event::Suspected {
-                id,
-                life: precedence.life,
-                by,
-            });
+            let life = precedence.life;
+            self.report(cx, Event::Suspected { id, life, by });
+        } else {
+            self.log.accuse(now, id, by);
         }
         cx.set_timer(Timer::Suspicion(id), deadline);
         match self.config.fast {
@@ -368,7 +347,7 @@ impl Membership {
         };
         self.forget_suspicion(cx, id);
         if was != Phase::Down {
-            cx.emit(Event::Down { id, life, why, by });
+            self.report(cx, Event::Down { id, life, why, by });
         }
         let (keep, most) = (self.departed_keep(), 2 * self.table.live() + 64);
         for id in self.table.bury(id, cx.now, keep, ago, most) {
