@@ -143,14 +143,13 @@ impl Event {
         event: consort_proto::Event,
         node: &consort_proto::Node,
         clock: Clock,
+        now: Instant,
         named: impl Fn(ElectionId) -> ElectionName,
     ) -> Option<Event> {
         match event {
-            consort_proto::Event::Membership(event) => {
-                Event::of_membership(event, node, clock.now())
-            }
+            consort_proto::Event::Membership(event) => Event::of_membership(event, node, now),
             consort_proto::Event::Election(event) => {
-                Event::of_election(event, node, clock, named(event.election()))
+                Event::of_election(event, node, clock, now, named(event.election()))
             }
             // The task handles these, or passes them on to the clients that they concern.
             consort_proto::Event::Lock(_)
@@ -166,12 +165,13 @@ impl Event {
         event: consort_proto::election::Event,
         node: &consort_proto::Node,
         clock: Clock,
+        now: Instant,
         election: ElectionName,
     ) -> Option<Event> {
         use consort_proto::election::Event as Core;
         Some(match event {
             Core::Changed { claim, .. } => {
-                let standing = node.standing(clock.now(), election.id)?;
+                let standing = node.standing(now, election.id)?;
                 let told = Standing {
                     claim: Some(claim),
                     has_leader: true,

@@ -41,7 +41,7 @@ pub use config::{Config, ConfigError, Detection, ParseDetectionError, ParseProfi
 pub use event::Event;
 pub use hash::{hash_bytes, hash_pair, mix};
 pub use id::{ElectionId, Incarnation, Life, NodeId, ParseIdError, Term};
-pub use node::{Identity, Node};
+pub use node::{Identity, Node, Received};
 pub use protocol::{Cx, Destination, Effect, EffectOf, Fact, Protocol, Sender, To};
 pub use rng::Rng;
 pub use stats::Stats;

@@ -4,7 +4,7 @@ use super::Driver;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus};
 use crate::error::{CampaignError, ElectionError, ResignError};
 use consort_proto::election::{CLASS_NEVER, Mode, Order, Policy};
-use consort_proto::{Command, ElectionId, NodeId};
+use consort_proto::{Command, ElectionId, Instant, NodeId};
 use std::sync::Arc;
 
 impl Driver {
@@ -19,7 +19,7 @@ impl Driver {
             }
             None => {
                 let mut board = Board::new(Arc::clone(name));
-                board.refresh(&self.node, self.clock);
+                board.refresh(&self.node, self.clock, self.clock.now());
                 self.boards.push(board);
                 self.boards.len() - 1
             }
@@ -27,9 +27,10 @@ impl Driver {
         Ok(&self.boards[at])
     }
 
-    pub(super) fn refresh_boards(&mut self) {
+    /// Publishes the state of the followed elections at `now`.
+    pub(super) fn refresh_boards(&mut self, now: Instant) {
         for board in &mut self.boards {
-            board.refresh(&self.node, self.clock);
+            board.refresh(&self.node, self.clock, now);
         }
     }
 

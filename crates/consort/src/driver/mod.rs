@@ -1,9 +1,13 @@
 //! The task that owns a node: it passes datagrams, orders and timeouts to the node one at a time, and carries out the
 //! results.
 //!
-//! After every input facts are stored first, then events are reported, then datagrams are sent, so no other node hears
-//! of a life that is not on the disk. Waiting datagrams are read before due timers fire: after a stall, answers that
+//! Facts are stored first, then events are reported, then datagrams are sent, so no other node hears of a life that is
+//! not on the disk. All datagrams that wait in the socket are read before anything is sent, unless one of them brings a
+//! fact or an event, which is carried out at once. They are read before due timers fire, too: after a stall, answers that
 //! are already in the socket's buffer must not count as missing.
+//!
+//! The clock is read for every datagram, after the datagram was read. One reading for a whole turn could be from before
+//! a datagram was sent, and a promise that is counted from such a time ends before the one who asked for it expects.
 
 mod arrivals;
 mod elections;
@@ -38,9 +42,10 @@ use crate::topology::Radio;
 use arrivals::Arrivals;
 use consort_proto::membership::Record;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, Instant, mutex};
+use consort_proto::{Command, Instant, Received, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::time::Duration;
 use keys::Keys;
 use locks::Locks;
 use messages::Talk;
@@ -65,6 +70,9 @@ const READS_PER_TURN: usize = 128;
 
 /// The number of machines for which dropped datagrams are logged, once per machine.
 const STRANGERS_MAX: usize = 64;
+
+/// How far the time to wake up may move before the runtime's timer is set anew. It counts in milliseconds.
+const WAKE_SLACK: Duration = Duration::from_micros(500);
 
 /// Whether the node is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,6 +258,8 @@ impl Driver {
                 tracing::error!(%error, %name, "does not stand in this election");
             }
         }
+        let sleep = sleep_until(tokio::time::Instant::now());
+        tokio::pin!(sleep);
         while !self.departed {
             let current = *mode.borrow_and_update();
             match current {
@@ -263,6 +273,11 @@ impl Driver {
                 Mode::Running => {}
             }
             let wake = self.next_wake();
+            let set = sleep.deadline();
+            let apart = wake.max(set) - wake.min(set);
+            if sleep.is_elapsed() || apart > WAKE_SLACK {
+                sleep.as_mut().reset(wake);
+            }
             tokio::select! {
                 changed = mode.changed() => {
                     if changed.is_err() {
@@ -275,7 +290,7 @@ impl Driver {
                 },
                 Some(end) = ends.recv() => self.end(end).await,
                 verdict = self.talk.verdict() => self.react(verdict).await,
-                () = sleep_until(wake) => self.turn().await,
+                () = &mut sleep => self.turn().await,
                 _ = self.socket.readable() => self.turn().await,
                 () = hears(self.radio.as_ref()) => self.turn().await,
             }
@@ -315,11 +330,13 @@ impl Driver {
     }
 
     async fn turn(&mut self) {
+        let mut acted = false;
         for _ in 0..READS_PER_TURN {
             match self.socket.try_recv_from(&mut self.in_bytes) {
                 Ok((len, from)) => {
                     self.port.read(Ok(()));
                     self.receive(len, from).await;
+                    acted = true;
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.port.read(Ok(()));
@@ -332,31 +349,42 @@ impl Driver {
                 }
             }
         }
-        self.listen_around().await;
+        acted |= self.listen_around().await;
+        let now = self.clock.now();
+        let due = self.node.poll_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.node.handle_timeout(now);
+        }
+        match acted || due {
+            true => self.carry_out().await,
+            false => self.refresh_boards(now),
+        }
         self.take_offered_keys().await;
         self.send_late().await;
-        let now = self.clock.now();
-        if self.node.poll_timeout().is_some_and(|at| at <= now) {
-            self.node.handle_timeout(now);
-            self.carry_out().await;
+        if due {
             self.store_members().await;
             self.store_reliability().await;
         }
         self.retry_storage().await;
         self.follow_components().await;
-        self.refresh_boards();
         self.give_up_waiting();
         self.drop_unread_queries().await;
         self.follow_moves().await;
         self.answer_looks();
     }
 
-    /// Reads broadcasts, and regularly checks the interfaces.
-    async fn listen_around(&mut self) {
+    /// Reads broadcasts, and regularly checks the interfaces. Returns whether there was a broadcast.
+    async fn listen_around(&mut self) -> bool {
+        let mut heard = false;
         for _ in 0..READS_PER_TURN {
-            let Some(radio) = &self.radio else { return };
+            let Some(radio) = &self.radio else {
+                return false;
+            };
             match radio.try_recv_from(&mut self.in_bytes) {
-                Ok((len, from)) => self.receive(len, from).await,
+                Ok((len, from)) => {
+                    self.receive(len, from).await;
+                    heard = true;
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => self.stats.receive_errors += 1,
             }
@@ -366,8 +394,10 @@ impl Driver {
         {
             radio.tend(&self.socket);
         }
+        heard
     }
 
+    /// Passes a datagram to the node. The caller carries out what follows from it, except for facts and events.
     async fn receive(&mut self, len: usize, from: SocketAddr) {
         if !self.weather.hears(from) {
             self.stats.lost_by_order += 1;
@@ -375,35 +405,21 @@ impl Driver {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += len as u64;
-        let before = self.node.stats();
         let bytes = &self.in_bytes[..len];
-        self.node.handle_bytes(self.clock.now(), from, bytes);
-        let after = self.node.stats();
-        if after.seal.key_unknown > before.seal.key_unknown {
-            self.strangers.note(from, "has another key than this one");
-        } else if after.seal.tag_failed > before.seal.tag_failed {
-            let what =
-                "belongs to another group or has another key, or somebody altered what it sends";
-            self.strangers.note(from, what);
-        } else if after.seal.unsealed > before.seal.unsealed {
-            self.strangers
-                .note(from, "has no key: this group's datagrams are sealed");
-        } else if after.datagrams_foreign > before.datagrams_foreign {
-            self.strangers
-                .note(from, "belongs to another group than this one");
-        } else if after.datagrams_malformed > before.datagrams_malformed {
-            let what =
-                "sends what cannot be read: it runs another version of Consort, or something else";
+        let received = self.node.handle_bytes(self.clock.now(), from, bytes);
+        if let Some(what) = oddity(received) {
             self.strangers.note(from, what);
         }
-        if !self.waiting.is_empty() && after.datagrams_in > before.datagrams_in {
+        if received.is_taken() {
             for waiting in &mut self.waiting {
                 for (seed, heard) in &mut waiting.seeds {
                     *heard |= seed.addr == from;
                 }
             }
         }
-        self.carry_out().await;
+        if self.node.has_news() {
+            self.carry_out().await;
+        }
     }
 
     /// The counters of all layers.
@@ -421,6 +437,22 @@ impl Driver {
         self.node.handle_command(self.clock.now(), command);
         self.carry_out().await;
     }
+}
+
+/// What is to be said about the sender of a datagram that this node cannot use.
+fn oddity(received: Received) -> Option<&'static str> {
+    Some(match received {
+        Received::KeyUnknown => "has another key than this one",
+        Received::TagFailed => {
+            "belongs to another group or has another key, or somebody altered what it sends"
+        }
+        Received::Unsealed => "has no key: this group's datagrams are sealed",
+        Received::Foreign => "belongs to another group than this one",
+        Received::Malformed | Received::Torn => {
+            "sends what cannot be read: it runs another version of Consort, or something else"
+        }
+        _ => return None,
+    })
 }
 
 /// Waits until a broadcast arrives; never returns without a radio.

@@ -6,8 +6,8 @@ use crate::event::Event;
 use crate::fault::Fate;
 use crate::state::Known;
 use crate::topology::Radio;
-use consort_proto::Destination;
 use consort_proto::membership::{Member, Meta, Phase};
+use consort_proto::{Destination, Instant};
 use core::net::SocketAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -24,9 +24,10 @@ impl Driver {
     /// Drains every output of the core, in the order that keeps its guarantees.
     pub(super) async fn carry_out(&mut self) {
         self.store_facts().await;
+        let now = self.clock.now();
         // This happens before anything is sent: a node that stops leading knows it before others can take over.
-        self.refresh_boards();
-        for event in self.poll_events() {
+        self.refresh_boards(now);
+        for event in self.poll_events(now) {
             let named = |id| elections::named(&self.boards, id);
             let event = match event {
                 consort_proto::Event::Lock(event) => self.locks.take(event, self.clock),
@@ -41,7 +42,7 @@ impl Driver {
                     );
                     None
                 }
-                event => Event::from_core(event, &self.node, self.clock, named),
+                event => Event::from_core(event, &self.node, self.clock, now, named),
             };
             let Some(event) = event else {
                 continue;
@@ -78,9 +79,8 @@ impl Driver {
     }
 
     /// Takes the events of the core; an arrival waits until the member's record is known.
-    fn poll_events(&mut self) -> Vec<consort_proto::Event> {
+    fn poll_events(&mut self, now: Instant) -> Vec<consort_proto::Event> {
         let mut told = Vec::new();
-        let now = self.clock.now();
         while let Some(event) = self.node.poll_event() {
             let table = self.node.membership().table();
             let is_described = |id| table.get(id).is_none_or(is_described);

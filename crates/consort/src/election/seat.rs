@@ -12,6 +12,9 @@ use tokio::time::Instant;
 /// The least time between two refreshes that are only due to the passage of time.
 const REFRESH_MIN: Duration = Duration::from_millis(10);
 
+/// The longest time between two refreshes.
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// The state of an election, as its handles see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seat {
@@ -75,19 +78,25 @@ impl Board {
         Some((acting.token, acting.until.left()))
     }
 
-    /// Reads the state of the node again. Handles are notified if anything except the time changed.
-    pub(crate) fn refresh(&mut self, node: &consort_proto::Node, clock: Clock) {
-        let Some(standing) = node.standing(clock.now(), self.id) else {
+    /// Reads the state of the node again, at `now`. Handles are notified if anything except the time changed.
+    pub(crate) fn refresh(
+        &mut self,
+        node: &consort_proto::Node,
+        clock: Clock,
+        now: consort_proto::Instant,
+    ) {
+        let Some(standing) = node.standing(now, self.id) else {
             return;
         };
-        let now = Instant::now();
-        let until = clock.deadline(standing.valid_until);
-        let soon = until.left() / 2;
-        self.refresh_at = standing.acting.map(|_| now + soon.max(REFRESH_MIN));
-        let acting = standing.acting.map(|token| Acting { token, until });
+        let left = standing.valid_until.since(now);
+        let acting = standing.acting.map(|token| Acting {
+            token,
+            until: clock.deadline(standing.valid_until),
+        });
+        self.refresh_at = acting.map(|_| Instant::now() + (left / 2).min(DAY).max(REFRESH_MIN));
         let seat = Seat {
             leader: status::leader(node, &standing, clock),
-            acting: acting.filter(Acting::is_valid),
+            acting: acting.filter(|_| !left.is_zero()),
         };
         self.seat.send_if_modified(|held| {
             let token = |seat: &Seat| seat.acting.map(|a| a.token);

@@ -17,6 +17,37 @@ use alloc::vec::Vec;
 use core::mem;
 use core::net::SocketAddr;
 
+/// What became of a datagram that a driver passed to [`Node::handle_bytes`]. Every kind except the first is also counted
+/// in [`Stats`](crate::Stats).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Received {
+    /// It was processed.
+    Taken,
+    /// It was processed up to a place where it cannot be read.
+    Torn,
+    /// It does not count, although its sender may belong to the group: it is too long, one too many, older than what this
+    /// node knows of its sender, sent by this node itself, or sent from an address that is not proven yet.
+    Dropped,
+    /// It cannot be read: the sender runs another version or another program.
+    Malformed,
+    /// It belongs to another group.
+    Foreign,
+    /// It is sealed with a key that this node does not have.
+    KeyUnknown,
+    /// It names a key of this node, but was sealed with another one or altered.
+    TagFailed,
+    /// It is not sealed, although the group has a key.
+    Unsealed,
+}
+
+impl Received {
+    /// Whether the datagram was processed.
+    pub fn is_taken(self) -> bool {
+        matches!(self, Received::Taken | Received::Torn)
+    }
+}
+
 /// Requests for lists that a datagram has brought. Each kind is answered once: a joiner may compare lists and ask for
 /// the next page at a time, and nobody needs more.
 #[derive(Default)]
@@ -50,62 +81,84 @@ impl Io {
 }
 
 impl Node {
-    /// Takes a datagram as it came from the network.
-    pub fn handle_bytes(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+    /// Takes a datagram as it came from the network, and tells what became of it.
+    pub fn handle_bytes(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Received {
         if bytes.len() > self.io.read_max {
             self.io.stats.seal.datagrams_oversize += 1;
-            return;
+            return Received::Dropped;
         }
         let open = self.sealer.is_open() || self.is_migrating() && bytes.first() == Some(&VERSION);
         let opened = match open {
-            true => self.read_open(now, from, bytes).map(|()| None),
-            false => self.read_sealed(now, from, bytes).map(Some),
+            true => self.read_open(now, from, bytes).map(|read| (None, read)),
+            false => self
+                .read_sealed(now, from, bytes)
+                .map(|(o, r)| (Some(o), r)),
         };
-        let Some(opened) = opened else {
-            return;
+        let (opened, read) = match opened {
+            Ok(opened) => opened,
+            Err(refused) => return refused,
         };
         let header = self.io.inbox.header;
         let mut frames = mem::take(&mut self.io.inbox.frames);
-        self.take_in(now, from, &header, opened, &mut frames);
+        let taken = self.take_in(now, from, &header, opened, &mut frames);
         self.io.inbox.frames = frames;
+        match (taken, read.torn) {
+            (false, _) => Received::Dropped,
+            (true, false) => Received::Taken,
+            (true, true) => Received::Torn,
+        }
     }
 
     /// Reads an unsealed datagram into the inbox.
-    fn read_open(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<()> {
+    fn read_open(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Result<Read, Received> {
         let Ok((header, rest)) = Header::decode(bytes) else {
             self.io.stats.datagrams_malformed += 1;
-            // Of a group that has a key.
-            self.io.stats.seal.key_unknown += u64::from(Clear::decode(bytes).is_some());
-            return None;
+            if Clear::decode(bytes).is_none() {
+                return Err(Received::Malformed);
+            }
+            // It comes from a group that has a key.
+            self.io.stats.seal.key_unknown += 1;
+            return Err(Received::KeyUnknown);
         };
         if header.group != self.io.group {
             self.io.stats.datagrams_foreign += 1;
-            return None;
+            return Err(Received::Foreign);
         }
         if !self.sealer.hears_open(header.id) {
             self.io.stats.seal.unsealed += 1;
-            return None;
+            return Err(Received::Unsealed);
         }
         if !self.lets_in(now, from, header.id) {
-            return None;
+            return Err(Received::Dropped);
         }
         let read = self.io.inbox.decode_frames(rest);
         self.io.inbox.header = header;
         self.io.count_read(read);
-        Some(())
+        Ok(read)
     }
 
     /// Opens a datagram of a group with a key into the inbox.
-    fn read_sealed(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Option<Opened> {
+    fn read_sealed(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Result<(Opened, Read), Received> {
         let Some(clear) = Clear::decode(bytes) else {
-            match bytes.first() {
-                Some(&VERSION) => self.io.stats.seal.unsealed += 1,
-                _ => self.io.stats.datagrams_malformed += 1,
+            if bytes.first() == Some(&VERSION) {
+                self.io.stats.seal.unsealed += 1;
+                return Err(Received::Unsealed);
             }
-            return None;
+            self.io.stats.datagrams_malformed += 1;
+            return Err(Received::Malformed);
         };
         if !self.lets_in(now, from, clear.sender) {
-            return None;
+            return Err(Received::Dropped);
         }
         self.open_bytes(&clear, bytes)
     }
@@ -134,6 +187,7 @@ impl Node {
         self.io.gates.pass(now, class, stats)
     }
 
+    /// Passes a datagram to the layers. Returns whether its sender is known, so that it counts.
     fn take_in(
         &mut self,
         now: Instant,
@@ -141,7 +195,7 @@ impl Node {
         header: &Header,
         opened: Option<Opened>,
         frames: &mut Vec<Frame>,
-    ) {
+    ) -> bool {
         let from = Sender {
             id: header.id,
             life: header.life,
@@ -155,13 +209,13 @@ impl Node {
         };
         let claim = Precedence::alive(from.life, from.incarnation);
         if !self.membership.state.believes(self.io.me, from.id, claim) {
-            return;
+            return false;
         }
         let own = header.id == self.io.me;
         if own && header.life == self.membership.state.life() {
             // It hears itself.
             self.io.stats.datagrams_own_id += 1;
-            return;
+            return false;
         }
         let form = match opened {
             None => Form::Open,
@@ -171,7 +225,7 @@ impl Node {
         if !self.meets(now, from, header.holds, opened.as_ref(), frames) {
             self.flush(now);
             self.io.answering = None;
-            return;
+            return false;
         }
         if own {
             self.io.stats.datagrams_own_id += 1;
@@ -179,7 +233,7 @@ impl Node {
             self.step_membership(now, |m, cx| m.on_own_id(cx, from));
             self.flush(now);
             self.io.answering = None;
-            return;
+            return false;
         }
         self.io.stats.datagrams_in += 1;
         let mut requests = Requests::default();
@@ -230,6 +284,7 @@ impl Node {
         self.step_membership(now, |m, cx| m.after_sender(cx, from, answered));
         self.flush(now);
         self.io.answering = None;
+        true
     }
 
     /// Fires the timers that are due, up to [`Config::timers_per_call`](crate::Config::timers_per_call).

@@ -14,6 +14,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use input::Received;
 #[cfg(test)]
 pub(crate) use output::is_ping;
 

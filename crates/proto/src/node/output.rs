@@ -27,6 +27,12 @@ impl Node {
         self.io.timers.next()
     }
 
+    /// Whether there are facts to store or events to report. A driver that passes on several datagrams before it drains
+    /// the node has to drain it when this is so: datagrams can wait a moment, facts and events should not.
+    pub fn has_news(&self) -> bool {
+        !self.io.facts.is_empty() || !self.io.events.is_empty()
+    }
+
     /// The next fact to store. Drain these before [`Node::poll_event`] and [`Node::poll_transmit`]. The next call, even
     /// if it returns `None`, confirms that the former fact is stored, and releases what waited for it. If the fact
     /// could not be stored, call [`Node::handle_storage_failure`] first.

@@ -1,6 +1,6 @@
 //! Sealing what goes out and opening what comes in.
 
-use super::Node;
+use super::{Node, Received};
 use crate::bucket::Bucket;
 use crate::event::Event;
 use crate::id::{Life, NodeId};
@@ -10,7 +10,7 @@ use crate::seal::{
     Session, Sessions, Suite, kid, session_key, toy_tag,
 };
 use crate::time::Instant;
-use crate::wire::{Datagram, Frame};
+use crate::wire::{Datagram, Frame, Read};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -213,10 +213,10 @@ impl Sealer {
         bytes: &[u8],
         clear: &Clear,
         stats: &mut seal::Stats,
-    ) -> Option<Opened> {
+    ) -> Result<Opened, Received> {
         self.answering = None;
         let Suite::Keyed(ring) = &self.suite else {
-            return None;
+            return Err(Received::Dropped);
         };
         let to = clear.directed.then_some(me);
         let mut opened = Opened {
@@ -229,7 +229,7 @@ impl Sealer {
             && seal::open(&key.0, clear, to, bytes, &mut self.plain)
         {
             opened.key = key;
-            return Some(opened);
+            return Ok(opened);
         }
         let mut named = false;
         for (at, key) in self.keys.iter().enumerate() {
@@ -241,14 +241,15 @@ impl Sealer {
             if seal::open(&session, clear, to, bytes, &mut self.plain) {
                 opened.key = (session, key.name);
                 self.answering = Some((clear.sender, at as u8));
-                return Some(opened);
+                return Ok(opened);
             }
         }
-        match named {
-            true => stats.tag_failed += 1,
-            false => stats.key_unknown += 1,
+        if named {
+            stats.tag_failed += 1;
+            return Err(Received::TagFailed);
         }
-        None
+        stats.key_unknown += 1;
+        Err(Received::KeyUnknown)
     }
 }
 
@@ -333,7 +334,11 @@ impl Node {
     }
 
     /// Opens a sealed datagram, of which the clear part says `clear`. What is inside is in the inbox then.
-    pub(super) fn open_bytes(&mut self, clear: &Clear, bytes: &[u8]) -> Option<Opened> {
+    pub(super) fn open_bytes(
+        &mut self,
+        clear: &Clear,
+        bytes: &[u8],
+    ) -> Result<(Opened, Read), Received> {
         let io = &mut self.io;
         let opened = self.sealer.open(io.me, bytes, clear, &mut io.stats.seal)?;
         let Some(read) = io
@@ -341,10 +346,10 @@ impl Node {
             .decode_inner(clear.sender, io.group, &self.sealer.plain)
         else {
             io.stats.datagrams_malformed += 1;
-            return None;
+            return Err(Received::Malformed);
         };
         io.count_read(read);
-        Some(opened)
+        Ok((opened, read))
     }
 
     /// Checks the tag of a simulated datagram; `Err` if it is not good.
