@@ -9,6 +9,7 @@ use crate::handle::{Inner, Node};
 use crate::key::{self, GroupKey};
 use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
+use crate::transport::{Link, Transport};
 use consort_proto::election::{Mode as ElectionMode, Order};
 use consort_proto::membership::{self, Campaign, Meta};
 use consort_proto::mutex::{self, Bound};
@@ -108,6 +109,7 @@ fn replace<T: Clone>(setting: &mut T, given: Option<&T>) {
 pub struct Builder {
     meta: Meta,
     bind: SocketAddr,
+    transport: Option<Arc<dyn Transport>>,
     advertise: Option<SocketAddr>,
     seeds: Vec<String>,
     id: Option<NodeId>,
@@ -126,6 +128,7 @@ impl Default for Builder {
         Builder {
             meta: Meta::default(),
             bind: SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
+            transport: None,
             advertise: None,
             seeds: Vec::new(),
             id: None,
@@ -157,6 +160,14 @@ impl Builder {
     /// The UDP address to listen on. With port 0 the system chooses a port. Default: all IPv4 addresses, port 7717.
     pub fn bind(mut self, addr: impl Into<SocketAddr>) -> Self {
         self.bind = addr.into();
+        self
+    }
+
+    /// Sends and receives datagrams through `transport` instead of a UDP socket, which is then not opened. One transport is
+    /// for one running node. A [`topology`](Self::topology) needs UDP. Default: UDP at the address to
+    /// [`bind`](Self::bind).
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Arc::new(transport));
         self
     }
 
@@ -354,10 +365,15 @@ impl Builder {
         config.check()?;
         self.meta.check(usize::from(config.membership.meta_max))?;
         self.check_elections(&config)?;
+        let here = match &self.transport {
+            Some(_) if self.topology.is_some() => return Err(StartError::NoBroadcasts),
+            Some(transport) => transport.local_addr().map_err(StartError::Transport)?,
+            None => self.bind,
+        };
         let mut seeds: Vec<Seed> = Vec::new();
         let mut unresolved = Vec::new();
         for seed in &self.seeds {
-            match address::resolve(seed, self.bind).await {
+            match address::resolve(seed, here).await {
                 Ok(found) => seeds.push(found),
                 // A name may be resolvable later, for example after a power cut.
                 Err(error @ ResolveError::Lookup { .. }) => {
@@ -367,10 +383,18 @@ impl Builder {
                 Err(error) => return Err(error.into()),
             }
         }
-        let (socket, bound) = address::listen(self.bind)?;
-        let radio = match &self.topology {
-            Some(topology) => Some(tune_in(topology, &config.group, &socket, bound).await?),
-            None => None,
+        let (link, bound) = match self.transport {
+            Some(transport) => (Link::Other(transport), here),
+            None => {
+                let (socket, bound) = address::listen(self.bind)?;
+                (Link::Udp(socket), bound)
+            }
+        };
+        let radio = match (&self.topology, link.udp()) {
+            (Some(topology), Some(socket)) => {
+                Some(tune_in(topology, &config.group, socket, bound).await?)
+            }
+            _ => None,
         };
         let seed = seeds.first().map(|s| s.addr);
         let addr = match radio.as_ref().and_then(Radio::own_ip) {
@@ -460,7 +484,7 @@ impl Builder {
             .then(|| driver::Moves::new(bound, seed));
         let started = driver::spawn(Start {
             node,
-            socket,
+            link,
             radio,
             bound,
             state,

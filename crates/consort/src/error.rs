@@ -76,6 +76,12 @@ pub enum StartError {
     /// See [`StateError`].
     #[error(transparent)]
     State(#[from] StateError),
+    /// Give the node a transport that works.
+    #[error("the transport has no address: {0}")]
+    Transport(#[source] io::Error),
+    /// Leave out either the topology or the transport: neighbours are found by broadcasts over UDP.
+    #[error("a topology needs UDP, and this node was given another transport")]
+    NoBroadcasts,
     /// Name interfaces or peers.
     #[error("there is nowhere to look for neighbours; name interfaces (or all) or peers")]
     Nowhere,

@@ -39,7 +39,7 @@
 //! # Modules
 //!
 //! What most programs use is here. The types of each service are in its module: [`membership`], [`election`], [`lock`],
-//! [`topology`], [`message`] and [`key`]; [`fault`] makes a node's network worse for tests. Structs that a node fills in
+//! [`topology`], [`message`] and [`key`]. [`transport`] replaces UDP by another link; [`fault`] makes a node's network worse for tests. Structs that a node fills in
 //! may get further fields, so they cannot be built or matched exhaustively outside of this crate.
 #![allow(
     clippy::std_instead_of_alloc,
@@ -68,6 +68,7 @@ mod state;
 mod stats;
 mod talk;
 pub mod topology;
+pub mod transport;
 
 pub use address::{DEFAULT_PORT, interface_ip};
 pub use builder::Builder;

@@ -39,6 +39,7 @@ use crate::lock::End;
 use crate::state::StateDir;
 use crate::stats::{DriverStats, Stats};
 use crate::topology::Radio;
+use crate::transport::Link;
 use arrivals::Arrivals;
 use consort_proto::membership::Record;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
@@ -55,7 +56,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use storage::Storage;
-use tokio::net::UdpSocket;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::sleep_until;
 
@@ -85,7 +85,7 @@ pub(crate) enum Mode {
 /// What a task starts with.
 pub(crate) struct Start {
     pub(crate) node: consort_proto::Node,
-    pub(crate) socket: UdpSocket,
+    pub(crate) link: Link,
     pub(crate) radio: Option<Radio>,
     pub(crate) bound: SocketAddr,
     pub(crate) state: Option<Arc<StateDir>>,
@@ -126,7 +126,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     };
     let driver = Driver {
         node: start.node,
-        socket: start.socket,
+        link: start.link,
         radio: start.radio,
         state: start.state,
         clock: start.clock,
@@ -178,7 +178,7 @@ impl Strangers {
 
 struct Driver {
     node: consort_proto::Node,
-    socket: UdpSocket,
+    link: Link,
     /// The way to reach neighbours, if the topology layer is enabled.
     radio: Option<Radio>,
     state: Option<Arc<StateDir>>,
@@ -190,7 +190,7 @@ struct Driver {
     /// Whether a process that was started earlier uses this node's identity.
     taken: Arc<AtomicBool>,
     stats: DriverStats,
-    /// Whether the socket works.
+    /// Whether the link works.
     port: Port,
     out: Datagram,
     out_bytes: Vec<u8>,
@@ -291,7 +291,7 @@ impl Driver {
                 Some(end) = ends.recv() => self.end(end).await,
                 verdict = self.talk.verdict() => self.react(verdict).await,
                 () = &mut sleep => self.turn().await,
-                _ = self.socket.readable() => self.turn().await,
+                _ = self.link.readable() => self.turn().await,
                 () = hears(self.radio.as_ref()) => self.turn().await,
             }
         }
@@ -332,7 +332,7 @@ impl Driver {
     async fn turn(&mut self) {
         let mut acted = false;
         for _ in 0..READS_PER_TURN {
-            match self.socket.try_recv_from(&mut self.in_bytes) {
+            match self.link.try_recv_from(&mut self.in_bytes) {
                 Ok((len, from)) => {
                     self.port.read(Ok(()));
                     self.receive(len, from).await;
@@ -391,8 +391,9 @@ impl Driver {
         }
         if let Some(radio) = &mut self.radio
             && radio.look_at() <= tokio::time::Instant::now()
+            && let Some(socket) = self.link.udp()
         {
-            radio.tend(&self.socket);
+            radio.tend(socket);
         }
         heard
     }

@@ -100,7 +100,10 @@ impl Driver {
                 continue;
             }
             self.stats.broadcasts_sent += 1;
-            let sent = match target.aim(&self.socket) {
+            let Some(socket) = self.link.udp() else {
+                return;
+            };
+            let sent = match target.aim(socket) {
                 Ok(()) => self.send(target.addr).await,
                 Err(error) => Err(error),
             };
@@ -135,12 +138,12 @@ impl Driver {
     }
 
     async fn send(&self, to: SocketAddr) -> io::Result<()> {
-        match self.socket.try_send_to(&self.out_bytes, to) {
+        match self.link.try_send_to(&self.out_bytes, to) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                timeout(SEND_PATIENCE, self.socket.writable()).await??;
-                self.socket.try_send_to(&self.out_bytes, to).map(drop)
+                timeout(SEND_PATIENCE, self.link.writable()).await??;
+                self.link.try_send_to(&self.out_bytes, to)
             }
-            sent => sent.map(drop),
+            sent => sent,
         }
     }
 
