@@ -47,7 +47,7 @@ pub async fn journal(node: Node, mut events: Events, seeds: Vec<String>) {
                 Err(EventError::Lagged { missed }) => {
                     tracing::warn!("{missed} events are missing from this log");
                 }
-                Err(EventError::Stopped) => return,
+                Err(_) => return,
             },
             () = sleep_until(complain_at.unwrap_or_else(Instant::now)), if complain_at.is_some() => {
                 tracing::warn!(

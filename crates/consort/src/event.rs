@@ -8,6 +8,7 @@ use crate::talk::Message;
 use consort_proto::election::{Standing, Token};
 use consort_proto::membership;
 use consort_proto::{ElectionId, Instant, Life, NodeId};
+use futures_util::stream::{Stream, unfold};
 use tokio::sync::broadcast;
 
 pub use consort_proto::membership::{Arrival, Departure};
@@ -137,6 +138,15 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether the list of members differs after this event.
+    pub(crate) fn is_about_members(&self) -> bool {
+        use Event::{Down, Suspected, Up, Updated};
+        matches!(
+            self,
+            Up { .. } | Suspected { .. } | Down { .. } | Updated { .. }
+        )
+    }
+
     /// Converts an event of the core, and adds the member and the election's name. `named` looks up names of elections.
     /// Returns `None` if there is nothing to report.
     pub(crate) fn from_core(
@@ -230,6 +240,7 @@ impl Event {
 
 /// Why there is no next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EventError {
     /// The subscriber was too slow. Call [`Node::members`](crate::Node::members) for the current state and continue:
     /// the next call returns the oldest event that is still buffered.
@@ -254,5 +265,36 @@ impl Events {
             broadcast::error::RecvError::Lagged(missed) => EventError::Lagged { missed },
             broadcast::error::RecvError::Closed => EventError::Stopped,
         })
+    }
+
+    /// The events as a stream, which ends when the node stops. It yields [`EventError::Lagged`] where events were missed.
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example(node: consort::Node) {
+    /// let mut events = node.subscribe().into_stream();
+    /// while let Some(event) = events.next().await {
+    ///     println!("{event:?}");
+    /// }
+    /// # }
+    /// ```
+    pub fn into_stream(self) -> impl Stream<Item = Result<Event, EventError>> + Send + Unpin {
+        Box::pin(unfold(self, async |mut events| match events.next().await {
+            Err(EventError::Stopped) => None,
+            next => Some((next, events)),
+        }))
+    }
+
+    /// Skips all events that have arrived. Returns whether one of them, or one that was missed, may be about a member.
+    pub(crate) fn skip_waiting(&mut self) -> bool {
+        let mut members = false;
+        loop {
+            match self.0.try_recv() {
+                Ok(event) => members |= event.is_about_members(),
+                Err(broadcast::error::TryRecvError::Lagged(_)) => members = true,
+                Err(_) => return members,
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ const LATE_MAX: usize = 4096;
 /// Faults that affect the datagrams of a node. For tests and demonstrations: see
 /// [`Node::set_faults`](crate::Node::set_faults).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Faults {
     /// The addresses with which the node can exchange datagrams at all.
     pub reach: Reach,
@@ -22,8 +23,32 @@ pub struct Faults {
     pub delay: Duration,
 }
 
+impl Faults {
+    /// Limits the addresses with which the node can exchange datagrams.
+    #[must_use]
+    pub fn reach(mut self, reach: Reach) -> Faults {
+        self.reach = reach;
+        self
+    }
+
+    /// Loses datagrams, sent or received, with this probability in thousandths.
+    #[must_use]
+    pub fn loss_per_mille(mut self, loss: u16) -> Faults {
+        self.loss_per_mille = loss;
+        self
+    }
+
+    /// Delays each datagram that the node sends.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Faults {
+        self.delay = delay;
+        self
+    }
+}
+
 /// The addresses with which a node can exchange datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reach {
     /// All addresses.
     #[default]

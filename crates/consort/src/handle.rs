@@ -13,6 +13,7 @@ use crate::farewell::Farewell;
 use crate::fault::Faults;
 use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
+use crate::members::Members;
 use crate::stats::Stats;
 use crate::topology::TopologyStatus;
 use consort_proto::{Command, NodeId, mutex};
@@ -81,6 +82,13 @@ impl Node {
     /// while.
     pub async fn members(&self) -> Result<Vec<Member>, Stopped> {
         self.ask(Order::Members).await
+    }
+
+    /// Follows changes of the member list, starting with the current one. This counts as a handle of the node, which
+    /// therefore does not stop by itself in the meantime. A member that is removed from the list a day after it failed
+    /// disappears with the next change.
+    pub fn observe_members(&self) -> Members {
+        Members::new(self.clone())
     }
 
     /// The accusations against a member: who accused it, and when. Returns `None` if this node does not know the

@@ -62,6 +62,7 @@ mod keys;
 mod leases;
 pub mod lock;
 mod member;
+mod members;
 pub mod membership;
 pub mod message;
 mod state;

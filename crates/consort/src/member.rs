@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// The status of a member, as this node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Status {
     /// It is running.
     Alive,

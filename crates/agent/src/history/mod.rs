@@ -143,7 +143,7 @@ impl History {
                     self.note(view);
                 }
                 Err(EventError::Lagged { missed }) => self.note(view::lagged(Some(missed))),
-                Err(EventError::Stopped) => break,
+                Err(_) => break,
             }
         }
         self.book().readers = None;

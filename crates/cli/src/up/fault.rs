@@ -21,17 +21,17 @@ pub(crate) struct Knobs {
 impl Knobs {
     /// The faults of a node; `far` says whether it is on the other side of a partition, with these addresses.
     pub(crate) fn faults(&self, far: bool, others: &BTreeSet<SocketAddr>) -> Faults {
-        Faults {
-            reach: match (self.isolated, far) {
-                (true, _) => Reach::Only(BTreeSet::new()),
-                (_, true) => Reach::Only(others.clone()),
-                // Agents of other programs stay on this side.
-                (_, false) if !others.is_empty() => Reach::AllBut(others.clone()),
-                _ => Reach::All,
-            },
-            loss_per_mille: u16::from(self.percent.min(100)) * 10,
-            delay: Duration::from_millis(u64::from(self.ms)),
-        }
+        let reach = match (self.isolated, far) {
+            (true, _) => Reach::Only(BTreeSet::new()),
+            (_, true) => Reach::Only(others.clone()),
+            // Agents of other programs stay on this side.
+            (_, false) if !others.is_empty() => Reach::AllBut(others.clone()),
+            _ => Reach::All,
+        };
+        Faults::default()
+            .reach(reach)
+            .loss_per_mille(u16::from(self.percent.min(100)) * 10)
+            .delay(Duration::from_millis(u64::from(self.ms)))
     }
 }
 

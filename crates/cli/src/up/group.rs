@@ -203,7 +203,7 @@ impl Group {
                 let event = match events.next().await {
                     Ok(event) => event,
                     Err(EventError::Lagged { .. }) => continue,
-                    Err(EventError::Stopped) => break,
+                    Err(_) => break,
                 };
                 let at = Instant::now();
                 let note = Note {

@@ -28,6 +28,7 @@ use crate::driver::Order;
 use crate::error::Stopped;
 use crate::handle::Node;
 use consort_proto::NodeId;
+use futures_util::stream::{Stream, unfold};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -190,5 +191,13 @@ impl Leaders {
                 return Ok(leader);
             }
         }
+    }
+
+    /// The leaders as a stream, which ends when the node stops.
+    pub fn into_stream(self) -> impl Stream<Item = Option<Leader>> + Send + Unpin {
+        Box::pin(unfold(self, async |mut leaders| {
+            let leader = leaders.next().await.ok()?;
+            Some((leader, leaders))
+        }))
     }
 }
