@@ -1,4 +1,15 @@
 //! The shape of every protocol: handlers that take an input and produce effects.
+//!
+//! The protocols of a node are tied together in these ways, and in no other:
+//!
+//! - *Down:* a handler reads the layers below through [`Protocol::View`].
+//! - *Up:* a handler reports through [`Effect::Emit`], and the node passes it on as an input.
+//! - *Across:* what a layer asks of another one (elections ask membership to probe a member), or publishes for it (the
+//!   topology's measure of how central this node is), goes through the node as well. `relay` in `node/step.rs` is the
+//!   whole list. It runs after every step until nothing is left to pass on.
+//! - *Headers:* the lowest layer learns from the header of every datagram ([`Headers`]).
+//! - *Rides:* some protocols add messages to datagrams that other messages cause ([`Passenger`]). `fill` in
+//!   `node/output.rs` decides about their order.
 
 use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
@@ -10,8 +21,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::net::SocketAddr;
 
-/// The interface that every protocol implements. Reads from lower layers go through `View`, events go to upper layers
-/// through [`Effect::Emit`], and nothing else connects protocols.
+/// The interface that every protocol implements.
 pub trait Protocol: Sized {
     /// Commands, and changes reported by the layer below.
     type Input;
@@ -30,6 +40,59 @@ pub trait Protocol: Sized {
     fn on_msg(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, from: Sender, msg: Self::Msg);
     /// Handles a timer. `cx.now` may be later than the deadline, but never earlier.
     fn on_timer(&mut self, cx: &mut Cx<'_, Self>, view: Self::View<'_>, timer: Self::Timer);
+}
+
+/// What the lowest layer does with the headers of datagrams. A header is a claim of its sender: that it runs, in which
+/// life, and what it thinks of itself.
+pub(crate) trait Headers: Protocol {
+    /// Handles the header of a datagram, before its frames.
+    fn on_sender(&mut self, cx: &mut Cx<'_, Self>, from: Sender);
+    /// Handles the header again after the frames; `answered` tells whether the sender is sent an answer anyway.
+    fn after_sender(&mut self, cx: &mut Cx<'_, Self>, from: Sender, answered: bool);
+    /// Handles a header with this node's own id, which another process uses.
+    fn on_own_id(&mut self, cx: &mut Cx<'_, Self>, from: Sender);
+}
+
+/// What a protocol adds to datagrams that other messages cause.
+pub(crate) trait Passenger: Protocol {
+    /// A message for all pings and acknowledgements, by which the receiver notices that it lacks something.
+    fn beacon(&self) -> Option<Self::Msg> {
+        None
+    }
+
+    /// Passes messages for one datagram to `push`, as far as there is room.
+    fn piggyback(&mut self, ride: Ride, push: impl FnMut(Self::Msg)) {
+        let _ = (ride, push);
+    }
+}
+
+/// A datagram that is about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ride {
+    /// This node.
+    pub(crate) me: NodeId,
+    /// The time of this step.
+    pub(crate) now: Instant,
+    /// The receiver, if it is known.
+    pub(crate) to: Option<NodeId>,
+    /// The number of live members, without this node.
+    pub(crate) members: usize,
+    /// The number of bytes that are left.
+    pub(crate) bytes: usize,
+    /// The number of frames that are left.
+    pub(crate) frames: usize,
+}
+
+impl Ride {
+    /// Reserves room for a frame of `len` bytes. Returns whether it fits.
+    pub(crate) fn take(&mut self, len: usize) -> bool {
+        let fits = len <= self.bytes && self.frames > 0;
+        if fits {
+            self.bytes -= len;
+            self.frames -= 1;
+        }
+        fits
+    }
 }
 
 /// The sender of a datagram according to its header, and the source address.

@@ -61,7 +61,7 @@ use crate::id::{ElectionId, Life, NodeId};
 use crate::lease;
 use crate::membership::{self, Campaign, JoinState, Membership};
 use crate::omega::CENTRALITY_WORST;
-use crate::protocol::{Cx, Protocol, Sender};
+use crate::protocol::{Cx, Passenger, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -187,11 +187,6 @@ impl Election {
             })
         };
         self.races.iter().filter_map(campaign).collect()
-    }
-
-    /// The message that is attached to pings and acks.
-    pub(crate) fn beacon(&self) -> Option<Msg> {
-        (self.digest != 0).then_some(Msg::Digest(self.digest))
     }
 
     fn race(&self, election: ElectionId) -> Option<&Race> {
@@ -385,6 +380,13 @@ impl Election {
             let election = self.races[at].id;
             self.with_race(cx, view, election, |race, cx, env, _| f(race, cx, env));
         }
+    }
+}
+
+impl Passenger for Election {
+    /// The hash of all claims.
+    fn beacon(&self) -> Option<Msg> {
+        (self.digest != 0).then_some(Msg::Digest(self.digest))
     }
 }
 

@@ -9,64 +9,40 @@ use super::rumor::{Take, Urgency};
 use super::suspicion::log_periods;
 use crate::encoded::frame_len;
 use crate::id::NodeId;
+use crate::protocol::{Passenger, Ride};
 use crate::time::Instant;
 
-/// What is left of a datagram.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// In bytes.
-    pub(crate) bytes: usize,
-    /// In frames.
-    pub(crate) frames: usize,
-}
-
-impl Room {
-    /// Takes a frame of `len` bytes, if it fits.
-    fn take(&mut self, len: usize) -> bool {
-        let fits = len <= self.bytes && self.frames > 0;
-        if fits {
-            self.bytes -= len;
-            self.frames -= 1;
-        }
-        fits
-    }
-}
-
-impl Membership {
-    /// Appends rumors for `to` to a datagram that has this room left.
-    pub(crate) fn piggyback(
-        &mut self,
-        me: NodeId,
-        now: Instant,
-        to: Option<NodeId>,
-        mut room: Room,
-        mut push: impl FnMut(Msg),
-    ) {
+impl Passenger for Membership {
+    /// Rumors, and first of all what is said of the receiver itself.
+    fn piggyback(&mut self, mut ride: Ride, mut push: impl FnMut(Msg)) {
+        let Ride { me, now, to, .. } = ride;
         let mut told = None;
         if let Some(member) = to.and_then(|id| self.table.get(id))
             && member.precedence.status != Status::Alive
         {
             // The recipient learns what is said of it, so that it can answer for itself.
             let msg = Msg::Accusation(member.accusation());
-            if room.take(frame_len(&msg)) {
+            if ride.take(frame_len(&msg)) {
                 told = to;
                 push(msg);
             }
         }
         if self.rumors.len() > 0 {
-            self.offer_rumors(me, now, told, &mut room, &mut push);
+            self.offer_rumors(me, now, told, &mut ride, &mut push);
         }
         if !self.news.is_empty() {
-            self.offer_news(now, to, room, push);
+            self.offer_news(now, to, ride, push);
         }
     }
+}
 
+impl Membership {
     fn offer_rumors(
         &mut self,
         me: NodeId,
         now: Instant,
         told: Option<NodeId>,
-        room: &mut Room,
+        room: &mut Ride,
         push: &mut impl FnMut(Msg),
     ) {
         let limit = self.rumor_limit();
@@ -142,7 +118,7 @@ impl Membership {
         &mut self,
         now: Instant,
         to: Option<NodeId>,
-        mut room: Room,
+        mut room: Ride,
         mut push: impl FnMut(Msg),
     ) {
         let span = self.config.probe_period * (2 * self.rumor_limit());

@@ -8,30 +8,15 @@ use super::record::{Accusation, Precedence, Record, SharedMeta, Status};
 use super::rumor::Urgency;
 use super::{Membership, MembershipCx};
 use crate::id::{Incarnation, Life, NodeId};
-use crate::protocol::{Fact, Sender, To};
+use crate::protocol::{Fact, Headers, Sender, To};
 use core::net::SocketAddr;
 use core::time::Duration;
 
 /// How often a process that may have this node's identity is shown that this one was there before.
 pub(super) const WARNINGS: u8 = 3;
 
-impl Membership {
-    /// Whether a claim about `id` can be true: its life and incarnation are not far ahead of what is known. One that
-    /// cannot is counted, and to be ignored.
-    pub(crate) fn believes(&mut self, me: NodeId, id: NodeId, said: Precedence) -> bool {
-        let known = match id == me {
-            true => Some(self.own_precedence()),
-            false => self.table.get(id).map(|m| m.precedence),
-        };
-        let same = known.filter(|k| k.life == said.life);
-        let plain = said.life.may_follow(known.map(|k| k.life))
-            && same.is_none_or(|k| said.incarnation.may_follow(k.incarnation));
-        self.stats.numbers_refused += u64::from(!plain);
-        plain
-    }
-
-    /// Every datagram, before its frames: its header is a claim of its sender.
-    pub(crate) fn on_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+impl Headers for Membership {
+    fn on_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
         self.notice_pause(cx);
         let claim = Precedence::alive(from.life, from.incarnation);
         let is_known = |m: &&mut Member| !from.leaving && claim <= m.precedence;
@@ -60,9 +45,9 @@ impl Membership {
         }
     }
 
-    /// Every datagram, after its frames: a sender that does not know what is said of it is told, and
-    /// one whose record is missing is asked for it. An answer already tells.
-    pub(crate) fn after_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender, answered: bool) {
+    /// A sender that does not know what is said of it is told, and one whose record is missing is asked for it. An answer
+    /// already tells.
+    fn after_sender(&mut self, cx: &mut MembershipCx<'_>, from: Sender, answered: bool) {
         let claim = Precedence::alive(from.life, from.incarnation);
         let Some(member) = self.table.get(from.id) else {
             return;
@@ -94,8 +79,7 @@ impl Membership {
         }
     }
 
-    /// A datagram that carries this node's own id: an echo, or another process.
-    pub(crate) fn on_own_id(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
+    fn on_own_id(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
         if from.life < self.born {
             // This process never used that life, and the other one would have to be gone if this were its successor.
             cx.emit(Event::IdentityTaken);
@@ -103,6 +87,22 @@ impl Membership {
             let said = Precedence::alive(from.life, from.incarnation);
             self.defend(cx, said, from.id, Some(from.addr));
         }
+    }
+}
+
+impl Membership {
+    /// Whether a claim about `id` can be true: its life and incarnation are not far ahead of what is known. One that
+    /// cannot is counted, and to be ignored.
+    pub(crate) fn believes(&mut self, me: NodeId, id: NodeId, said: Precedence) -> bool {
+        let known = match id == me {
+            true => Some(self.own_precedence()),
+            false => self.table.get(id).map(|m| m.precedence),
+        };
+        let same = known.filter(|k| k.life == said.life);
+        let plain = said.life.may_follow(known.map(|k| k.life))
+            && same.is_none_or(|k| said.incarnation.may_follow(k.incarnation));
+        self.stats.numbers_refused += u64::from(!plain);
+        plain
     }
 
     /// A header, or a helper's word about the target's answer: alive, no attributes.

@@ -53,7 +53,6 @@ pub use event::{Arrival, Departure, Event};
 pub use face::{Input, Stats, Timer};
 pub use fast::Fast;
 pub use feedback::ActiveFeedback;
-pub(crate) use gossip::Room;
 pub use join::JoinState;
 pub use member::{Member, Phase};
 pub use msg::{BUCKETS, Msg};

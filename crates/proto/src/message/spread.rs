@@ -5,7 +5,7 @@ use super::msg::{Msg, Post};
 use super::{Audience, Messages, MessagesCx};
 use crate::encoded::frame_len;
 use crate::id::NodeId;
-use crate::protocol::To;
+use crate::protocol::{Passenger, Ride, To};
 use crate::time::{Instant, micros};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -150,22 +150,19 @@ impl Messages {
             push(post);
         }
     }
+}
 
-    /// Adds messages to a ping or an acknowledgement that leaves `room` bytes.
-    pub(crate) fn piggyback(
-        &mut self,
-        now: Instant,
-        to: Option<NodeId>,
-        members: usize,
-        room: usize,
-        mut push: impl FnMut(Msg),
-    ) {
-        let Some(to) = to.filter(|_| !self.passing.is_empty()) else {
+impl Passenger for Messages {
+    /// Messages of applications, for pings and acknowledgements.
+    fn piggyback(&mut self, ride: Ride, mut push: impl FnMut(Msg)) {
+        let Some(to) = ride.to.filter(|_| !self.passing.is_empty()) else {
             return;
         };
-        let copies_max = self.copies_max(members);
+        let (now, copies_max) = (ride.now, self.copies_max(ride.members));
         self.passing
             .retain(|p| p.until > now && p.sent < copies_max);
-        self.offer(now, to, copies_max, room, |post| push(Msg::Post(post)));
+        self.offer(now, to, copies_max, ride.bytes, |post| {
+            push(Msg::Post(post))
+        });
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{Effect, EffectOf, To};
+use crate::protocol::{Effect, EffectOf, Passenger, Ride, To};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -477,8 +477,15 @@ fn messages_ride_along_where_there_is_room() {
     let now = rig.now;
     let mut rides = |to, room| {
         let mut taken = 0;
-        rig.state
-            .piggyback(now, Some(NodeId(to)), 5, room, |_| taken += 1);
+        let ride = Ride {
+            me: NodeId(1),
+            now,
+            to: Some(NodeId(to)),
+            members: 5,
+            bytes: room,
+            frames: 1,
+        };
+        rig.state.piggyback(ride, |_| taken += 1);
         taken
     };
     assert_eq!(rides(2, 10), 0);

@@ -54,7 +54,7 @@ pub use view::{Heard, Outlook, Standing, Witnessed};
 
 use crate::id::{Life, NodeId};
 use crate::membership;
-use crate::protocol::{Cx, Protocol, Sender, To};
+use crate::protocol::{Cx, Passenger, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
@@ -224,11 +224,6 @@ impl Mutex {
         self.shared.awaits_storage = true;
     }
 
-    /// The message that is attached to pings and acks: the clock, once locks are in use.
-    pub(crate) fn beacon(&self) -> Option<Msg> {
-        self.shared.active.then_some(Msg::Clock(self.shared.clock))
-    }
-
     /// The life of this node, as the lock layer knows it.
     pub(crate) fn life(&self) -> Life {
         self.shared.life
@@ -363,6 +358,13 @@ impl Mutex {
         if self.shared.see(cx.now, floor.seq()) {
             self.with_lock(cx, peers, lock, |lock, _, _, _| lock.raise_floor(floor));
         }
+    }
+}
+
+impl Passenger for Mutex {
+    /// The lock clock, once locks are in use.
+    fn beacon(&self) -> Option<Msg> {
+        self.shared.active.then_some(Msg::Clock(self.shared.clock))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::id::NodeId;
 use crate::membership::{self, Coordinate, Precedence};
 use crate::mutex;
 use crate::omega;
-use crate::protocol::{Fact, Protocol, Sender};
+use crate::protocol::{Fact, Headers, Protocol, Sender};
 use crate::reliability::Evidence;
 use crate::seal::{Class, Clear, Form};
 use crate::time::Instant;

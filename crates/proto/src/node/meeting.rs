@@ -15,7 +15,7 @@
 use super::Node;
 use super::sealing::Opened;
 use crate::id::NodeId;
-use crate::protocol::{Destination, Protocol, Sender};
+use crate::protocol::{Destination, Headers, Protocol, Sender};
 use crate::seal::{Counter, Msg, Whereabouts};
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame};

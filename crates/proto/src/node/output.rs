@@ -3,8 +3,8 @@
 use super::meeting::is_session;
 use super::{Node, Outgoing, QUEUE_SPARE};
 use crate::event::Event;
-use crate::membership::{self, Room};
-use crate::protocol::{Destination, Fact, To};
+use crate::membership;
+use crate::protocol::{Destination, Fact, Passenger, Ride, To};
 use crate::seal::{EXTRA_LEN, Form};
 use crate::time::Instant;
 use crate::wire::{Datagram, FRAMES_MAX, Frame, Header};
@@ -158,7 +158,11 @@ impl Node {
             if outgoing.bare {
                 continue;
             }
-            let room = Room {
+            let mut ride = Ride {
+                me: io.me,
+                now,
+                to: outgoing.to,
+                members: membership.state.table().live(),
                 bytes: io.frames_max - outgoing.len,
                 frames: match outgoing.known {
                     // One frame is reserved for the report below.
@@ -167,10 +171,8 @@ impl Node {
                     false => 1,
                 },
             };
-            let Outgoing {
-                to, len, frames, ..
-            } = outgoing;
-            membership.state.piggyback(io.me, now, *to, room, |msg| {
+            let Outgoing { len, frames, .. } = outgoing;
+            membership.state.piggyback(ride, |msg| {
                 let frame = Frame::Membership(msg);
                 *len += frame.encoded_len();
                 frames.push(frame);
@@ -186,8 +188,8 @@ impl Node {
                 }
             }
             if frames.iter().any(is_ping_or_ack) {
-                let (members, room) = (membership.state.table().live(), io.frames_max - *len);
-                message.state.piggyback(now, *to, members, room, |msg| {
+                ride.bytes = io.frames_max - *len;
+                message.state.piggyback(ride, |msg| {
                     let frame = Frame::Message(msg);
                     *len += frame.encoded_len();
                     frames.push(frame);

@@ -10,7 +10,7 @@ mod probing;
 mod table;
 
 use super::*;
-use crate::protocol::{Effect, EffectOf, To};
+use crate::protocol::{Effect, EffectOf, Headers, Passenger, Ride, To};
 use alloc::vec;
 
 const T: Duration = Duration::from_secs(1);
@@ -154,12 +154,15 @@ impl Bench {
 
     fn rumors(&mut self, to: Option<u64>) -> Vec<Msg> {
         let mut out = Vec::new();
-        let room = Room {
+        let ride = Ride {
+            me: ME,
+            now: self.now,
+            to: to.map(NodeId),
+            members: self.m.table().live(),
             bytes: 1000,
             frames: 64,
         };
-        self.m
-            .piggyback(ME, self.now, to.map(NodeId), room, |msg| out.push(msg));
+        self.m.piggyback(ride, |msg| out.push(msg));
         out
     }
 }
