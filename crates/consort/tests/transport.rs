@@ -122,8 +122,8 @@ async fn a_change_that_nobody_waited_for_is_not_lost() {
     let a = node(&network, 1).await;
     let mut lists = a.observe_members();
     lists.next().await.unwrap();
-    let b = node(&network, 2).await;
     let mut seen = a.subscribe();
+    let b = node(&network, 2).await;
     let arrived = timeout(PATIENCE, seen.next()).await.unwrap();
     assert!(matches!(arrived, Ok(Event::Up { .. })), "{arrived:?}");
     // It is dropped before it can ask for the list.
