@@ -3,12 +3,17 @@
 use crate::Answer;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use consort_lab::output;
+use consort_lab::output::{self, Store};
 use consort_lab::record::Record;
-use consort_lab::{Budget, Claim, Judged, Plan, Shard, Verdict, coverage, registry};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use consort_lab::results::{self, Kept};
+use consort_lab::{Budget, Claim, Judged, LabError, Plan, Shard, Unit, Units, Verdict};
+use consort_lab::{coverage, registry};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// Run the papers' figures and tables as executable claims
 #[derive(Debug, Args)]
@@ -44,10 +49,12 @@ pub(crate) struct ReproduceArgs {
     /// Threads; the result does not depend on it [default: one per processor]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
-    /// Run only share I of N, and write it to the directory of --out for `reproduce merge`
+    /// Run only share I of N, and keep its runs in the directory of --out for `reproduce merge`
     #[arg(long, value_name = "I/N", requires = "out")]
     shard: Option<String>,
     /// Write CSV files, plots, results.json and report.html into this directory
+    ///
+    /// Each finished run is kept there at once (runs.jsonl). The same command continues where an ended one stopped.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// How to print
@@ -57,10 +64,12 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReproduceCommand {
-    /// Combine the shares of a run, and judge the claims
+    /// Combine the shares of a run, finished or not, and judge the claims
     Merge(MergeArgs),
-    /// Add the results of runs to the file with the recorded verdicts
+    /// Add the results of runs to the recorded verdicts, and their data to results/
     Record(RecordArgs),
+    /// Fill the blocks of README.md, docs/RESULTS.md and docs/REPRODUCE.md that come from the record
+    Docs(DocsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +80,19 @@ struct RecordArgs {
     /// The file; its content is kept, except for the same claim with the same seed
     #[arg(long, value_name = "FILE", default_value = "crates/lab/record.json")]
     into: PathBuf,
+    /// The directory with a file of data for each claim
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    data: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct DocsArgs {
+    /// The root of the repository
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// The file with the recorded verdicts
+    #[arg(long, value_name = "FILE", default_value = "crates/lab/record.json")]
+    record: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +100,9 @@ struct MergeArgs {
     /// Directories with shares
     #[arg(value_name = "DIR", required = true)]
     shares: Vec<PathBuf>,
+    /// Judge only the claims all of whose runs are there
+    #[arg(long)]
+    finished: bool,
     /// Write CSV files, plots, results.json and report.html into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -101,6 +126,7 @@ pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     match args.command {
         Some(ReproduceCommand::Merge(args)) => return merge(&args),
         Some(ReproduceCommand::Record(args)) => return record(&args),
+        Some(ReproduceCommand::Docs(args)) => return docs(&args),
         None => {}
     }
     if args.coverage {
@@ -130,15 +156,29 @@ pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
     let plan = Plan::new(claims.clone(), budget, args.seed);
     let pool = crate::sim::pool(args.threads)?;
     let share = shard.unwrap_or(Shard::ALL);
-    let bar = progress(plan.size(share));
-    let partial = pool.install(|| plan.run(share, &|weight| bar.inc(weight)));
-    bar.finish_and_clear();
-    let partial = partial?;
+    let (store, mut units) = match &args.out {
+        None => (None, Units::default()),
+        Some(dir) => {
+            let (store, units) = Store::open(dir, plan.order(), &build()?)?;
+            (Some(store), units)
+        }
+    };
+    let finish = |plan: &Plan<'_>, units: &mut Units| -> anyhow::Result<()> {
+        let progress = Progress::new(plan.size(share, units), units.count());
+        let done = |unit: &Unit, weight: u64| -> Result<(), LabError> {
+            store.as_ref().map_or(Ok(()), |store| store.add(unit))?;
+            progress.done(weight);
+            Ok(())
+        };
+        let run = pool.install(|| plan.run(share, units, &done));
+        progress.bar.finish_and_clear();
+        Ok(run?)
+    };
+    finish(&plan, &mut units)?;
     if let (Some(shard), Some(dir)) = (shard, &args.out) {
-        output::write_partial(dir, &partial)?;
         let mut out = std::io::stdout().lock();
         let Shard { index, count } = shard;
-        let units = partial.units.len();
+        let units = units.count();
         writeln!(
             out,
             "share {index} of {count}: {units} runs in {}",
@@ -146,50 +186,106 @@ pub(crate) fn run(args: ReproduceArgs) -> anyhow::Result<Answer> {
         )?;
         return Ok(Answer::Yes);
     }
-    let mut judged = plan.judge(vec![partial.clone()])?;
-    let (mut plan, mut partial) = (plan, partial);
+    let mut judged = plan.judge(&units)?;
+    let mut plan = plan;
     while let Some(most) = args.until_decided
         && let Some(grown) = plan.grown(&judged, most.into())
     {
-        let bar = progress(grown.size(Shard::ALL));
-        let more = pool.install(|| grown.extend(&plan, partial, &|weight| bar.inc(weight)));
-        bar.finish_and_clear();
-        partial = more?;
-        judged = grown.judge(vec![partial.clone()])?;
+        finish(&grown, &mut units)?;
+        judged = grown.judge(&units)?;
         plan = grown;
     }
-    report(&plan, &claims, &judged, args.out.as_deref(), args.format)
+    let measured = (&judged[..], &plan.seconds(&units)[..]);
+    report(&plan, &claims, measured, args.out.as_deref(), args.format)
 }
 
 fn merge(args: &MergeArgs) -> anyhow::Result<Answer> {
-    let mut partials = Vec::new();
+    let mut shares = Vec::new();
     for dir in &args.shares {
-        partials.push(output::read_partial(dir)?);
+        shares.push(output::read_share(dir)?);
     }
-    let order = partials.first().context("no shares given")?.order.clone();
-    let claims = registry::find(&order.claims)?;
-    let factors = order.factors.clone();
-    let plan = Plan::with_factors(claims.clone(), order.budget, order.seed, factors);
-    let judged = plan.judge(partials)?;
-    report(&plan, &claims, &judged, args.out.as_deref(), args.format)
+    let (order, build, _) = shares.first().context("no shares given")?;
+    let (order, build) = (order.clone(), build.clone());
+    let mut units = Units::default();
+    for (other, its_build, more) in shares {
+        if other != order || its_build != build {
+            return Err(LabError::OtherOrder.into());
+        }
+        units.merge(more);
+    }
+    let with = |claims| {
+        let factors = order.factors.clone();
+        Plan::with_factors(claims, order.budget, order.seed, factors)
+    };
+    let mut claims = registry::find(&order.claims)?;
+    let mut plan = with(claims.clone());
+    if args.finished {
+        claims = plan.finished(&units);
+        plan = with(claims.clone());
+    }
+    let judged = plan.judge(&units)?;
+    let measured = (&judged[..], &plan.seconds(&units)[..]);
+    report(&plan, &claims, measured, args.out.as_deref(), args.format)
 }
 
 fn record(args: &RecordArgs) -> anyhow::Result<Answer> {
-    let path = args.into.display();
-    let text =
-        std::fs::read_to_string(&args.into).with_context(|| format!("cannot read {path}"))?;
-    let mut record = Record::read(&text).with_context(|| format!("cannot read {path}"))?;
-    for dir in &args.results {
-        output::read_summary(dir)?
-            .into_iter()
-            .for_each(|line| record.add(line));
-    }
+    let mut record = read_record(&args.into)?;
     let claims = registry::all();
+    let mut data: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+    for dir in &args.results {
+        for kept in output::read_results(dir)? {
+            record.add(kept.line.clone());
+            data.entry(kept.line.id.clone()).or_default().push(kept);
+        }
+    }
     record.prune(&claims);
-    std::fs::write(&args.into, record.write()).with_context(|| format!("cannot write {path}"))?;
+    // Everything is read before anything is written.
+    let mut files = vec![(args.into.clone(), record.write())];
+    for (id, kept) in data {
+        let path = args.data.join(format!("{id}.json"));
+        let old = match std::fs::read_to_string(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            old => old.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let text = results::add(&old, kept);
+        files.push((path, text.with_context(|| format!("results of {id}"))?));
+    }
+    let dir = args.data.display();
+    std::fs::create_dir_all(&args.data).with_context(|| format!("cannot create {dir}"))?;
+    for (path, text) in files {
+        write(&path, &text)?;
+    }
     let verdicts: Vec<Verdict> = claims.iter().map(|c| record.verdict(c)).collect();
     print(&format!("{}\n", output::counts(verdicts.into_iter())))?;
     Ok(Answer::Yes)
+}
+
+fn docs(args: &DocsArgs) -> anyhow::Result<Answer> {
+    let record = read_record(&args.record)?;
+    let claims = registry::all();
+    for file in consort_lab::docs::FILES {
+        let path = args.root.join(file);
+        let shown = path.display();
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+        let filled = consort_lab::docs::filled(&text, &claims, &record);
+        let filled = filled.with_context(|| format!("cannot fill {shown}"))?;
+        if filled != text {
+            write(&path, &filled)?;
+            print(&format!("{shown}\n"))?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn read_record(path: &Path) -> anyhow::Result<Record> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    Record::read(&text).with_context(|| format!("cannot read {shown}"))
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<Answer> {
@@ -205,12 +301,12 @@ fn list(claims: &[&'static Claim], format: Format) -> anyhow::Result<Answer> {
 fn report(
     plan: &Plan<'_>,
     claims: &[&'static Claim],
-    judged: &[Judged],
+    (judged, seconds): (&[Judged], &[f64]),
     dir: Option<&Path>,
     format: Format,
 ) -> anyhow::Result<Answer> {
     if let Some(dir) = dir {
-        output::write_all(dir, plan.order(), claims, judged)?;
+        output::write_all(dir, plan.order(), claims, judged, seconds)?;
     }
     let text = match format {
         Format::Table => output::results_table(claims, judged),
@@ -230,17 +326,71 @@ fn print(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A progress bar with the remaining time, on a terminal only.
-fn progress((units, weight): (usize, u64)) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let style = ProgressStyle::with_template("{wide_bar} {percent}% of {msg}, {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(weight), target);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
+/// Tells this program from others of the same version: a hash of its file. Runs of different programs are not mixed.
+fn build() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("cannot tell where this program is")?;
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(consort_lab::fingerprint(&bytes))
+}
+
+/// Time between two lines of progress where standard error is not a terminal.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// Progress with the remaining time: a bar on a terminal, elsewhere a line now and then.
+struct Progress {
+    bar: ProgressBar,
+    runs: usize,
+    plain: bool,
+    /// Start, time of the last line, and finished runs.
+    told: Mutex<(Instant, Instant, usize)>,
+}
+
+impl Progress {
+    /// For this many runs of this total weight, besides `known` ones.
+    fn new((runs, weight): (usize, u64), known: usize) -> Progress {
+        let plain = !std::io::stderr().is_terminal();
+        let target = match plain {
+            false => ProgressDrawTarget::stderr(),
+            true => ProgressDrawTarget::hidden(),
+        };
+        if known > 0 {
+            eprintln!("{known} runs are there already, {runs} are left");
+        }
+        let style = ProgressStyle::with_template("{wide_bar} {percent}% of {msg}, {eta} left");
+        let bar = ProgressBar::with_draw_target(Some(weight), target);
+        let bar = match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        };
+        let now = Instant::now();
+        Progress {
+            bar: bar.with_message(format!("{runs} runs")),
+            runs,
+            plain,
+            told: Mutex::new((now, now, 0)),
+        }
     }
-    .with_message(format!("{units} runs"))
+
+    fn done(&self, weight: u64) {
+        self.bar.inc(weight);
+        let Ok(mut told) = self.told.lock() else {
+            return;
+        };
+        told.2 += 1;
+        let (start, last, runs) = *told;
+        if !self.plain || last.elapsed() < LINE_EVERY {
+            return;
+        }
+        told.1 = Instant::now();
+        let share = self.bar.position() as f64 / self.bar.length().unwrap_or(1).max(1) as f64;
+        let left = start
+            .elapsed()
+            .mul_f64(((1.0 - share) / share).clamp(0.0, 1e6));
+        eprintln!(
+            "{runs} of {} runs, {:.0} %, about {} left",
+            self.runs,
+            100.0 * share,
+            HumanDuration(left)
+        );
+    }
 }

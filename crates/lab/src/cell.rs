@@ -306,6 +306,11 @@ impl Cell {
         &self.key
     }
 
+    /// A hash of the key (FNV-1a), to name the cell in files.
+    pub fn id(&self) -> String {
+        format!("{:016x}", crate::fnv(self.key.bytes()))
+    }
+
     /// Number of runs requested.
     pub fn run_count(&self) -> usize {
         self.runs

@@ -3,7 +3,7 @@
 //! A check passes when the whole interval of the measured number satisfies the bound, and fails when the whole
 //! interval violates it. Otherwise it is open, and states how many runs would decide it.
 
-use crate::stat::{Estimate, GROUPS, number};
+use crate::stat::{Estimate, GROUPS, number, or_infinite, or_least};
 use serde::{Deserialize, Serialize};
 
 /// Share by which our number may differ from a published one and still have its magnitude. It is the same for all
@@ -47,7 +47,10 @@ pub enum Passed {
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// At least the first and at most the second.
-    Within(f64, f64),
+    Within(
+        #[serde(deserialize_with = "or_least")] f64,
+        #[serde(deserialize_with = "or_infinite")] f64,
+    ),
     /// Less than this.
     Below(f64),
     /// More than this.

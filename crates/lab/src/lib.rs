@@ -14,11 +14,13 @@ pub mod check;
 pub mod claim;
 pub mod claims;
 pub mod coverage;
+pub mod docs;
 pub mod foil;
 pub mod output;
 pub mod plan;
 pub mod record;
 pub mod registry;
+pub mod results;
 pub mod sample;
 pub mod stat;
 
@@ -26,7 +28,7 @@ pub use budget::Budget;
 pub use check::Check;
 pub use claim::{Claim, Judged, Verdict};
 pub use foil::Foil;
-pub use plan::{Partial, Plan, Shard};
+pub use plan::{Plan, Shard, Unit, Units};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -54,17 +56,28 @@ pub enum LabError {
     /// Merge shares of one version, seed, budget and list of claims.
     #[error("these shares do not belong together: version, seed, budget or claims differ")]
     OtherOrder,
-    /// Give every share once.
-    #[error("unit {0} is there twice: is a share given twice?")]
-    Twice(usize),
-    /// Run the missing shares.
-    #[error("{missing} of {total} units are missing: is a share not there?")]
+    /// Choose another directory, or remove this one.
+    #[error(
+        "{path} has runs of another program or seed: continue with those, or choose another directory"
+    )]
+    OtherRuns {
+        /// Path of the file with the runs.
+        path: String,
+    },
+    /// Run or continue the missing shares; `merge --finished` judges the claims that lack nothing.
+    #[error(
+        "{missing} of {total} runs are missing: is a share not there, or not finished? --finished judges the claims \
+         that have all of theirs"
+    )]
     Missing {
         /// Number of missing units.
         missing: usize,
         /// Number of all units.
         total: usize,
     },
+    /// Name a block that exists, and end it with `<!-- /claims -->`.
+    #[error("`{0}` is no block that can be filled: unknown name, or no end")]
+    Block(String),
     /// A file could not be written or read.
     #[error("{path}: {error}")]
     File {
@@ -73,4 +86,16 @@ pub enum LabError {
         /// Description of the error.
         error: String,
     },
+}
+
+/// A hash of a file, for [`output::Store`].
+pub fn fingerprint(bytes: &[u8]) -> String {
+    format!("{:016x}", fnv(bytes.iter().copied()))
+}
+
+/// A hash that stays the same between versions (FNV-1a).
+fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -5,8 +5,9 @@ use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Claim, Judged, Outcome};
 use crate::sample::Sample;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// A share of the units: number `index` of `count`, from 1.
@@ -59,15 +60,47 @@ pub struct Plan<'a> {
     cells: Vec<Cell>,
 }
 
-/// Samples of a share of the units.
+/// The result of one run of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Partial {
-    /// The parameters of the plan.
-    pub order: Order,
-    /// The share.
-    pub shard: Shard,
-    /// By unit: its number and its result.
-    pub units: Vec<(usize, Sample)>,
+pub struct Unit {
+    /// Hash of the cell's key, see [`Cell::id`].
+    pub cell: String,
+    /// Number of the run.
+    pub run: usize,
+    /// Processor time that it took, in microseconds.
+    pub cpu_us: u64,
+    /// The result.
+    pub sample: Sample,
+}
+
+/// Finished units. They depend on the version of the program and on the seed, not on the claims that asked for them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Units {
+    by_cell: BTreeMap<String, BTreeMap<usize, (u64, Sample)>>,
+}
+
+impl Units {
+    /// Adds a unit; the same run of the same cell is replaced.
+    pub fn add(&mut self, unit: Unit) {
+        let runs = self.by_cell.entry(unit.cell).or_default();
+        runs.insert(unit.run, (unit.cpu_us, unit.sample));
+    }
+
+    /// Adds those of `other`.
+    pub fn merge(&mut self, other: Units) {
+        for (cell, runs) in other.by_cell {
+            self.by_cell.entry(cell).or_default().extend(runs);
+        }
+    }
+
+    /// Number of units.
+    pub fn count(&self) -> usize {
+        self.by_cell.values().map(BTreeMap::len).sum()
+    }
+
+    fn of(&self, cell: &str) -> Option<&BTreeMap<usize, (u64, Sample)>> {
+        self.by_cell.get(cell)
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -115,23 +148,27 @@ impl<'a> Plan<'a> {
         &self.order
     }
 
-    /// All units in order: the cell and the number of the run.
-    fn units(&self) -> impl Iterator<Item = (&Cell, usize)> {
-        let cells = self.cells.iter();
-        cells.flat_map(|cell| (0..cell.run_count()).map(move |run| (cell, run)))
+    /// The units of a share that are not among `known`: the cell and the number of the run.
+    fn left(&self, shard: Shard, known: &Units) -> Vec<(&Cell, usize)> {
+        let (mut unit, mut left) = (0, Vec::new());
+        for cell in &self.cells {
+            let known = known.of(&cell.id());
+            for run in 0..cell.run_count() {
+                let mine = unit % shard.count == shard.index - 1;
+                if mine && !known.is_some_and(|runs| runs.contains_key(&run)) {
+                    left.push((cell, run));
+                }
+                unit += 1;
+            }
+        }
+        left
     }
 
-    fn mine(&self, shard: Shard) -> Vec<(usize, (&Cell, usize))> {
-        let all = self.units().enumerate();
-        all.filter(|(unit, _)| unit % shard.count == shard.index - 1)
-            .collect()
-    }
-
-    /// Number of units of a share, and their total weight.
-    pub fn size(&self, shard: Shard) -> (usize, u64) {
-        let mine = self.mine(shard);
-        let weight = mine.iter().map(|(_, (cell, _))| cell.weight()).sum();
-        (mine.len(), weight)
+    /// Number of units of a share that are not among `known`, and their total weight.
+    pub fn size(&self, shard: Shard, known: &Units) -> (usize, u64) {
+        let left = self.left(shard, known);
+        let weight = left.iter().map(|(cell, _)| cell.weight()).sum();
+        (left.len(), weight)
     }
 
     /// The undecided claims, with the runs that would decide them, at most `most` times those of the budget. `None`
@@ -155,86 +192,58 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Runs the units that `before`, the units of a smaller plan for the same claims, lacks.
-    pub fn extend(
+    /// Runs the units of a share that are not among `known` on the current thread pool, and adds them. `done` gets
+    /// each finished one with its weight, before the next starts on that thread; an error of it ends the run.
+    pub fn run(
         &self,
-        smaller: &Plan<'_>,
-        before: Partial,
-        done: &(dyn Fn(u64) + Sync),
-    ) -> Result<Partial, LabError> {
-        let runs = smaller.units().map(|(cell, run)| (cell.key(), run));
-        let mut known: BTreeMap<(&str, usize), Sample> = runs
-            .zip(before.units.into_iter().map(|(_, sample)| sample))
-            .collect();
-        let units = self.units().enumerate();
-        let units: Vec<(usize, &Cell, usize, Option<Sample>)> = units
-            .map(|(unit, (cell, run))| (unit, cell, run, known.remove(&(cell.key(), run))))
-            .collect();
-        let units: Result<Vec<_>, LabError> = units
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|(unit, cell, run, sample)| {
-                let sample = match sample {
-                    Some(sample) => sample,
-                    None => cell.run(self.order.seed, run)?,
-                };
-                done(cell.weight());
-                Ok((unit, sample))
-            })
-            .collect();
-        Ok(Partial {
-            order: self.order.clone(),
-            shard: Shard::ALL,
-            units: units?,
-        })
-    }
-
-    /// Runs a share of the units on the current thread pool; reports the weight of each finished one.
-    pub fn run(&self, shard: Shard, done: &(dyn Fn(u64) + Sync)) -> Result<Partial, LabError> {
-        let mine = self.mine(shard);
-        let units: Result<Vec<_>, LabError> = mine
+        shard: Shard,
+        known: &mut Units,
+        done: &(dyn Fn(&Unit, u64) -> Result<(), LabError> + Sync),
+    ) -> Result<(), LabError> {
+        let left = self.left(shard, known);
+        let units: Result<Vec<Unit>, LabError> = left
             .par_iter()
             .with_max_len(1)
-            .map(|&(unit, (cell, run))| {
+            .map(|&(cell, run)| {
+                let before = thread_time_us();
                 let sample = cell.run(self.order.seed, run)?;
-                done(cell.weight());
-                Ok((unit, sample))
+                let unit = Unit {
+                    cell: cell.id(),
+                    run,
+                    cpu_us: thread_time_us() - before,
+                    sample,
+                };
+                done(&unit, cell.weight())?;
+                Ok(unit)
             })
             .collect();
-        Ok(Partial {
-            order: self.order.clone(),
-            shard,
-            units: units?,
-        })
+        units?.into_iter().for_each(|unit| known.add(unit));
+        Ok(())
+    }
+
+    /// The claims all of whose units are among `units`.
+    pub fn finished(&self, units: &Units) -> Vec<&'a Claim> {
+        let has = |cell: &Cell| {
+            let runs = units.of(&cell.id());
+            let has = |run| runs.is_some_and(|runs| runs.contains_key(&run));
+            (0..cell.run_count()).all(has)
+        };
+        let finished = |claim: &&&'a Claim| self.cells_of(claim).iter().all(has);
+        self.claims.iter().filter(finished).copied().collect()
     }
 
     /// Judges the claims by the samples of all shares.
-    pub fn judge(&self, partials: Vec<Partial>) -> Result<Vec<Judged>, LabError> {
-        let total = self.units().count();
-        let mut samples: Vec<Option<Sample>> = vec![None; total];
-        for partial in partials {
-            if partial.order != self.order {
-                return Err(LabError::OtherOrder);
-            }
-            for (unit, sample) in partial.units {
-                match samples.get_mut(unit) {
-                    Some(slot) if slot.is_none() => *slot = Some(sample),
-                    Some(_) => return Err(LabError::Twice(unit)),
-                    None => return Err(LabError::OtherOrder),
-                }
-            }
-        }
-        let missing = samples.iter().filter(|s| s.is_none()).count();
+    pub fn judge(&self, units: &Units) -> Result<Vec<Judged>, LabError> {
+        let missing = self.left(Shard::ALL, units).len();
         if missing > 0 {
+            let total = self.cells.iter().map(Cell::run_count).sum();
             return Err(LabError::Missing { missing, total });
         }
-        let samples: Vec<Sample> = samples.into_iter().flatten().collect();
-        let mut by_key: BTreeMap<&str, &[Sample]> = BTreeMap::new();
-        let mut rest = &samples[..];
+        let mut by_key: BTreeMap<&str, Vec<Sample>> = BTreeMap::new();
         for cell in &self.cells {
-            let (mine, after) = rest.split_at(cell.run_count());
-            by_key.insert(cell.key(), mine);
-            rest = after;
+            let runs = units.of(&cell.id()).into_iter().flatten();
+            let samples = runs.take(cell.run_count());
+            by_key.insert(cell.key(), samples.map(|(_, (_, s))| s.clone()).collect());
         }
         Ok(self
             .claims
@@ -243,14 +252,34 @@ impl<'a> Plan<'a> {
             .collect())
     }
 
+    /// Processor time of the units of each claim, in seconds and in the order of the claims. Units that several
+    /// claims share count for each of them.
+    pub fn seconds(&self, units: &Units) -> Vec<f64> {
+        let of_cell = |cell: &Cell| {
+            let runs = units.of(&cell.id()).into_iter().flatten();
+            let runs = runs.take_while(|(run, _)| **run < cell.run_count());
+            runs.map(|(_, (cpu_us, _))| *cpu_us).sum::<u64>()
+        };
+        let of_claim = |claim: &&Claim| {
+            let cells = self.cells_of(claim);
+            let mut seen = BTreeSet::new();
+            let once = cells.iter().filter(|cell| seen.insert(cell.key()));
+            once.map(of_cell).sum::<u64>() as f64 / 1e6
+        };
+        self.claims.iter().map(of_claim).collect()
+    }
+
+    fn cells_of(&self, claim: &Claim) -> Vec<Cell> {
+        cells_of(claim, self.order.budget, &self.order.factors)
+    }
+
     /// A claim sees only the runs that it asked for, whatever else was run.
-    fn judged(&self, claim: &Claim, by_key: &BTreeMap<&str, &[Sample]>) -> Judged {
+    fn judged(&self, claim: &Claim, by_key: &BTreeMap<&str, Vec<Sample>>) -> Judged {
         let outcome = match claim.experiment {
             None => Outcome::default(),
             Some(experiment) => {
-                let cells = cells_of(claim, self.order.budget, &self.order.factors);
-                let cells = cells.into_iter().map(|cell| {
-                    let samples = by_key[cell.key()];
+                let cells = self.cells_of(claim).into_iter().map(|cell| {
+                    let samples = &by_key[cell.key()];
                     (cell.key().to_owned(), &samples[..cell.run_count()])
                 });
                 (experiment.judge)(&Data {
@@ -282,4 +311,10 @@ fn cells_of(claim: &Claim, budget: Budget, factors: &BTreeMap<String, usize>) ->
             cell.runs(runs)
         })
         .collect()
+}
+
+/// Processor time of this thread, in microseconds.
+fn thread_time_us() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
 }

@@ -31,6 +31,9 @@ pub struct Line {
     pub factor: usize,
     /// Version of the program.
     pub version: String,
+    /// Processor time of its runs.
+    #[serde(default)]
+    pub seconds: f64,
     /// The verdict of the checks.
     pub verdict: Verdict,
     /// The numbers behind it, in one line.
@@ -38,8 +41,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// The record of `judged` for `claim`.
-    pub fn new(order: &Order, claim: &Claim, judged: &Judged) -> Line {
+    /// The record of `judged` for `claim`, whose runs took `seconds` of processor time.
+    pub fn new(order: &Order, claim: &Claim, judged: &Judged, seconds: f64) -> Line {
         Line {
             id: claim.id.into(),
             words: words(claim),
@@ -47,13 +50,14 @@ impl Line {
             budget: order.budget,
             factor: order.factors.get(claim.id).copied().unwrap_or(1),
             version: order.version.clone(),
+            seconds: (seconds * 10.0).round() / 10.0,
             verdict: judged.verdict,
             ours: judged.ours(),
         }
     }
 }
 
-/// A hash of the configuration, the published result and the rule of a claim (FNV-1a).
+/// A hash of the configuration, the published result and the rule of a claim.
 fn words(claim: &Claim) -> String {
     let texts = [
         claim.metric,
@@ -62,9 +66,7 @@ fn words(claim: &Claim) -> String {
         claim.rule,
     ];
     let bytes = texts.iter().flat_map(|t| t.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = crate::fnv(bytes);
     format!("{hash:016x}")
 }
 
@@ -153,6 +155,7 @@ mod tests {
             budget: Budget::Quick,
             factor: 1,
             version: "0".into(),
+            seconds: 1.5,
             verdict,
             ours: String::new(),
         }

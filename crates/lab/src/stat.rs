@@ -5,7 +5,7 @@
 //! share their seeds, a ratio is compared on the same layouts and crashes.
 
 use crate::check::EQUAL_RUNS;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Number of groups that runs are split into for the spread.
 pub const GROUPS: usize = 20;
@@ -14,11 +14,28 @@ pub const GROUPS: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The statistic over all runs.
+    #[serde(deserialize_with = "or_nan")]
     pub value: f64,
     /// Its standard error; 0 if it is exact, or if all runs agree.
+    #[serde(deserialize_with = "or_infinite")]
     pub se: f64,
     /// Number of runs.
     pub n: usize,
+}
+
+/// JSON has no NaN: it is written as null.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+/// The same where the number can only be infinitely low.
+pub(crate) fn or_least<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NEG_INFINITY))
+}
+
+/// JSON has no infinity: it is written as null.
+pub(crate) fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 impl Estimate {
@@ -125,6 +142,7 @@ pub fn quantile(samples: impl IntoIterator<Item = f64>, share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Bound;
 
     #[test]
     fn jackknife_of_a_mean_is_the_textbook_standard_error() {
@@ -138,6 +156,30 @@ mod tests {
             .sum::<f64>()
             / 19.0;
         assert!((e.se - (variance / 20.0).sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn estimates_without_a_number_or_a_spread_survive_json() {
+        let nothing = Estimate {
+            value: f64::NAN,
+            se: f64::INFINITY,
+            n: 1,
+        };
+        let text = serde_json::to_string(&nothing).unwrap();
+        let read: Estimate = serde_json::from_str(&text).unwrap();
+        assert!(read.value.is_nan() && read.se == f64::INFINITY, "{text}");
+        for bound in [(f64::NEG_INFINITY, 1.3), (1.0, f64::INFINITY), (0.85, 1.15)] {
+            let bound = Bound::Within(bound.0, bound.1);
+            let text = serde_json::to_string(&bound).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Bound>(&text).unwrap(),
+                bound,
+                "{text}"
+            );
+        }
+        let exact = Estimate::exact(0.1);
+        let text = serde_json::to_string(&exact).unwrap();
+        assert_eq!(serde_json::from_str::<Estimate>(&text).unwrap(), exact);
     }
 
     #[test]

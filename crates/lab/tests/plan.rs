@@ -2,9 +2,11 @@
 
 use consort_lab::cell::{BOTH, Cell, NONE};
 use consort_lab::claim::{Check, Claim, Experiment, Foil, Outcome, Verdict};
-use consort_lab::output;
-use consort_lab::{Budget, Judged, LabError, Plan, Shard, registry};
+use consort_lab::output::{self, Store};
+use consort_lab::{Budget, Judged, LabError, Plan, Shard, Unit, Units, registry};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use rayon::ThreadPoolBuilder;
+use std::path::Path;
 
 /// A small group and short runs.
 fn cell(m: f64, both: bool) -> Cell {
@@ -54,14 +56,21 @@ const OTHER: Claim = Claim {
     ..SMALL
 };
 
+/// All units of a share.
+fn run(plan: &Plan<'_>, share: Shard) -> Units {
+    let mut units = Units::default();
+    plan.run(share, &mut units, &|_, _| Ok(())).unwrap();
+    units
+}
+
 fn whole(claims: Vec<&'static Claim>, threads: usize) -> Vec<Judged> {
     let plan = Plan::new(claims, Budget::Quick, 3);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .unwrap();
-    let partial = pool.install(|| plan.run(Shard::ALL, &|_| ())).unwrap();
-    plan.judge(vec![partial]).unwrap()
+    plan.judge(&pool.install(|| run(&plan, Shard::ALL)))
+        .unwrap()
 }
 
 #[test]
@@ -86,39 +95,93 @@ fn a_broken_rule_is_seen() {
     assert!(shown.is_regression());
 }
 
+/// Runs what a directory lacks, at most `most` units of it, as if the program was killed then. Returns how many ran.
+fn continue_in(dir: &Path, plan: &Plan<'_>, share: Shard, most: usize) -> usize {
+    let (store, mut units) = Store::open(dir, plan.order(), "build").unwrap();
+    let ran = AtomicUsize::new(0);
+    let done = |unit: &Unit, _: u64| {
+        if ran.fetch_add(1, Ordering::SeqCst) == most {
+            return Err(LabError::OtherOrder);
+        }
+        store.add(unit)
+    };
+    let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let result = pool.install(|| plan.run(share, &mut units, &done));
+    let ran = ran.into_inner();
+    assert_eq!(result.is_err(), ran > most);
+    ran.min(most)
+}
+
 #[test]
 fn shards_through_files_equal_the_whole() {
     let plan = Plan::new(vec![&SMALL, &OTHER], Budget::Quick, 3);
-    let dir = std::env::temp_dir().join(format!("consort-lab-{}", std::process::id()));
-    let mut partials = Vec::new();
+    let dir = tempfile::tempdir().unwrap();
+    let mut units = Units::default();
     for index in 1..=3 {
         let share = Shard { index, count: 3 };
-        let partial = plan.run(share, &|_| ()).unwrap();
-        let part = dir.join(index.to_string());
-        output::write_partial(&part, &partial).unwrap();
-        partials.push(output::read_partial(&part).unwrap());
+        let part = dir.path().join(index.to_string());
+        continue_in(&part, &plan, share, 100);
+        let (order, build, read) = output::read_share(&part).unwrap();
+        assert_eq!((&order, &*build), (plan.order(), "build"));
+        units.merge(read);
+        if index == 2 {
+            let missing = plan.judge(&units).unwrap_err();
+            assert!(matches!(missing, LabError::Missing { .. }), "{missing}");
+        }
     }
-    let missing = plan.judge(partials[..2].to_vec()).unwrap_err();
-    assert!(matches!(missing, LabError::Missing { .. }), "{missing}");
-    let twice = vec![partials[0].clone(), partials[0].clone()];
-    assert!(matches!(plan.judge(twice), Err(LabError::Twice(_))));
-    let mut foreign = partials.clone();
-    foreign[1].order.seed += 1;
-    assert!(matches!(plan.judge(foreign), Err(LabError::OtherOrder)));
-    partials.reverse();
-    let judged = plan.judge(partials).unwrap();
+    let judged = plan.judge(&units).unwrap();
     assert_eq!(judged, whole(vec![&SMALL, &OTHER], 1));
-    output::write_all(&dir.join("all"), plan.order(), &[&SMALL, &OTHER], &judged).unwrap();
+    let all = dir.path().join("all");
+    let seconds = plan.seconds(&units);
+    output::write_all(&all, plan.order(), &[&SMALL, &OTHER], &judged, &seconds).unwrap();
     for file in [
         "test.small.csv",
         "test.small.svg",
         "results.json",
         "report.html",
     ] {
-        let text = std::fs::read_to_string(dir.join("all").join(file)).unwrap();
+        let text = std::fs::read_to_string(all.join(file)).unwrap();
         assert!(!text.is_empty(), "{file}");
     }
-    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_killed_run_continues_where_it_stopped() {
+    let plan = Plan::new(vec![&SMALL, &OTHER], Budget::Quick, 3);
+    let (total, _) = plan.size(Shard::ALL, &Units::default());
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(continue_in(dir.path(), &plan, Shard::ALL, 9), 9);
+    // Killed while it wrote: the last line is cut off, and its run is made again.
+    let path = dir.path().join("runs.jsonl");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.truncate(text.len() - 7);
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(continue_in(dir.path(), &plan, Shard::ALL, 100), total - 8);
+    assert_eq!(continue_in(dir.path(), &plan, Shard::ALL, 100), 0);
+    let (_, _, units) = output::read_share(dir.path()).unwrap();
+    assert_eq!(units.count(), total);
+    let judged = plan.judge(&units).unwrap();
+    assert_eq!(judged, whole(vec![&SMALL, &OTHER], 2));
+    let seconds = plan.seconds(&units);
+    assert!(seconds.iter().all(|s| *s > 0.0), "{seconds:?}");
+    // A single claim finds its runs, and another seed or program is refused.
+    let other = Plan::new(vec![&OTHER], Budget::Quick, 3);
+    assert_eq!(continue_in(dir.path(), &other, Shard::ALL, 100), 0);
+    let seed = Plan::new(vec![&OTHER], Budget::Quick, 4);
+    for (plan, build) in [(&seed, "build"), (&other, "another")] {
+        let refused = Store::open(dir.path(), plan.order(), build);
+        assert!(matches!(refused, Err(LabError::OtherRuns { .. })));
+    }
+}
+
+#[test]
+fn claims_with_all_runs_are_finished_while_others_are_not() {
+    let plan = Plan::new(vec![&SMALL, &OTHER], Budget::Quick, 3);
+    let units = run(&Plan::new(vec![&OTHER], Budget::Quick, 3), Shard::ALL);
+    let finished = plan.finished(&units);
+    let ids: Vec<&str> = finished.iter().map(|c| c.id).collect();
+    assert_eq!(ids, ["test.other"]);
+    assert_eq!(plan.finished(&Units::default()).len(), 0);
 }
 
 /// Undecided with the runs of the budget: the bound is just below the measured value.
@@ -148,14 +211,14 @@ fn noise() -> Cell {
 #[test]
 fn an_undecided_claim_grows_until_it_is_decided_and_keeps_its_runs() {
     let mut plan = Plan::new(vec![&CLOSE, &SMALL], Budget::Quick, 3);
-    let mut partial = plan.run(Shard::ALL, &|_| ()).unwrap();
-    let mut judged = plan.judge(vec![partial.clone()]).unwrap();
+    let mut units = run(&plan, Shard::ALL);
+    let mut judged = plan.judge(&units).unwrap();
     assert_eq!(judged[0].verdict, Verdict::Undecided);
     assert!(plan.grown(&judged, 1).is_none(), "the limit is kept");
     let small = judged[1].clone();
     while let Some(grown) = plan.grown(&judged, 400) {
-        partial = grown.extend(&plan, partial, &|_| ()).unwrap();
-        judged = grown.judge(vec![partial.clone()]).unwrap();
+        grown.run(Shard::ALL, &mut units, &|_, _| Ok(())).unwrap();
+        judged = grown.judge(&units).unwrap();
         plan = grown;
     }
     assert_eq!(judged[0].verdict, Verdict::Direction);
@@ -163,7 +226,8 @@ fn an_undecided_claim_grows_until_it_is_decided_and_keeps_its_runs() {
     let factor = plan.order().factors["test.close"];
     assert!(factor > 1 && factor < 400, "{factor}");
     // The same runs, whether grown step by step or at once.
-    assert_eq!(plan.run(Shard::ALL, &|_| ()).unwrap(), partial);
+    let at_once = run(&plan, Shard::ALL);
+    assert_eq!(plan.judge(&at_once).unwrap(), judged);
 }
 
 #[test]

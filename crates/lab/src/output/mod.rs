@@ -3,14 +3,19 @@
 mod csv;
 mod html;
 mod plot;
+mod store;
 mod text;
 
-pub use text::{counts, list_json, list_markdown, list_table, markdown, results_table};
+pub use store::{Store, read_share};
+pub use text::{
+    counts, list_json, list_markdown, list_table, markdown, record_table, results_table,
+};
 
 use crate::LabError;
 use crate::claim::{Claim, Judged};
-use crate::plan::{Order, Partial};
+use crate::plan::Order;
 use crate::record::Line;
+use crate::results::Kept;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -26,20 +31,24 @@ struct Results<'a> {
 #[derive(Deserialize)]
 struct Summary {
     summary: Vec<Line>,
+    claims: Vec<Judged>,
 }
 
-/// Writes a CSV file and a plot for each claim that has numbers to show, `results.json` and `report.html`.
+/// Writes a CSV file and a plot for each claim that has numbers to show, `results.json` and `report.html`. `seconds`
+/// is the processor time of each claim.
 pub fn write_all(
     dir: &Path,
     order: &Order,
     claims: &[&Claim],
     judged: &[Judged],
+    seconds: &[f64],
 ) -> Result<(), LabError> {
     create(dir)?;
     let mut plots = Vec::new();
     for (claim, result) in claims.iter().zip(judged) {
         let svg = plot::svg(claim, &result.outcome);
-        if !result.outcome.series.is_empty() {
+        let mut points = result.outcome.series.iter().flat_map(|s| &s.points);
+        if points.any(|(_, e)| e.value.is_finite()) {
             let numbers = csv::csv(&result.outcome);
             write(&dir.join(format!("{}.csv", claim.id)), numbers.as_bytes())?;
         }
@@ -53,7 +62,8 @@ pub fn write_all(
         summary: claims
             .iter()
             .zip(judged)
-            .map(|(claim, result)| Line::new(order, claim, result))
+            .zip(seconds)
+            .map(|((claim, result), seconds)| Line::new(order, claim, result, *seconds))
             .collect(),
         claims: judged,
     };
@@ -62,32 +72,18 @@ pub fn write_all(
     write(&dir.join("report.html"), page.as_bytes())
 }
 
-/// Reads the verdicts of the runs that were written to `dir`.
-pub fn read_summary(dir: &Path) -> Result<Vec<Line>, LabError> {
+/// Reads the results of the runs that were written to `dir`.
+pub fn read_results(dir: &Path) -> Result<Vec<Kept>, LabError> {
     let path = dir.join(RESULTS);
     let bytes = std::fs::read(&path).map_err(|e| file_error(&path, &e))?;
     let read: Summary = serde_json::from_slice(&bytes).map_err(|e| file_error(&path, &e))?;
-    Ok(read.summary)
+    let outcomes = read.claims.iter().map(|c| &c.outcome);
+    let lines = read.summary.into_iter().zip(outcomes);
+    Ok(lines.map(|(line, o)| Kept::new(line, o)).collect())
 }
 
 /// Name of the file with the results.
 const RESULTS: &str = "results.json";
-/// Name of the file that contains a share of the work.
-const PARTIAL: &str = "partial.json";
-
-/// Writes a share.
-pub fn write_partial(dir: &Path, partial: &Partial) -> Result<(), LabError> {
-    create(dir)?;
-    write(&dir.join(PARTIAL), &json(partial))
-}
-
-/// Reads a share.
-pub fn read_partial(dir: &Path) -> Result<Partial, LabError> {
-    let path = dir.join(PARTIAL);
-    let bytes = std::fs::read(&path).map_err(|e| file_error(&path, &e))?;
-    serde_json::from_slice(&bytes).map_err(|e| file_error(&path, &e))
-}
-
 fn json(value: &impl Serialize) -> Vec<u8> {
     // All keys are text, and NaN becomes null.
     serde_json::to_vec(value).expect("plain data can be written as JSON")

@@ -149,10 +149,17 @@ fn row(claim: &Claim, ours: &str, verdict: &str) -> String {
 /// The record as a Markdown table: the numbers of the first seed, the verdict, and that of each seed if they
 /// differ.
 pub fn list_markdown(claims: &[&Claim]) -> String {
+    let mut out = record_table(claims, Record::of_this_version());
+    out += &format!("\n{}\n", counts(claims.iter().map(|c| c.recorded())));
+    out
+}
+
+/// The table of a record.
+pub fn record_table(claims: &[&Claim], record: &Record) -> String {
     let mut out = String::from(HEAD);
     for claim in claims {
-        let lines = Record::of_this_version().lines(claim);
-        let (verdict, ours) = (claim.recorded(), lines.first().map_or("", |l| &l.ours));
+        let lines = record.lines(claim);
+        let (verdict, ours) = (record.verdict(claim), lines.first().map_or("", |l| &l.ours));
         let said: Vec<&str> = lines.iter().map(|l| l.verdict.name()).collect();
         let verdict = match said.iter().any(|v| *v != verdict.name()) {
             true => format!("{} ({})", verdict.name(), said.join(", ")),
@@ -160,7 +167,6 @@ pub fn list_markdown(claims: &[&Claim]) -> String {
         };
         out += &row(claim, ours, &verdict);
     }
-    out += &format!("\n{}\n", counts(claims.iter().map(|c| c.recorded())));
     out
 }
 
