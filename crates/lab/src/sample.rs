@@ -520,6 +520,12 @@ impl<'a> View<'a> {
         100.0 * mean(self.runs().map(|s| s.unheard))
     }
 
+    /// Distance of the farthest datagram of a run in metres, mean of the runs.
+    pub fn farthest(&self) -> f64 {
+        let far = |s: &Sample| s.by_metres.iter().rposition(|n| *n > 0).unwrap_or(0);
+        mean(self.runs().map(|s| far(s) as f64))
+    }
+
     /// Mean hops of a datagram.
     pub fn hops_per_message(&self) -> f64 {
         let (mut hops, mut count) = (0.0, 0.0);

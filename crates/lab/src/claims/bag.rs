@@ -83,6 +83,50 @@ pub(super) const THM1: Claim = Claim {
     }),
 };
 
+pub(super) const ROWS: Claim = Claim {
+    id: "medley.tab1-rows",
+    source: "Medley, Tab. 1",
+    title: "Row by row, how far each exponent is from the best",
+    metric: "probes per distance at m = infinity over those at m",
+    configuration: "density r^(1-m) on [d, R], exact; the formulas drop what vanishes in large areas, so they are compared at \
+        R/d = 100",
+    published: "2x/3, x/2, x/log x and log x at m = 0, 1, 2 and 3; beyond, increasing to 1",
+    rule: "each row within 15 % of its formula; refuted if the ratio falls with m beyond 3 instead of rising",
+    foil: Foil::Wrong("the printed column, rising beyond m = 3", || {
+        rows(|m| match m {
+            0.0 => 66.67,
+            1.0 => 50.0,
+            2.0 => 21.71,
+            3.0 => 4.605,
+            m => 1.0 - 1.0 / m,
+        })
+    }),
+    cause: Some(
+        "Beyond m = 3 the ratio is (m-2)/(m-3) times a factor that tends to 1, which falls to 1 from above: m = infinity is the \
+         best exponent by this measure, and the word in the table is a slip.",
+    ),
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| rows(|m| 1.0 / ratio(m, ROWS_X)),
+    }),
+};
+
+pub(super) const RANDOM: Claim = Claim {
+    id: "medley.random",
+    source: "Medley, section 6.3",
+    title: "Random draws from the bag take almost twice as long",
+    metric: "longest gap between two probes of one member, in periods",
+    configuration: "one node, members at distances 1, 2 and 4, m=1 (S = 7), 20 000 periods of draws at random from the bag",
+    published: "2 (N-2) alpha + 1, which is 2S - 1 = 13 where passes take at most 9",
+    rule: "the longest gap is exactly 13",
+    foil: Foil::Wrong("passes", || random(TargetPolicy::BagPass)),
+    cause: None,
+    experiment: Some(Experiment {
+        cells: |_| Vec::new(),
+        judge: |_| random(TargetPolicy::BagRandom),
+    }),
+};
+
 pub(super) const THM2: Claim = Claim {
     id: "medley.thm2",
     source: "Medley, Theorem 2",
@@ -256,6 +300,55 @@ fn tab1(ratio: fn(f64, f64) -> f64) -> Outcome {
                 .push(Check::holds(what, "m = infinity is best", rises));
         }
     }
+    out
+}
+
+/// R/d at which the rows of Table 1 are compared.
+const ROWS_X: f64 = 100.0;
+
+/// Takes the ratio at infinity over that at m.
+fn rows(over: impl Fn(f64) -> f64) -> Outcome {
+    let mut out = Outcome::new("exponent m", "ratio at infinity over ratio at m, R/d=100");
+    let all = (0..=12).map(|m| over(f64::from(m)));
+    let all: Vec<f64> = all.collect();
+    let points = all.iter().enumerate();
+    out.curve(
+        "exact",
+        points.map(|(m, ratio)| (m as f64, Estimate::exact(*ratio))),
+    );
+    let printed = [
+        2.0 / 3.0 * ROWS_X,
+        ROWS_X / 2.0,
+        ROWS_X / ROWS_X.ln(),
+        ROWS_X.ln(),
+    ];
+    for (m, (printed, ours)) in printed.into_iter().zip(&all).enumerate() {
+        let printed = (printed * 1e3).round() / 1e3;
+        let what = format!("m={m}");
+        out.checks
+            .push(Check::near(what, printed, Estimate::exact(*ours)));
+    }
+    let falls = all[4..].windows(2).all(|w| w[1] < w[0]) && all[12] > 1.0;
+    let what = "m=4 to 12: the ratio falls towards 1";
+    out.checks
+        .push(Check::disproved(what, "increasing, tends to 1", falls));
+    out
+}
+
+/// Takes the function that draws from the bag.
+fn random(policy: TargetPolicy) -> Outcome {
+    let mut out = Outcome::new("member", "longest gap, periods");
+    let seen = probes(policy, 1.0, 20_000);
+    let longest = [0, 1, 2].map(|member| longest_gap(&seen, member));
+    let points = longest.iter().enumerate();
+    out.curve(
+        "gap",
+        points.map(|(i, gap)| (i as f64, Estimate::exact(*gap as f64))),
+    );
+    let worst = longest.into_iter().max().unwrap_or(0);
+    let worst = Estimate::exact(worst as f64);
+    out.checks
+        .push(Check::exactly("longest gap of the node", 13.0, worst));
     out
 }
 

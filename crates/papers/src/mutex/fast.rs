@@ -337,8 +337,13 @@ impl PaperMutex {
         }
     }
 
-    /// Checks again after a change of the list or of the bound (rule 8).
+    /// Checks again after a change of the list or of the bound (rule 8). As published, a request whose list becomes too
+    /// small goes over to the slow path (section 4.4), and nothing else happens.
     pub(super) fn look_again(&mut self, cx: &mut MutexCx<'_>, view: View<'_>) {
+        let resorts = self.config.mode == Mode::CameraPaper && self.state == State::Wait;
+        if resorts && !self.slow && Self::is_small(self.members(cx.me, view).len(), view) {
+            self.go_slow(cx, view);
+        }
         if self.config.is_repaired() && self.state == State::Wait {
             let members = self.members(cx.me, view);
             let answers = self.agreed.union(&self.pending).count();

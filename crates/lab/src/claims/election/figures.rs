@@ -71,7 +71,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         metric: "bytes of an election, summed over hops",
         configuration: WORLD,
         published: BYTES,
-        rule: "Optimistic and Preferred within 15 % of Base, Hybrid above each; each grows with the drop rate",
+        rule: "Optimistic and Preferred within 15 % of Base, Hybrid above each; each grows with the drop rate, and Base linearly: \
+            what 10 and 15 % need is within 15 % of what 5 and 20 % need together",
         foil: Foil::NoEffect,
         cause: Some(FIG6_2_CAUSE),
         experiment: Some(Experiment {
@@ -81,6 +82,13 @@ pub(super) const CLAIMS: &[Claim] = &[
                 let cells = DROPS.map(|d| drop(d, data.budget));
                 bytes(data, &mut out, &cells, &DROPS);
                 grows(data, &mut out, &cells, "bytes");
+                let middle = data.estimate(&cells.each_ref(), |v| {
+                    let bytes = |n: usize| v[n].value("base.bytes");
+                    (bytes(1) + bytes(2)) / (bytes(0) + bytes(3))
+                });
+                let what = "Base, 10 and 15 % over 5 and 20 %";
+                out.checks
+                    .push(Check::near(what, 1.0, middle).order("linear"));
                 for (name, metric) in [
                     ("runs without a restart", "calm-bytes"),
                     ("restarts", "restarts"),
@@ -271,6 +279,38 @@ pub(super) const CLAIMS: &[Claim] = &[
         }),
     },
     Claim {
+        id: "election.thm2",
+        source: "Thesis, Theorem 2",
+        title: "Every election ends",
+        metric: "share of the elections in which all nodes come to follow one leader",
+        configuration: WORLD,
+        published: "Base, Optimistic, Preferred and Hybrid satisfy liveness",
+        rule: "every election of the configurations of Fig. 6.4 to 6.6 up to N=128, for each of the four",
+        foil: Foil::Wrong("one election in a hundred does not end", || {
+            ends(&|_| Estimate {
+                value: 0.99,
+                se: 0.01,
+                n: 100,
+            })
+        }),
+        cause: None,
+        experiment: Some(Experiment {
+            cells: nine,
+            judge: |data| {
+                let cells = nine(data.budget);
+                ends(&|variant| {
+                    let name = named(variant, "time");
+                    let cells: Vec<&Cell> = cells.iter().collect();
+                    data.estimate(&cells, |views| {
+                        let ended: usize = views.iter().map(|v| v.all(&name).count()).sum();
+                        let all: usize = views.iter().map(|v| v.runs().count()).sum();
+                        ended as f64 / all as f64
+                    })
+                })
+            },
+        }),
+    },
+    Claim {
         id: "election.sensitivity-f",
         source: "our own, beside Fig. 6.4 to 6.6",
         title: "Asking one or two nodes more takes away much of Optimistic's gain",
@@ -358,6 +398,21 @@ fn nine(budget: Budget) -> Vec<Cell> {
     cells.extend(DROPS[1..].iter().map(|&d| drop(d, budget)));
     cells.extend([32, 64, 128].map(|n| size(n, budget)));
     cells
+}
+
+/// Takes the share of the elections that end.
+fn ends(share: &dyn Fn(Variant) -> Estimate) -> Outcome {
+    let mut out = Outcome::new("", "share that ends");
+    out.ticks = Variant::ALL.map(|v| format!("{v:?}")).to_vec();
+    let shares = Variant::ALL.map(share);
+    let points = shares.iter().enumerate();
+    out.curve("ended", points.map(|(n, share)| (n as f64, *share)));
+    for (variant, share) in Variant::ALL.into_iter().zip(shares) {
+        let what = format!("{variant:?}, share that ends");
+        out.checks
+            .push(Check::exactly(what, 1.0, share).order("liveness"));
+    }
+    out
 }
 
 pub(super) fn named(variant: Variant, metric: &str) -> String {

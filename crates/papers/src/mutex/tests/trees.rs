@@ -213,3 +213,20 @@ fn expansion_reaches_everybody() {
     assert!(tree.sent > 3 * net.sent, "{}", tree.sent);
     assert!(net.nodes.iter().all(|n| n.branches.is_empty()));
 }
+
+/// Section 4.4: a request that waits goes over to the slow path when its list becomes too small.
+#[test]
+fn a_list_that_shrinks_leads_a_waiting_request_to_the_slow_path() {
+    let mut net = Net::full(config(CameraPaper), 5).bounded(5);
+    net.enter(0);
+    let went = |net: &Net| net.events.contains(&(0, Event::Slow));
+    for (gone, slow) in [(4, false), (3, false), (2, true)] {
+        net.suspect(0, gone);
+        assert_eq!(went(&net), slow, "without {gone}");
+    }
+    let mut idle = Net::full(config(CameraPaper), 5).bounded(5);
+    for gone in [4, 3, 2] {
+        idle.suspect(0, gone);
+    }
+    assert!(!went(&idle), "nobody asked for the lock");
+}
