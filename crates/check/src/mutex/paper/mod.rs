@@ -41,6 +41,8 @@ pub struct Thesis {
     pub requests: Vec<u8>,
     /// The faults, in order.
     pub faults: Vec<Fault>,
+    /// Nodes that make their requests after the last fault.
+    pub late: Vec<usize>,
     /// How often a message may arrive.
     pub copies: u8,
     /// Whether no request may wait for ever.
@@ -172,9 +174,10 @@ impl Model for Thesis {
             return;
         }
         out.extend(state.wire.keys().cloned().map(Action::Deliver));
+        let waits = |n: usize| state.struck < self.faults.len() && self.late.contains(&n);
         for n in (0..state.nodes.len()).filter(|n| !state.dead[*n]) {
             match state.nodes[n].state() {
-                Place::Idle if state.left[n] > 0 => out.push(Action::Enter(n)),
+                Place::Idle if state.left[n] > 0 && !waits(n) => out.push(Action::Enter(n)),
                 Place::Held => out.push(Action::Exit(n)),
                 _ => {}
             }

@@ -78,6 +78,7 @@ fn thesis(lists: &[&[usize]], bound: u32, requests: &[u8], faults: &[Fault]) -> 
         bound: vec![bound; lists.len()],
         requests: requests.to_vec(),
         faults: faults.to_vec(),
+        late: Vec::new(),
         copies: 1,
         live: faults.is_empty(),
     }
@@ -140,7 +141,8 @@ pub fn schedules() -> Vec<Schedule> {
     };
     let none: &[Mode] = &[];
     let crash = [Crash(2), Suspect(1, 2)];
-    let crashes = [Crash(3), Crash(4), Suspect(1, 3), Suspect(1, 4)];
+    let mut crashes = vec![Crash(3), Crash(4)];
+    crashes.extend([(1, 3), (1, 4), (2, 3), (2, 4)].map(|(at, of)| Suspect(at, of)));
     let shrinks = [Crash(3), Crash(4), Suspect(1, 3), Suspect(1, 4), Bound(3)];
     vec![
         of("S0", "full lists", none, thesis(FULL, 3, &[1, 1, 1], &[])),
@@ -221,9 +223,12 @@ pub fn schedules() -> Vec<Schedule> {
         ),
         of(
             "S8c",
-            "two crash, the bound stays (A4)",
+            "two crash, the bound stays, then another asks (A4)",
             &[RA, PAPER],
-            thesis(FIVE, 5, &[1, 1, 0, 0, 0], &crashes),
+            Thesis {
+                late: vec![1],
+                ..thesis(FIVE, 5, &[1, 1, 0, 0, 0], &crashes)
+            },
         ),
         of(
             "S9",
