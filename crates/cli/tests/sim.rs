@@ -102,6 +102,49 @@ fn a_protocol_stands_for_its_settings() {
 }
 
 #[test]
+fn lists_of_values_become_a_line_for_each_run() {
+    let common = ["membership", "--nodes", "9", "--duration", "400"];
+    let lists = [
+        "--exponent",
+        "0,inf",
+        "--loss",
+        "0,0.1",
+        "--runs",
+        "3",
+        "--format",
+        "csv",
+    ];
+    let output = consort(&[&common[..], &lists].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let threads = [&common[..], &lists, &["--threads", "1"]].concat();
+    assert_eq!(stdout(&output), stdout(&consort(&threads)));
+    let text = stdout(&output);
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!(rows.len(), 1 + 2 * 2 * 3);
+    let column = |name: &str| rows[0].iter().position(|c| *c == name).expect(name);
+    assert!(rows.iter().all(|r| r.len() == rows[0].len()), "{text}");
+    let (m, loss) = (column("exponent"), column("loss"));
+    let points: Vec<(&str, &str)> = rows[1..].iter().map(|r| (r[m], r[loss])).collect();
+    let expected = [("0", "0"), ("0", "0.1"), ("inf", "0"), ("inf", "0.1")];
+    assert_eq!(points, expected.map(|p| [p; 3]).concat());
+    // A run of the table is the run of that seed alone.
+    let row = &rows[5];
+    assert_eq!((row[column("loss")], row[column("run")]), ("0.1", "1"));
+    let alone = ["--loss", "0.1", "--exponent", "0", "--format", "json"];
+    let seed = ["--seed", row[column("seed")]];
+    let alone = stdout(&consort(&[&common[..], &alone, &seed].concat()));
+    let alone: serde_json::Value = serde_json::from_str(&alone).expect("json");
+    let detection: f64 = row[column("detection")].parse().expect("a number");
+    assert_eq!(alone["first_detection"]["mean"].as_f64(), Some(detection));
+    let single = consort(&[&common[..], &["--loss", "0,0.1"]].concat());
+    assert_eq!(single.status.code(), Some(2));
+    assert!(stderr(&single).contains("--format csv"));
+    let bad = consort(&[&common[..], &["--loss", "0,7", "--format", "csv"]].concat());
+    assert_eq!(bad.status.code(), Some(2));
+    assert_eq!(stdout(&bad), "", "nothing runs if one combination cannot");
+}
+
+#[test]
 fn an_infinite_exponent_is_spelled_out() {
     let args = "membership --exponent inf --nodes 9 --duration 200 --warmup 100 --format json";
     let args: Vec<&str> = args.split(' ').collect();

@@ -3,24 +3,27 @@
 use super::{TopologyKind, pool};
 use crate::Answer;
 use crate::watch::WatchArgs;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use consort_proto::membership::TargetPolicy;
 use consort_sim::membership::{
-    Aggregate, Distances, Failures, Feedback, Params, Profile, Setup, run_many_recorded,
+    Aggregate, Distances, ExperimentError, Failures, Feedback, Params, Profile, Setup,
+    run_many_recorded, run_seed,
 };
 use consort_sim::net::Conditions;
 use consort_sim::report::Summary;
 use consort_sim::topology::{Topology, parse_positions};
+use consort_sim::units::PERIOD_TU;
+use rayon::prelude::*;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct MembershipArgs {
-    /// Number of nodes [default: 49, or as many as the file of positions has]
-    #[arg(long)]
-    nodes: Option<usize>,
+    /// Number of nodes [default: 49, or as many as the file of positions has]; several with --format csv
+    #[arg(long, value_delimiter = ',')]
+    nodes: Vec<usize>,
     /// How nodes are placed
     #[arg(long, value_enum, default_value_t = TopologyKind::Random, conflicts_with = "positions")]
     topology: TopologyKind,
@@ -36,27 +39,33 @@ pub(super) struct MembershipArgs {
     /// Side of the area in metres [default: the setup's density]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     side: Option<f64>,
-    /// Probability that a hop loses a datagram
+    /// Probability that a hop loses a datagram; several with --format csv
     #[arg(
         long,
         value_name = "P",
-        default_value_t = 0.0,
+        value_delimiter = ',',
+        default_value = "0",
         allow_negative_numbers = true
     )]
-    loss: f64,
+    loss: Vec<f64>,
     /// Number of nodes that crash, all at once
     #[arg(long, value_name = "F", default_value_t = 1)]
     failures: usize,
     /// Crash one whole cluster instead (with --topology cluster)
     #[arg(long, conflicts_with = "failures")]
     cluster_failure: bool,
-    /// Protocol that determines the settings, the exponent and the feedback unless they are given
-    #[arg(long, value_enum, conflicts_with = "profile")]
-    protocol: Option<ProtocolKind>,
+    /// Protocol that determines the settings, the exponent and the feedback unless they are given; several with --format csv
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "profile")]
+    protocol: Vec<ProtocolKind>,
     /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` probes only the nearest [default: the
-    /// protocol's, or 0 in the paper profile and 3 in the product's]
-    #[arg(long, value_name = "M", allow_negative_numbers = true)]
-    exponent: Option<f32>,
+    /// protocol's, or 0 in the paper profile and 3 in the product's]; several with --format csv
+    #[arg(
+        long,
+        value_name = "M",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
+    exponent: Vec<f32>,
     /// How the next node to probe is chosen [default: iid in the paper profile, stride in the product's]
     #[arg(long, value_enum)]
     policy: Option<PolicyKind>,
@@ -169,13 +178,48 @@ enum FeedbackKind {
     Both,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Format {
     Table,
     Json,
+    /// A line for each run of every combination of the listed values
+    Csv,
 }
 
-fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
+/// One combination of the values that may be listed.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    protocol: Option<ProtocolKind>,
+    nodes: Option<usize>,
+    exponent: Option<f32>,
+    loss: f64,
+}
+
+/// All combinations; the last varies fastest.
+fn points(args: &MembershipArgs) -> Vec<Point> {
+    fn listed<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+        match values {
+            [] => vec![None],
+            some => some.iter().copied().map(Some).collect(),
+        }
+    }
+    let mut points = Vec::new();
+    for protocol in listed(&args.protocol) {
+        for nodes in listed(&args.nodes) {
+            for exponent in listed(&args.exponent) {
+                points.extend(args.loss.iter().map(|&loss| Point {
+                    protocol,
+                    nodes,
+                    exponent,
+                    loss,
+                }));
+            }
+        }
+    }
+    points
+}
+
+fn params(args: &MembershipArgs, point: Point) -> anyhow::Result<Params> {
     let setup = match args.setup {
         SetupKind::A => Setup::A,
         SetupKind::B => Setup::B,
@@ -192,7 +236,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
         (None, TopologyKind::Cluster, Setup::A) => Topology::cluster_a(),
         (None, TopologyKind::Cluster, Setup::B) => Topology::cluster_b(),
     };
-    let (profile, exponent, feedback) = match args.protocol {
+    let (profile, exponent, feedback) = match point.protocol {
         Some(protocol) => protocol.parts(),
         None => (args.profile, None, FeedbackKind::None),
     };
@@ -202,13 +246,13 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
         (_, Setup::B) => 49,
     };
     Ok(Params {
-        nodes: args.nodes.unwrap_or(found),
+        nodes: point.nodes.unwrap_or(found),
         topology,
         setup,
         side: args.side,
         range: args.range,
         conditions: Conditions {
-            loss_per_hop: args.loss,
+            loss_per_hop: point.loss,
             ..Conditions::default()
         },
         failures: match args.cluster_failure {
@@ -224,7 +268,7 @@ fn params(args: &MembershipArgs) -> anyhow::Result<Params> {
             ProfileKind::Product => Profile::Product,
         },
         suspicion: args.suspicion,
-        exponent: args.exponent.or(exponent),
+        exponent: point.exponent.or(exponent),
         policy: args.policy.map(|p| match p {
             PolicyKind::Iid => TargetPolicy::Iid,
             PolicyKind::BagPass => TargetPolicy::BagPass,
@@ -288,35 +332,36 @@ fn number_or_inf<S: serde::Serializer>(m: &f32, s: S) -> Result<S::Ok, S::Error>
 
 /// Runs `consort sim membership`.
 pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
-    let params = params(args)?;
+    let points = points(args);
+    if args.format == Format::Csv {
+        return csv(args, &points);
+    }
+    let [point] = points[..] else {
+        bail!(
+            "{} combinations: print them with --format csv, or give one value of each",
+            points.len()
+        );
+    };
+    let params = params(args, point)?;
     let watching = args.watch.begin(&[title(args)])?;
     let recording = watching.recording(0);
     let result = pool(args.threads)?
         .install(|| run_many_recorded(&params, args.seed, args.runs, recording))?;
     let output = Output {
-        topology: match params.topology {
-            Topology::Grid => "grid",
-            Topology::Random => "random",
-            Topology::Cluster(_) => "cluster",
-            Topology::Full => "full",
-            Topology::Positions(_) => "positions",
-        },
+        topology: topology_name(&params.topology),
         side: params.side(),
         range: params.range(),
-        loss: args.loss,
+        loss: point.loss,
         failures: params.crashed(args.seed).len(),
         exponent: params.config().membership.distance_exponent,
         duration: params.duration,
-        profile: match params.profile {
-            Profile::Paper => "paper",
-            Profile::Product => "product",
-        },
+        profile: profile_name(params.profile),
         result: &result,
     };
     let mut out = std::io::stdout().lock();
     match args.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&output)?)?,
-        Format::Table => table(&mut out, &output)?,
+        Format::Table | Format::Csv => table(&mut out, &output)?,
     }
     out.flush()?;
     drop(out);
@@ -324,14 +369,107 @@ pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
+fn topology_name(topology: &Topology) -> &'static str {
+    match topology {
+        Topology::Grid => "grid",
+        Topology::Random => "random",
+        Topology::Cluster(_) => "cluster",
+        Topology::Full => "full",
+        Topology::Positions(_) => "positions",
+    }
+}
+
+fn profile_name(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Paper => "paper",
+        Profile::Product => "product",
+    }
+}
+
+/// The columns of `--format csv`. Times are means over the crashes of a run in time units, costs are per node and
+/// period; a cell is empty if there is nothing to average.
+const COLUMNS: &str = "protocol,profile,topology,nodes,exponent,loss,failures,duration,run,seed,detection,dissemination,\
+    detector_metres,messages,hop_messages,byte_hops,metres,undetected,false_positives,wronged_share";
+
+/// Prints a line for each run of every combination.
+fn csv(args: &MembershipArgs, points: &[Point]) -> anyhow::Result<Answer> {
+    // Nothing runs if one of the combinations cannot.
+    let mut all = Vec::new();
+    for &point in points {
+        let params = params(args, point)?;
+        params.check()?;
+        all.push((point, params));
+    }
+    if args.runs == 0 {
+        bail!("runs must be at least 1");
+    }
+    let work: Vec<(&Point, &Params, u64)> = all
+        .iter()
+        .flat_map(|(point, params)| (0..args.runs as u64).map(move |run| (point, params, run)))
+        .collect();
+    let lines: Result<Vec<String>, ExperimentError> = pool(args.threads)?.install(|| {
+        let work = work.par_iter().with_max_len(1);
+        work.map(|(point, params, run)| line(args, point, params, *run))
+            .collect()
+    });
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{COLUMNS}")?;
+    for line in lines? {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(Answer::Yes)
+}
+
+fn line(
+    args: &MembershipArgs,
+    point: &Point,
+    params: &Params,
+    run: u64,
+) -> Result<String, ExperimentError> {
+    let seed = run_seed(args.seed, run);
+    let report = consort_sim::membership::run(params, seed)?;
+    let mean = |values: &[f64]| match values {
+        [] => String::new(),
+        some => (some.iter().sum::<f64>() / some.len() as f64).to_string(),
+    };
+    let node_periods = params.nodes as f64 * params.duration / PERIOD_TU;
+    let counts = &report.counts;
+    let cost = |x: u64| (x as f64 / node_periods).to_string();
+    let protocol = point.protocol.and_then(|p| p.to_possible_value());
+    let cells = [
+        protocol.map_or_else(String::new, |p| p.get_name().to_owned()),
+        profile_name(params.profile).to_owned(),
+        topology_name(&params.topology).to_owned(),
+        params.nodes.to_string(),
+        params.config().membership.distance_exponent.to_string(),
+        point.loss.to_string(),
+        report.crashed.len().to_string(),
+        params.duration.to_string(),
+        run.to_string(),
+        seed.to_string(),
+        mean(&report.first_detection),
+        mean(&report.dissemination),
+        mean(&report.detector_distance),
+        cost(counts.messages),
+        cost(counts.hop_messages),
+        cost(counts.byte_hops),
+        (counts.millimetres as f64 / 1000.0 / node_periods).to_string(),
+        report.undetected.to_string(),
+        report.false_positives.to_string(),
+        (report.wronged / params.duration).to_string(),
+    ];
+    Ok(cells.join(","))
+}
+
 /// The title of a recording.
 fn title(args: &MembershipArgs) -> String {
-    match (args.protocol, args.profile) {
+    match (args.protocol.first(), args.profile) {
         (Some(ProtocolKind::Swim), _) => "SWIM".into(),
         (Some(ProtocolKind::Medley), _) => "Medley".into(),
         (Some(ProtocolKind::MedleyF), _) => "Medley-F".into(),
         (Some(ProtocolKind::Product), _) | (None, ProfileKind::Product) => "Consort".into(),
-        (None, ProfileKind::Paper) => match args.exponent {
+        (None, ProfileKind::Paper) => match args.exponent.first() {
             Some(m) => format!("Medley, m = {m}"),
             None => "SWIM".into(),
         },
