@@ -14,6 +14,10 @@ const COLORS: [RGBColor; 8] = [
     RGBColor(0x55, 0x55, 0x55),
 ];
 
+/// Place of the first line of the legend, and the distance between lines.
+const TOP: i32 = 50;
+const ROW: i32 = 20;
+
 /// The plot as SVG; `None` if there is nothing to draw.
 pub(super) fn svg(claim: &Claim, outcome: &Outcome) -> Option<String> {
     let values = || {
@@ -52,8 +56,12 @@ fn draw(
     text: &mut String,
     (left, right, low, high): (f64, f64, f64, f64),
 ) -> Result<(), Box<dyn core::error::Error>> {
-    let area = SVGBackend::with_string(text, (760, 420)).into_drawing_area();
+    let rows = outcome.series.len() as u32;
+    let height = (TOP as u32 + ROW as u32 * rows + 20).max(420);
+    let area = SVGBackend::with_string(text, (1_000, height)).into_drawing_area();
     area.fill(&WHITE)?;
+    // The legend stands beside the curves, not on them.
+    let (area, legend) = area.split_horizontally(720);
     let mut chart = ChartBuilder::on(&area)
         .caption(format!("{}: {}", claim.id, claim.title), ("sans-serif", 18))
         .margin(10)
@@ -84,12 +92,12 @@ fn draw(
             .map(|(x, e)| (*x, e.value))
             .filter(|p| p.1.is_finite())
             .collect();
-        chart
-            .draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?
-            .label(series.name.clone())
-            .legend(move |(x, y)| {
-                PathElement::new(vec![(x, y), (x + 18, y)], color.stroke_width(2))
-            });
+        chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?;
+        let y = TOP + ROW * number as i32;
+        let line = vec![(4, y), (24, y)];
+        legend.draw(&PathElement::new(line, color.stroke_width(2)))?;
+        let name: String = series.name.chars().take(38).collect();
+        legend.draw(&Text::new(name, (30, y - 7), ("sans-serif", 14)))?;
         if points.len() <= 30 {
             chart.draw_series(points.iter().map(|p| Circle::new(*p, 3, color.filled())))?;
         }
@@ -106,12 +114,6 @@ fn draw(
             )
         }))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.85))
-        .label_font(("sans-serif", 15))
-        .draw()?;
     area.present()?;
     Ok(())
 }
