@@ -165,7 +165,8 @@ impl Event {
             consort_proto::Event::Lock(_)
             | consort_proto::Event::Message(_)
             | consort_proto::Event::Keys(_)
-            | consort_proto::Event::OnlySealed => None,
+            | consort_proto::Event::OnlySealed
+            | consort_proto::Event::Cloned => None,
             consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
             consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),
         }

@@ -6,7 +6,7 @@ use crate::membership::{Meta, Proximity, Record};
 use crate::message;
 use crate::mutex;
 use crate::reliability::Report;
-use crate::seal::KeyRing;
+use crate::seal::{KeyRing, Secret};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -41,6 +41,9 @@ pub enum Command {
     /// Use these keys, which are stored, instead of the present ones. Other members learn of them. An invalid list, or one
     /// for a group without keys, is ignored.
     SetKeys(KeyRing),
+    /// Use these random bytes, fresh from the system, in place of those that a copy of this process has as well
+    /// ([`Event::Cloned`](crate::Event::Cloned)), and begin a later life. Nothing is sealed before that.
+    Reseed(Secret),
     /// An order to the election layer.
     Election(Order),
     /// An order to the lock layer.

@@ -20,6 +20,11 @@ pub enum Event {
     Keys(KeyRing),
     /// The group has changed from open to sealed: unsealed datagrams no longer count at this node.
     OnlySealed,
+    /// A copy of this process runs, as after a snapshot of its machine was resumed. Nothing is sealed until
+    /// [`Command::Reseed`] brings fresh randomness.
+    ///
+    /// [`Command::Reseed`]: crate::Command::Reseed
+    Cloned,
     /// A link came up or went down: this node and another one hear each other, or no longer do.
     Link {
         /// The other node.

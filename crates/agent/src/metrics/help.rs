@@ -59,6 +59,8 @@ const HELP: &[(char, &str, &str)] = &[
     ('s', "seal_requests_dropped", "Requests for lists beyond the first of each kind in a datagram."),
     ('s', "seal_rings_refused", "Lists of the group's keys that another member gave and that this node does not take."),
     ('s', "seal_answers_cut", "Messages that would have made the answer to one datagram too long."),
+    ('s', "seal_clones_seen", "Datagrams of this node's own session that it did not send: a copy of this process runs."),
+    ('s', "seal_unsealable", "Datagrams that were not sent because nothing could be sealed: a copy of this process runs, or counters are used up."),
     ('c', "membership_probes", "Regular probes sent."),
     ('c', "membership_probes_indirect", "Probes that needed helpers."),
     ('c', "membership_probes_failed", "Probes that nobody answered."),

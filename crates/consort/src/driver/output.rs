@@ -7,7 +7,8 @@ use crate::fault::Fate;
 use crate::state::Known;
 use crate::topology::Radio;
 use consort_proto::membership::{Member, Meta, Phase};
-use consort_proto::{Destination, Instant};
+use consort_proto::seal::Secret;
+use consort_proto::{Command, Destination, Instant};
 use core::net::SocketAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -21,6 +22,26 @@ const STORE_EVERY: Duration = Duration::from_secs(2);
 const SEND_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Driver {
+    /// Gives the node randomness that a copy of this process does not have. Without it nothing is sealed any more.
+    fn reseed(&mut self) {
+        tracing::error!(
+            "a copy of this process runs, as after a snapshot of its machine was resumed; this one goes on in a new life, and \
+             one of the two has to stop"
+        );
+        let mut secret = Secret::default();
+        match getrandom::fill(&mut secret.0) {
+            Ok(()) => {
+                let now = self.clock.now();
+                self.node.handle_command(now, Command::Reseed(secret));
+            }
+            Err(error) => {
+                tracing::error!(
+                    "the system gives no random numbers, so nothing is sent any more: {error}"
+                );
+            }
+        }
+    }
+
     /// Drains every output of the core, in the order that keeps its guarantees.
     pub(super) async fn carry_out(&mut self) {
         self.store_facts().await;
@@ -34,6 +55,10 @@ impl Driver {
                 consort_proto::Event::Message(event) => self.take_message(event, self.clock),
                 consort_proto::Event::Keys(ring) => {
                     self.keys.offered = Some(ring);
+                    None
+                }
+                consort_proto::Event::Cloned => {
+                    self.reseed();
                     None
                 }
                 consort_proto::Event::OnlySealed => {

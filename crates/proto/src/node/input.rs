@@ -213,7 +213,8 @@ impl Node {
         }
         let own = header.id == self.io.me;
         if own && header.life == self.membership.state.life() {
-            // It hears itself.
+            // It hears itself, or a copy of this process.
+            self.notice_clone(opened.as_ref());
             self.io.stats.datagrams_own_id += 1;
             return false;
         }
@@ -416,6 +417,11 @@ impl Node {
                 return self.flush(now);
             }
             Command::SetKeys(ring) => return self.set_keys(ring),
+            Command::Reseed(secret) => {
+                self.reseed(&secret);
+                self.relay(now);
+                return self.flush(now);
+            }
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),

@@ -55,6 +55,10 @@ impl Node {
 
     /// Writes the next datagram to `out`, and returns its destination and its length in bytes.
     pub fn poll_transmit(&mut self, out: &mut Datagram) -> Option<(Destination, usize)> {
+        if self.sealer.is_mute(self.membership.state.life()) {
+            self.io.stats.seal.unsealable += self.io.outbox.len() as u64;
+            self.io.outbox.clear();
+        }
         let mut outgoing = self.io.outbox.pop_front()?;
         let holds = self.is_proven(outgoing.to, outgoing.dest);
         out.envelope = match outgoing.form {

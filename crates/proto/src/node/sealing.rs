@@ -6,13 +6,14 @@ use crate::event::Event;
 use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::seal::{
-    self, COUNTER_END, Clear, Counter, Envelope, Form, KeyMsg, KeyRing, Migration, RingStamp,
-    Session, Sessions, Suite, kid, session_key, toy_tag,
+    self, COUNTER_END, COUNTER_LAST, Clear, Counter, Envelope, Form, KeyMsg, KeyRing, Migration,
+    RingStamp, Secret, Session, Sessions, Suite, derive, kid, session_key, toy_tag,
 };
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame, Read};
 use alloc::string::String;
 use alloc::vec::Vec;
+use zeroize::Zeroize;
 
 /// How many members are given this node's ring of keys in a second.
 const GIVES_PER_SECOND: u32 = 64;
@@ -32,6 +33,10 @@ pub(super) struct Sealer {
     life: Life,
     salt: u64,
     counter: u64,
+    /// Another process has this node's randomness: nothing is sealed before other randomness is there.
+    cloned: bool,
+    /// The life in which another process uses the same counters: nothing more is sealed in it.
+    shared: Option<Life>,
     pub(super) sessions: Sessions,
     /// The sender of the datagram that is being answered, if its session under this key is not known, and the place of the
     /// key in the ring: it is answered under the same.
@@ -51,6 +56,14 @@ struct Derived {
     name: u32,
     /// Seals in the present life.
     send: [u8; 32],
+}
+
+impl Drop for Sealer {
+    fn drop(&mut self) {
+        self.boot.zeroize();
+        self.keys.iter_mut().for_each(|key| key.send.zeroize());
+        self.plain.zeroize();
+    }
 }
 
 /// The session that a sealed datagram belongs to.
@@ -75,6 +88,8 @@ impl Sealer {
             life: Life(0),
             salt: 0,
             counter: 0,
+            cloned: false,
+            shared: None,
             sessions: Sessions::new(sessions_max),
             answering: None,
             asked: None,
@@ -178,6 +193,21 @@ impl Sealer {
     /// Whether a node is heard unsealed: only while this one migrates, and if it has never been heard sealed.
     pub(super) fn hears_open(&self, id: NodeId) -> bool {
         self.is_open() || self.migration.is_some() && self.sessions.get(id).is_none()
+    }
+
+    /// Whether a datagram of this node's own session has a counter that this process has not used: a copy of it runs.
+    pub(super) fn is_clone(&self, opened: &Opened) -> bool {
+        !self.cloned
+            && self.counter > 0
+            && opened.salt == self.salt
+            && opened.counter > self.counter
+    }
+
+    /// Whether nothing can be sealed in `life`: another process uses the same counters, or they are used up.
+    pub(super) fn is_mute(&self, life: Life) -> bool {
+        self.cloned
+            || self.shared == Some(life)
+            || self.life == life && self.counter >= COUNTER_LAST
     }
 
     /// What protects the next datagram to `to`, of a node in `life`. `None` in an open group.
@@ -327,10 +357,41 @@ impl Node {
     pub(super) fn envelop(&mut self, to: Option<NodeId>) -> Option<Envelope> {
         let life = self.membership.state.life();
         let envelope = self.sealer.next(self.io.me, life, to)?;
-        if envelope.counter >= COUNTER_END {
+        if envelope.counter == COUNTER_END {
             self.io.outlived = Some(life.next(envelope.counter as u16));
         }
         Some(envelope)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_counter(&mut self, counter: u64) {
+        self.sealer.counter = counter;
+    }
+
+    /// Notices a copy of this process, as after a snapshot of its machine was resumed: a datagram of its own session with a
+    /// counter that it has not used. Both would seal different datagrams with the same numbers, so this one seals nothing
+    /// more until [`Command::Reseed`](crate::Command::Reseed) brings other randomness, and the next life begins.
+    pub(super) fn notice_clone(&mut self, opened: Option<&Opened>) {
+        if opened.is_some_and(|o| self.sealer.is_clone(o)) {
+            self.sealer.cloned = true;
+            self.sealer.shared = Some(self.membership.state.life());
+            self.io.stats.seal.clones_seen += 1;
+            self.io.outbox.clear();
+            self.io.events.push_back(Event::Cloned);
+        }
+    }
+
+    /// Takes other randomness than a copy of this process has, and asks for a life that the copy will not take.
+    pub(super) fn reseed(&mut self, secret: &Secret) {
+        let own = self.io.me.0.to_le_bytes();
+        let life = self.membership.state.life();
+        let boot = derive(&secret.0, "consort3 boot", &[&own, &life.0.to_le_bytes()]);
+        self.sealer.boot = boot;
+        self.sealer.cloned = false;
+        self.io.doorkeeper.reseed(boot);
+        let random = derive(&boot, "consort3 life", &[]);
+        let random = u16::from_le_bytes([random[0], random[1]]);
+        self.io.outlived = Some(life.next(random));
     }
 
     /// Opens a sealed datagram, of which the clear part says `clear`. What is inside is in the inbox then.

@@ -20,7 +20,7 @@ pub use rates::Rates;
 pub(crate) use rates::{Class, Gates};
 pub use ring::{KeyMsg, KeyRing, RingError, RingStamp};
 pub(crate) use sealing::{
-    COUNTER_END, Clear, EXTRA_LEN, kid, open, salt, seal, session_key, toy_tag,
+    COUNTER_END, COUNTER_LAST, Clear, EXTRA_LEN, kid, open, salt, seal, session_key, toy_tag,
 };
 pub use sealing::{Envelope, KEYS_MAX, Suite};
 pub use secret::Secret;
@@ -98,4 +98,8 @@ pub struct Stats {
     pub rings_refused: u64,
     /// Messages that would have made the answer to one datagram too long.
     pub answers_cut: u64,
+    /// Datagrams of this node's own session that it did not send: a copy of this process runs.
+    pub clones_seen: u64,
+    /// Datagrams that were not sent because nothing could be sealed: a copy of this process runs, or counters are used up.
+    pub unsealable: u64,
 }

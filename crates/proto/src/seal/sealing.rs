@@ -40,6 +40,8 @@ const DIRECTED: u8 = 1;
 
 /// The counter at which a node begins a new life.
 pub(crate) const COUNTER_END: u64 = (1 << 40) - (1 << 20);
+/// The last counter: beyond it nothing is sealed, if the new life cannot be stored. A nonce has 5 bytes for it.
+pub(crate) const COUNTER_LAST: u64 = (1 << 40) - 1;
 
 /// How the datagrams of a group are protected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

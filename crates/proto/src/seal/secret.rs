@@ -4,10 +4,27 @@ use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
 use core::fmt;
 use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
 
-/// 32 bytes that nobody else knows. Not shown when printed.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// 32 bytes that nobody else knows. They are not shown when printed, compared in constant time, and wiped from memory when
+/// dropped.
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Secret) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

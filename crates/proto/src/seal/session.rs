@@ -61,6 +61,11 @@ impl Doorkeeper {
         }
     }
 
+    /// Makes other cookies from now on; those made before no longer count.
+    pub(crate) fn reseed(&mut self, boot: [u8; 32]) {
+        self.boot = boot;
+    }
+
     fn cookie_of(&self, epoch: u64, who: Whereabouts, salt: u64) -> Cookie {
         let ip = match who.addr.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),

@@ -10,6 +10,7 @@ use crate::id::{Life, NodeId};
 use crate::time::Instant;
 use core::time::Duration;
 use hashbrown::HashTable;
+use zeroize::Zeroize;
 
 /// How far behind the greatest counter a datagram may be.
 const WINDOW: u64 = 256;
@@ -45,6 +46,12 @@ pub(crate) enum Counter {
     Replayed,
     /// There is no such session.
     Unknown,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 impl Session {

@@ -342,3 +342,103 @@ fn where_datagrams_are_small_names_are_shorter() {
     assert_eq!(keyed(vec![]).check(), error);
     assert_eq!(keyed(vec![key(1); 5]).check(), error);
 }
+
+/// What a node sends to a seed that it has not tried yet, sealed.
+fn say(node: &mut Node, now: Instant, seed: u64) -> Vec<Vec<u8>> {
+    node.handle_command(now, Command::Join(vec![addr(seed)]));
+    while node.poll_fact().is_some() {}
+    let (mut out, mut said) = (Datagram::default(), Vec::new());
+    while node.poll_transmit(&mut out).is_some() {
+        let mut bytes = Vec::new();
+        node.encode(&out, &mut bytes);
+        said.push(bytes);
+    }
+    said
+}
+
+/// Two datagrams of one salt and one counter would be sealed with the same numbers.
+fn numbers(said: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
+    said.iter().map(|bytes| bytes[2..23].to_vec()).collect()
+}
+
+/// A copy of a running process has its keys, its counters and its random streams. Who hears the other seals nothing more
+/// until it has other randomness, and goes on in another life.
+#[test]
+fn a_copy_of_a_running_process_is_noticed_and_no_number_is_used_twice_after_that() {
+    let now = Instant::ZERO;
+    let new = || Node::new(keyed(vec![key(1)]), identity(1), 1, now).unwrap();
+    let (mut ours, mut copy) = (new(), new());
+    let clones = |node: &Node| node.stats().seal.clones_seen;
+    let before = say(&mut ours, now, 50);
+    let theirs = [50, 51, 52].map(|seed| say(&mut copy, now, seed));
+    assert_eq!(
+        numbers(&before),
+        numbers(&theirs[0]),
+        "as it is until it is noticed"
+    );
+    // What this node sent itself comes back, or is shown to it by others: nothing.
+    ours.handle_bytes(now, addr(9), &before[0]);
+    ours.handle_bytes(now, addr(9), &theirs[0][0]);
+    assert_eq!(clones(&ours), 0);
+    ours.handle_bytes(now, addr(9), &theirs[2][0]);
+    assert_eq!(clones(&ours), 1);
+    let events: Vec<Event> = core::iter::from_fn(|| ours.poll_event()).collect();
+    assert!(events.contains(&Event::Cloned));
+    assert_eq!(say(&mut ours, now, 53), [[0; 0]; 0]);
+    assert!(ours.stats().seal.unsealable > 0);
+    let life = ours.membership().life();
+    ours.handle_command(now, Command::Reseed(key(77)));
+    assert_eq!(ours.membership().life(), life, "it is not stored yet");
+    let after = [54, 55].map(|seed| say(&mut ours, now, seed));
+    assert!(ours.membership().life() > life && !after[1].is_empty());
+    let theirs = [53, 54, 55, 56].map(|seed| say(&mut copy, now, seed));
+    for (ours, theirs) in after.iter().zip(&theirs) {
+        assert!(numbers(ours).is_disjoint(&numbers(theirs)));
+    }
+    // What the copy says now is of another session, so this node is not stopped again.
+    ours.handle_bytes(now, addr(9), &theirs[3][0]);
+    assert_eq!(clones(&ours), 1);
+}
+
+/// A process that starts again and again on a device without randomness, with a state directory.
+#[test]
+fn salts_of_a_million_restarts_with_constant_randomness_differ() {
+    let mut seen = BTreeSet::new();
+    let mut life = LIFE;
+    for _ in 0..1_000_000 {
+        // What `Node::new` derives from the randomness, the id and the first life.
+        let own = NodeId(1).0.to_le_bytes();
+        let boot = seal::derive(&[0; 32], "consort3 boot", &[&own, &life.0.to_le_bytes()]);
+        assert!(seen.insert(seal::salt(&boot, life)));
+        // The clock stands still: the stored life alone moves on.
+        life = Life::starting(500, 7, Some(life));
+    }
+}
+
+#[test]
+fn nothing_is_sealed_beyond_the_last_counter() {
+    let now = Instant::ZERO;
+    let mut node = Node::new(keyed(vec![key(1)]), identity(1), 1, now).unwrap();
+    say(&mut node, now, 50);
+    // Before counters are used up, a later life is asked for; its disk fails.
+    node.set_counter(seal::COUNTER_END - 1);
+    node.handle_command(now, Command::Join(vec![addr(51)]));
+    assert!(node.poll_transmit(&mut Datagram::default()).is_some());
+    node.handle_timeout(now);
+    node.handle_command(now, Command::Join(vec![addr(52)]));
+    let fact = node.poll_fact().expect("a life to store");
+    node.handle_storage_failure(now);
+    assert!(!say(&mut node, now, 53).is_empty());
+    node.set_counter(seal::COUNTER_LAST - 1);
+    assert_eq!(say(&mut node, now, 54).len(), 1);
+    assert_eq!(say(&mut node, now, 55), [[0; 0]; 0]);
+    assert!(node.stats().seal.unsealable > 0);
+    node.handle_stored(now, fact);
+    assert!(node.membership().life() > LIFE);
+    let said = say(&mut node, now, 56);
+    assert_eq!(
+        said[0][18..23],
+        [1, 0, 0, 0, 0],
+        "a salt with counters of its own"
+    );
+}

@@ -225,6 +225,8 @@ struct Net {
     loss_percent: u32,
     /// This one can neither send nor receive.
     cut: Option<u64>,
+    /// Those up to this one and those above it do not hear each other.
+    split: Option<u64>,
     rng: crate::rng::Rng,
     carried: usize,
 }
@@ -243,6 +245,7 @@ impl Net {
             now: Instant::ZERO,
             loss_percent: 0,
             cut: None,
+            split: None,
             rng: crate::rng::Rng::seed(1, 1),
             carried: 0,
         }
@@ -278,7 +281,9 @@ impl Net {
             for (k, (from, to, mut datagram)) in under_way.into_iter().enumerate() {
                 let at = (1..=self.nodes.len() as u64).find(|&n| addr(n) == to);
                 let cut = self.cut.is_some_and(|n| [from, to].contains(&addr(n)));
-                let lost = self.rng.below(100) < self.loss_percent || cut;
+                let below = |at, n: u64| (1..=n).any(|n| addr(n) == at);
+                let split = self.split.is_some_and(|n| below(from, n) != below(to, n));
+                let lost = self.rng.below(100) < self.loss_percent || cut || split;
                 if let Some(n) = at.filter(|_| !lost) {
                     self.carried += 1;
                     let node = &mut self.nodes[n as usize - 1];

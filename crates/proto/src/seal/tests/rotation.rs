@@ -158,3 +158,76 @@ fn a_ring_that_nobody_asked_for_is_not_taken() {
     assert_eq!(versions(&net), [0; 3]);
     assert_eq!(net.nodes[0].stats().seal.rings_refused, 1);
 }
+
+/// Each side of a partition changes its keys; neither removes the old one.
+#[test]
+fn sides_that_rotated_apart_hear_each_other_and_end_in_one_ring() {
+    let mut net = Net::with(4, keyed(vec![key(1)]));
+    for n in 2..=4 {
+        net.join(n, 1);
+    }
+    net.pass(Duration::from_secs(20));
+    assert_eq!(net.lists(), [3; 4]);
+    net.split = Some(2);
+    net.pass(Duration::from_secs(60));
+    assert_eq!(net.lists(), [1; 4]);
+    for (n, k) in [(0, 2), (2, 3)] {
+        install(&mut net, n, k);
+        net.pass(Duration::from_secs(10));
+        promote(&mut net, n, k);
+        net.pass(Duration::from_secs(10));
+    }
+    assert_eq!(versions(&net), [2; 4]);
+    assert_ne!(net.nodes[0].key_ring(), net.nodes[2].key_ring());
+    net.split = None;
+    net.pass(Duration::from_secs(120));
+    assert_eq!(net.lists(), [3; 4]);
+    let ring = net.nodes[0].key_ring().cloned();
+    assert!(net.nodes.iter().all(|n| n.key_ring() == ring.as_ref()));
+}
+
+#[test]
+fn sixteen_rotate_with_one_away_and_keep_their_leader() {
+    use crate::election::{Candidacy, Order, Policy};
+    use crate::id::ElectionId;
+    const E: ElectionId = ElectionId::of("gateway");
+    let mut net = Net::with(16, keyed(vec![key(1)]));
+    for n in 2..=16 {
+        net.join(n, 1);
+    }
+    net.pass(Duration::from_secs(20));
+    assert_eq!(net.lists(), [15; 16]);
+    let now = net.now;
+    for node in &mut net.nodes {
+        node.handle_command(now, Command::Election(Order::Open(E, Policy::default())));
+        let campaign = Order::Campaign(E, Candidacy::default());
+        node.handle_command(now, Command::Election(campaign));
+    }
+    net.pass(Duration::from_secs(30));
+    let leaders = |net: &Net| -> Vec<_> {
+        let claim = |n: &Node| n.election().claim(E).map(|c| (c.leader, c.term()));
+        net.nodes.iter().map(claim).collect()
+    };
+    let before = leaders(&net);
+    assert!(
+        before.iter().all(|l| l.is_some() && *l == before[0]),
+        "{before:?}"
+    );
+    let away = match before[0] {
+        Some((NodeId(16), _)) => 15,
+        _ => 16,
+    };
+    net.cut = Some(away);
+    net.pass(Duration::from_secs(60));
+    install(&mut net, 0, 2);
+    net.pass(Duration::from_secs(10));
+    promote(&mut net, 3, 2);
+    net.pass(Duration::from_secs(10));
+    let live = net.lists();
+    assert_eq!(live.iter().filter(|n| **n == 14).count(), 15, "{live:?}");
+    net.cut = None;
+    net.pass(Duration::from_secs(60));
+    assert_eq!(net.lists(), [15; 16]);
+    assert_eq!(versions(&net), [2; 16]);
+    assert_eq!(leaders(&net), before);
+}
