@@ -1,11 +1,13 @@
 //! What an agent remembers, the page it serves, and the control of a group that is there to be played with.
 
+extern crate alloc;
+
+use alloc::sync::Arc;
 use consort_agent::{
     Agent, Config, HttpAddr, LabOrder, RawConfig, RawElection, RawMembership, Startup,
 };
 use core::time::Duration;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;

@@ -8,12 +8,13 @@ use consort_lab::record::Record;
 use consort_lab::results::{self, Kept};
 use consort_lab::{Budget, Claim, Judged, LabError, Plan, Shard, Unit, Units, Verdict};
 use consort_lab::{coverage, registry};
+use core::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Run the papers' figures and tables as executable claims
 #[derive(Debug, Args)]

@@ -11,9 +11,9 @@ use consort_proto::election::{self, Candidacy, Policy};
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
 use consort_proto::{Command, Config, Destination, ElectionId, Event, Identity, Instant, Life};
 use consort_proto::{Node, NodeId, hash_bytes, membership};
+use core::error::Error;
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::error::Error;
 use std::io::{self, ErrorKind, Read};
 use std::net::UdpSocket;
 use std::sync::mpsc;
@@ -102,10 +102,8 @@ impl Driver {
                 println!("{} is down: {why:?}", name(*id));
             }
             Event::Membership(membership::Event::Departed) => self.departed = true,
-            Event::Election(election::Event::Changed { claim, .. }) => {
-                if !claim.is_vacant() {
-                    println!("{} leads", name(claim.leader));
-                }
+            Event::Election(election::Event::Changed { claim, .. }) if !claim.is_vacant() => {
+                println!("{} leads", name(claim.leader));
             }
             Event::Election(election::Event::BecameLeader { token, .. }) => {
                 println!("this node may act with token {token}");

@@ -1,14 +1,11 @@
 //! Runs the driver of the examples as two processes that form a group.
 
-extern crate std;
-
+use core::time::Duration;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::string::{String, ToString};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
-use std::vec::Vec;
+use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -23,7 +20,7 @@ impl Running {
     fn start(args: &[&str]) -> Running {
         let test = std::env::current_exe().unwrap();
         let profile = test.ancestors().nth(2).unwrap();
-        let file = std::format!("driver{}", std::env::consts::EXE_SUFFIX);
+        let file = format!("driver{}", std::env::consts::EXE_SUFFIX);
         let path: PathBuf = profile.join("examples").join(file);
         assert!(path.exists(), "build the examples: {}", path.display());
         let mut child = Command::new(path)
@@ -72,7 +69,7 @@ fn two_drivers_find_each_other_elect_a_leader_and_say_goodbye() {
     let mut second = Running::start(&["127.0.0.1:0", &addr]);
     let line = second.says(&["listens on"]);
     let port = line.rsplit(':').next().unwrap();
-    let name = std::format!("driver-{port}");
+    let name = format!("driver-{port}");
     first.says(&[&name]);
     first.says(&["leads"]);
     second.says(&["leads"]);
