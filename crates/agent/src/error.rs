@@ -1,6 +1,6 @@
 //! Errors on their way to the client.
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use consort::Stopped;
@@ -297,14 +297,23 @@ impl From<QueryRejection> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> ApiError {
-        let status = rejection.status();
-        let code = if status == StatusCode::PAYLOAD_TOO_LARGE {
-            "body_too_large"
-        } else {
-            "bad_request"
-        };
-        ApiError::new(status, code, rejection.body_text())
+        bad_body(rejection.status(), rejection.body_text())
     }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> ApiError {
+        bad_body(rejection.status(), rejection.body_text())
+    }
+}
+
+fn bad_body(status: StatusCode, text: String) -> ApiError {
+    let code = if status == StatusCode::PAYLOAD_TOO_LARGE {
+        "body_too_large"
+    } else {
+        "bad_request"
+    };
+    ApiError::new(status, code, text)
 }
 
 #[cfg(test)]

@@ -246,10 +246,13 @@ async fn readers_that_come_back_again_and_again_read_everything_once() {
     let path = "/v1/events?kind=lab";
     let mut readers = Vec::new();
     for reader in 0..4_usize {
-        let first = Stream::open(&a, path, None).await;
+        let mut first = Stream::open(&a, path, None).await;
+        // From here on nothing may be missed.
+        let (place, opened) = first.next().await;
+        assert_eq!(opened["event"], "subscribed");
         let a = Arc::clone(&a);
         readers.push(tokio::spawn(async move {
-            let (mut stream, mut last, mut read) = (first, None, 0);
+            let (mut stream, mut last, mut read) = (first, place, 0);
             let mut cuts = 0;
             while read < EVENTS {
                 let (id, event) = stream.next().await;

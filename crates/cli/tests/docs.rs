@@ -73,11 +73,16 @@ fn the_book_has_every_page() {
 fn commands_on_the_pages_exist() {
     let mut wrong = Vec::new();
     let mut helps = std::collections::BTreeMap::new();
-    for page in pages() {
+    // The commands of a command that has some.
+    let mut parts = std::collections::BTreeMap::new();
+    let texts: Vec<(PathBuf, String)> = pages()
+        .into_iter()
+        .map(|page| (page.clone(), fs::read_to_string(page).unwrap()))
+        .collect();
+    for (page, text) in &texts {
         if page.ends_with("CHANGELOG.md") {
             continue;
         }
-        let text = fs::read_to_string(&page).unwrap();
         let lines = text.lines().filter_map(|l| l.strip_prefix("    consort "));
         for line in lines {
             // What follows ` -- ` or a pipe is another program's.
@@ -85,13 +90,15 @@ fn commands_on_the_pages_exist() {
             let ours = ours.split(" | ").next().unwrap_or(ours);
             let ours = ours.split("  ").next().unwrap_or(ours);
             let words: Vec<&str> = ours.split_whitespace().take_while(|w| *w != "#").collect();
-            let verbs: Vec<&str> = match words.first() {
-                Some(&"sim") => words.iter().take(2).copied().collect(),
-                _ => words.iter().take(1).copied().collect(),
-            };
-            if verbs.first().is_none_or(|v| v.starts_with('-')) {
+            let Some(&verb) = words.first().filter(|v| !v.starts_with('-')) else {
                 continue;
-            }
+            };
+            let parts = parts.entry(verb).or_insert_with(|| {
+                let output = run(&[verb, "--help"]);
+                verbs(&String::from_utf8(output.stdout).unwrap())
+            });
+            let part = words.get(1).filter(|w| parts.iter().any(|p| p == *w));
+            let verbs: Vec<&str> = [verb].into_iter().chain(part.copied()).collect();
             let help = helps.entry(verbs.join(" ")).or_insert_with(|| {
                 let mut args = verbs.clone();
                 args.push("--help");

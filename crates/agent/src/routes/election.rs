@@ -7,7 +7,8 @@ use crate::api::{
 use crate::error::ApiError;
 use crate::view::{self, attribute_tag, preempt, way};
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use consort::election::{Election, ElectionError, ElectionOptions, ElectionStatus};
@@ -174,9 +175,14 @@ async fn forget(State(served): State<Served>, name: Name) -> Result<Json<Done>, 
 async fn withdraw(
     State(served): State<Served>,
     name: Name,
-    body: Body<WithdrawRequest>,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<ElectionView>, ApiError> {
-    let (name, request) = (name?.0, unwrap(body)?);
+    let name = name?.0;
+    // Programs that say nothing may say so as JSON.
+    let request: WithdrawRequest = match body? {
+        body if body.is_empty() => WithdrawRequest::default(),
+        body => unwrap(Json::from_bytes(&body).map(Some))?,
+    };
     let election = handle(&served.node, &name).await?;
     let client = request.client.as_deref();
     if served.clients.dismiss(&election, client).await? {
