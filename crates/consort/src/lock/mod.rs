@@ -114,7 +114,7 @@ impl Lock {
     }
 
     /// How long a grant lasts without renewal, and therefore how long a dead holder blocks others. It must be between
-    /// ten times `guard` and `ttl_max` of [`mutex::Config`](crate::mutex::Config). Default: the node's setting, 10 s.
+    /// ten times `guard` and `ttl_max` of [`lock::Config`](crate::lock::Config). Default: the node's setting, 10 s.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Lock {
         self.policy.ttl = Some(ttl);
