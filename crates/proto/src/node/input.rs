@@ -1,6 +1,6 @@
 //! What comes in: datagrams, timeouts and orders, each handed to the layers it concerns.
 
-use super::sealing::Opened;
+use super::sealing::{Hearing, Opened};
 use super::{Io, Key, Node, QUEUE_SPARE};
 use crate::command::Command;
 use crate::election;
@@ -107,6 +107,9 @@ impl Node {
         if !self.lets_in(now, from, clear.sender) {
             return None;
         }
+        if clear.paired && self.sealer.lacks_cert(clear.sender) {
+            self.ask_cert(now, clear.sender, from);
+        }
         self.open_bytes(&clear, bytes)
     }
 
@@ -114,10 +117,14 @@ impl Node {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut Datagram) {
         if datagram.header.group != self.io.group {
             self.io.stats.datagrams_foreign += 1;
-        } else if self.lets_in(now, from, datagram.header.id)
-            && let Ok(opened) = self.open_toy(datagram)
-        {
-            self.take_in(now, from, &datagram.header, opened, &mut datagram.frames);
+        } else if self.lets_in(now, from, datagram.header.id) {
+            let paired = datagram.envelope.is_some_and(|e| e.paired);
+            if paired && self.sealer.lacks_cert(datagram.header.id) {
+                self.io.stats.seal.certs_unknown += 1;
+                self.ask_cert(now, datagram.header.id, from);
+            } else if let Ok(opened) = self.open_toy(datagram) {
+                self.take_in(now, from, &datagram.header, opened, &mut datagram.frames);
+            }
         }
         datagram.frames.clear();
     }
@@ -168,6 +175,16 @@ impl Node {
             Some(_) => Form::Sealed,
         };
         self.io.answering = Some((from.addr, form));
+        self.sealer.hearing = None;
+        if let Some(opened) = opened.filter(|_| self.sealer.is_identified()) {
+            if !opened.paired {
+                self.hear_aloud(now, from, &opened, frames);
+                self.flush(now);
+                self.io.answering = None;
+                return;
+            }
+            self.sealer.hearing = Some((from.id, Hearing::Paired));
+        }
         if !self.meets(now, from, header.holds, opened.as_ref(), frames) {
             self.flush(now);
             self.io.answering = None;
@@ -210,7 +227,8 @@ impl Node {
                 Frame::Message(msg) => {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
-                Frame::Session(_) => {}
+                // Certificates are shown to those who do not know them yet, who read nothing else.
+                Frame::Session(_) | Frame::Cert(_) => {}
                 // Nothing about keys is ever said in the open.
                 Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
                 Frame::Keys(msg) => self.on_key_msg(now, from, msg),
@@ -235,7 +253,9 @@ impl Node {
     /// Fires the timers that are due, up to [`Config::timers_per_call`](crate::Config::timers_per_call).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sealer.answering = None;
+        self.sealer.hearing = None;
         self.check_migration(now);
+        self.check_certs(now);
         for _ in 0..self.io.timers_per_call {
             let Some((_, key)) = self.io.timers.pop_due(now) else {
                 break;
@@ -313,6 +333,7 @@ impl Node {
     /// Carries out an order.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
         self.sealer.answering = None;
+        self.sealer.hearing = None;
         use membership::Input;
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),
