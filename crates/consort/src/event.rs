@@ -157,6 +157,7 @@ impl Event {
             | consort_proto::Event::Message(_)
             | consort_proto::Event::Keys(_)
             | consort_proto::Event::Refused { .. }
+            | consort_proto::Event::Revoked(_)
             | consort_proto::Event::OnlySealed => None,
             consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
             consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),

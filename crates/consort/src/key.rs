@@ -1,8 +1,9 @@
 //! Keys of a group, identities of members, and the files that hold them.
 
-pub use crate::error::ChangeKeysError;
+pub use crate::error::{ChangeKeysError, RevokeError};
 pub use crate::identity::{
-    Certificate, CertificateRequest, Identity, ParsePublicIdError, PublicId, SecretKey,
+    Certificate, CertificateRequest, Identity, ParsePublicIdError, PublicId, Revocations,
+    SecretKey, TooManyRevoked,
 };
 pub use crate::keys::{KeyState, KeysStatus, MemberKeys};
 
@@ -68,6 +69,12 @@ pub enum KeyError {
     /// Name the file that `consort certify` has made for this member.
     #[error("{path} holds no certificate; make one with consort certify")]
     NotACertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Restore the file from a backup, or remove it: the node learns the list from others.
+    #[error("{path} holds no list of revoked certificates; restore it, or remove it")]
+    NotRevocations {
         /// The file.
         path: PathBuf,
     },

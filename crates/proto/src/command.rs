@@ -6,7 +6,7 @@ use crate::membership::{Meta, Proximity, Record};
 use crate::message;
 use crate::mutex;
 use crate::reliability::Report;
-use crate::seal::KeyRing;
+use crate::seal::{KeyRing, Revoked};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -41,6 +41,9 @@ pub enum Command {
     /// Use these keys, which are stored, instead of the present ones. Other members learn of them. An invalid list, or one
     /// for a group without keys, is ignored.
     SetKeys(KeyRing),
+    /// Use this list of revoked certificates, which is stored. Sessions of their holders end at once, and other members
+    /// learn of it. A list that is not newer, or not signed by an operator, is ignored.
+    SetRevoked(Revoked),
     /// An order to the election layer.
     Election(Order),
     /// An order to the lock layer.

@@ -36,6 +36,10 @@ impl Driver {
                     self.keys.offered = Some(ring);
                     None
                 }
+                consort_proto::Event::Revoked(list) => {
+                    self.keys.revoked = Some(list);
+                    None
+                }
                 consort_proto::Event::Refused { id, addr, why } => {
                     self.strangers.refuse(id, addr, why);
                     None

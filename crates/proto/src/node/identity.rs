@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::id::NodeId;
 use crate::membership::Msg;
 use crate::protocol::{Destination, Protocol, Sender, To};
-use crate::seal::{self, Cert, CertMsg, Counter, Form, Shown};
+use crate::seal::{self, Cert, CertMsg, Counter, Form, Revoked, Shown};
 use crate::time::Instant;
 use crate::wire::{FRAMES_MAX, Frame};
 use alloc::sync::Arc;
@@ -35,6 +35,70 @@ impl Node {
         certs.get(id).map(|cert| &**cert)
     }
 
+    /// The list of certificates that no longer count, if there is one.
+    pub fn revoked(&self) -> Option<&Revoked> {
+        let certs = self.sealer.certs.as_ref()?;
+        certs.revoked().map(|list| &**list)
+    }
+
+    /// Whether a list of revoked certificates is newer than the known one, and an operator has signed it.
+    pub fn takes_revoked(&self, list: &Revoked) -> bool {
+        let certs = self.sealer.certs.as_ref();
+        certs.is_some_and(|certs| certs.takes(list))
+    }
+
+    /// Whether this node's own certificate has been revoked.
+    pub fn is_revoked(&self) -> bool {
+        let certs = self.sealer.certs.as_ref();
+        certs.is_some_and(|certs| certs.revoked().is_some_and(|list| list.has(certs.own())))
+    }
+
+    /// Uses another list from now on. It has to be stored.
+    pub(super) fn set_revoked(&mut self, list: Revoked) {
+        let Some(certs) = self.sealer.certs.as_mut().filter(|c| c.takes(&list)) else {
+            return;
+        };
+        for id in certs.revoke(list) {
+            self.io.stats.seal.revoked += u64::from(self.sealer.sessions.get(id).is_some());
+            self.sealer.sessions.end(id);
+        }
+        self.sealer.sessions.change_revoked();
+    }
+
+    /// Takes a message about certificates from a member.
+    pub(super) fn on_cert_msg(&mut self, now: Instant, from: Sender, msg: CertMsg) {
+        let Some(certs) = &mut self.sealer.certs else {
+            return;
+        };
+        let own = certs.stamp();
+        let answer = match msg {
+            // Certificates are shown to those who do not know them yet, who read nothing else.
+            CertMsg::Show(_) | CertMsg::Ask => None,
+            CertMsg::Have(theirs) if Some(theirs) == own => {
+                // It may not know that this node has the same.
+                let news = self.sealer.sessions.agree_revoked(from.id);
+                news.then_some(CertMsg::Have(theirs))
+            }
+            CertMsg::Have(theirs) => {
+                let wants = Some(theirs) > own && certs.may_want(now);
+                wants.then_some(CertMsg::Want)
+            }
+            CertMsg::Want => {
+                let list = certs.revoked().filter(|_| self.sealer.gives.take(now));
+                list.map(|list| CertMsg::Give(Arc::clone(list)))
+            }
+            CertMsg::Give(list) => {
+                if certs.takes_from_others(now, &list) {
+                    self.io.events.push_back(Event::Revoked(list));
+                }
+                None
+            }
+        };
+        if let Some(msg) = answer {
+            self.io.sends.push((from.reply_to(), Frame::Cert(msg)));
+        }
+    }
+
     /// Whether members of the group prove who they are.
     pub fn is_identified(&self) -> bool {
         self.sealer.is_identified()
@@ -44,6 +108,12 @@ impl Node {
     #[cfg(test)]
     pub(crate) fn sealer_knows(&self, id: NodeId) -> Option<u64> {
         self.sealer.sessions.get(id).map(|s| s.salt)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn say_cert(&mut self, to: NodeId, msg: CertMsg) {
+        self.io.sends.push((To::Node(to), Frame::Cert(msg)));
+        self.flush(self.io.now);
     }
 
     /// Asks a member for its certificate, where the member list has it: the datagram that needs it may be anybody's.

@@ -227,8 +227,8 @@ impl Node {
                 Frame::Message(msg) => {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
-                // Certificates are shown to those who do not know them yet, who read nothing else.
-                Frame::Session(_) | Frame::Cert(_) => {}
+                Frame::Session(_) => {}
+                Frame::Cert(msg) => self.on_cert_msg(now, from, msg),
                 // Nothing about keys is ever said in the open.
                 Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
                 Frame::Keys(msg) => self.on_key_msg(now, from, msg),
@@ -382,6 +382,7 @@ impl Node {
                 return self.flush(now);
             }
             Command::SetKeys(ring) => return self.set_keys(ring),
+            Command::SetRevoked(list) => return self.set_revoked(list),
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),

@@ -10,6 +10,7 @@ mod certs;
 mod curve;
 mod migration;
 mod rates;
+mod revoked;
 mod ring;
 mod sealing;
 mod secret;
@@ -25,6 +26,7 @@ pub use curve::{Curve, PublicKey};
 pub(crate) use migration::{Form, Migration};
 pub use rates::Rates;
 pub(crate) use rates::{Class, Gates};
+pub use revoked::{REVOKED_MAX, Revoked};
 pub use ring::{KeyMsg, KeyRing, RingError, RingStamp};
 pub(crate) use sealing::{
     COUNTER_END, Clear, EXTRA_LEN, kid, open, pair_key, salt, seal, session_key, toy_tag,
@@ -111,6 +113,8 @@ pub struct Stats {
     pub certs_unknown: u64,
     /// Certificates that do not hold.
     pub certs_refused: u64,
+    /// Sessions that ended because a certificate was revoked.
+    pub revoked: u64,
     /// Challenges to prove an address.
     pub challenges_sent: u64,
     /// Answers to challenges that this node did not make, or too long ago.

@@ -262,8 +262,15 @@ impl Net {
                 let node = &mut self.nodes[n];
                 while node.poll_fact().is_some() {}
                 while let Some(event) = node.poll_event() {
-                    if let Event::Keys(ring) = event {
-                        node.handle_command(self.now, Command::SetKeys(ring));
+                    match event {
+                        Event::Keys(ring) => {
+                            node.handle_command(self.now, Command::SetKeys(ring));
+                        }
+                        Event::Revoked(list) => {
+                            let list = Command::SetRevoked((*list).clone());
+                            node.handle_command(self.now, list);
+                        }
+                        _ => {}
                     }
                 }
                 let mut out = Datagram::default();
