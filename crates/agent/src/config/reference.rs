@@ -157,6 +157,7 @@ fn value(path: &str) -> Option<(String, bool)> {
         "topology.quality_admit" => t.quality_admit.to_string(),
         "topology.quality_drop" => t.quality_drop.to_string(),
         "topology.hysteresis" => t.hysteresis.to_string(),
+        "topology.attribute_margin" => t.attribute_margin.to_string(),
         "topology.claim_after" => span(t.claim_after),
         "topology.settle" => span(t.settle),
         "topology.forget_after" => span(t.forget_after),

@@ -41,6 +41,9 @@ pub struct RawTopology {
     /// How much farther from all other nodes than the best candidate, in percent, a leader may be before it is
     /// replaced.
     pub hysteresis: Option<u32>,
+    /// How much smaller than its own the attribute of the best candidate has to be for a leader to give way to it,
+    /// however near the leader is; 3 of the 16 levels of an `attribute_tag` are about 20 percent of its range.
+    pub attribute_margin: Option<u32>,
     /// How long a node has to be the leader before it claims the lead.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
@@ -80,6 +83,7 @@ impl RawTopology {
             quality_admit: self.quality_admit.or(file.quality_admit),
             quality_drop: self.quality_drop.or(file.quality_drop),
             hysteresis: self.hysteresis.or(file.hysteresis),
+            attribute_margin: self.attribute_margin.or(file.attribute_margin),
             claim_after: self.claim_after.or(file.claim_after),
             settle: self.settle.or(file.settle),
             forget_after: self.forget_after.or(file.forget_after),
@@ -133,6 +137,7 @@ impl RawTopology {
         set(&mut o.quality_admit, self.quality_admit);
         set(&mut o.quality_drop, self.quality_drop);
         set(&mut o.hysteresis, self.hysteresis);
+        set(&mut o.attribute_margin, self.attribute_margin);
         set(&mut o.claim_after, self.claim_after);
         set(&mut o.settle, self.settle);
         set(&mut o.forget_after, self.forget_after);

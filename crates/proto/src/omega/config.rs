@@ -32,6 +32,9 @@ pub struct Config {
     /// How much farther from all other nodes than the best candidate a leader may be before it is replaced, in percent
     /// (h); `u32::MAX` is unlimited. Default: 20.
     pub hysteresis: u32,
+    /// How much smaller the attribute of the best candidate has to be for a leader of its class to be replaced by it,
+    /// however near the leader is. Smaller differences change no leader. Default: 3 (of the 16 levels of a tag).
+    pub attribute_margin: u32,
     /// How long a node has to be the leader before it claims the lead, and how long another node before the claim is
     /// withdrawn. Default: 1 s.
     pub claim_after: Duration,
@@ -63,6 +66,7 @@ impl Default for Config {
             messages_max: 20,
             summary_every: Duration::from_millis(500),
             hysteresis: 20,
+            attribute_margin: 3,
             claim_after: Duration::from_secs(1),
             settle: Duration::from_millis(250),
             forget_after: Duration::from_secs(600),

@@ -38,13 +38,15 @@ pub struct Chosen {
 
 /// Chooses the leader from the `records` of one component, each with the sum of its distances.
 ///
-/// The best candidate leads, unless one of its class that claimed the lead before is not farther from the others by
-/// more than `hysteresis` percent. Claims are part of the records, so nodes with equal records choose the same leader
-/// (G3). Neither writing the winner's claim nor deleting another one changes the winner.
+/// The best candidate leads, unless one of its class that claimed the lead before is about as good: not farther from the
+/// others by more than `hysteresis` percent, and with an attribute that is worse by less than `margin`. Claims are part
+/// of the records, so nodes with equal records choose the same leader (G3). Neither writing the winner's claim nor
+/// deleting another one changes the winner.
 pub fn leader<'a>(
     records: impl Iterator<Item = (&'a Record, u32)> + Clone,
     election: ElectionId,
     hysteresis: u32,
+    margin: u32,
 ) -> Option<Chosen> {
     let candidates = records.filter_map(|(record, farness)| {
         let seat = record.seat(election)?;
@@ -58,8 +60,14 @@ pub fn leader<'a>(
     let (class, farness) = (best.seat.class, u64::from(best.farness));
     let near_enough =
         |c: &Candidate<'_>| u64::from(c.farness) * 100 <= farness * (100 + u64::from(hysteresis));
+    let least = best.seat.attribute;
+    let good_enough = |c: &Candidate<'_>| match c.seat.attribute.checked_sub(least) {
+        None | Some(0) => true,
+        Some(worse) => worse < margin,
+    };
     let claimants = candidates.filter(|c| c.seat.claim.is_some() && c.seat.class == class);
-    let kept = claimants.filter(near_enough).min_by_key(Candidate::order);
+    let kept = claimants.filter(|c| near_enough(c) && good_enough(c));
+    let kept = kept.min_by_key(Candidate::order);
     let chosen = kept.unwrap_or(best);
     Some(Chosen {
         id: chosen.record.id,

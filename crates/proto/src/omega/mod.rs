@@ -191,7 +191,13 @@ impl Omega {
     /// lag slightly behind the records.
     pub fn leader(&self, election: ElectionId) -> Option<Chosen> {
         let records = self.store.members().map(|e| (&e.record, e.farness));
-        leader(records, election, self.config.hysteresis)
+        let config = &self.config;
+        leader(
+            records,
+            election,
+            config.hysteresis,
+            config.attribute_margin,
+        )
     }
 
     /// Updates this node's record and its component after links or records changed.

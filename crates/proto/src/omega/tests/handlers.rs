@@ -186,6 +186,7 @@ fn a_summary_is_answered_with_what_it_lacks_and_questions_about_what_is_news() {
     let wants = [Msg::Want(vec![id(6)])];
     let sent: Vec<Msg> = pair.world.sent.drain(..).map(|s| s.2).collect();
     assert_eq!(sent, wants);
+    assert_eq!(pair.omega().stats().wants, 1);
     pair.world.run(ms(100));
     assert_eq!(pair.told(), [1, 5]);
     // A neighbour answers before this node does, so this node need not answer.
@@ -268,6 +269,59 @@ fn what_a_neighbour_has_just_said_is_not_said_again() {
     assert_eq!(pair.omega().stats().summaries, before);
 }
 
+/// Leaders follow the attribute, but not every difference; whoever is chosen stays when it claims the lead, and when
+/// others give up their claims.
+#[test]
+fn a_leader_gives_way_to_an_equally_near_candidate_that_is_better_by_a_margin() {
+    let record = |index: usize, attribute, claim| Record {
+        id: id(index),
+        version: OTHER,
+        leaving: false,
+        seats: vec![Seat {
+            election: ELECTION,
+            class: 0,
+            attribute,
+            claim,
+        }],
+        neighbours: Vec::new(),
+    };
+    let leads = |records: &[(Record, u32)]| {
+        let records = records.iter().map(|(r, farness)| (r, *farness));
+        leader(records, ELECTION, 20, 3).map(|l| l.id)
+    };
+    // Two levels keep the leader, three do not.
+    let full = (record(1, 2, None), 100);
+    let kept = |attribute| leads(&[full.clone(), (record(0, attribute, Some(1)), 100)]);
+    assert_eq!(
+        (kept(2), kept(3), kept(4)),
+        (Some(id(0)), Some(id(0)), Some(id(0)))
+    );
+    assert_eq!((kept(5), kept(15)), (Some(id(1)), Some(id(1))));
+    // A fuller battery elsewhere deposes nobody who is in the middle.
+    let middle = (record(0, 15, Some(1)), 100);
+    assert_eq!(leads(&[middle, (record(1, 0, None), 101)]), Some(id(0)));
+    // Whatever is chosen stays chosen.
+    let mut rng = Rng::seed(11, 3);
+    for _ in 0..2000 {
+        let mut records: Vec<(Record, u32)> = (0..5)
+            .map(|index| {
+                let claim = rng.chance(0.4).then_some(1 + rng.below(3));
+                let attribute = rng.below(16);
+                (record(index, attribute, claim), 100 + rng.below(4) * 10)
+            })
+            .collect();
+        let chosen = leads(&records).unwrap();
+        let at = chosen.0 as usize - 1;
+        for other in (0..5).filter(|&n| n != at) {
+            let mut fewer = records.clone();
+            fewer[other].0.seats[0].claim = None;
+            assert_eq!(leads(&fewer), Some(chosen), "{other} gives up: {records:?}");
+        }
+        records[at].0.seats[0].claim = Some(9);
+        assert_eq!(leads(&records), Some(chosen), "it claims: {records:?}");
+    }
+}
+
 #[test]
 fn a_claim_of_a_lower_class_keeps_nobody_in_office() {
     let record = |index: usize, class, claim| Record {
@@ -284,7 +338,7 @@ fn a_claim_of_a_lower_class_keeps_nobody_in_office() {
     };
     let leads = |records: &[(Record, u32)]| {
         let records = records.iter().map(|(r, farness)| (r, *farness));
-        leader(records, ELECTION, u32::MAX).map(|l| l.id)
+        leader(records, ELECTION, u32::MAX, u32::MAX).map(|l| l.id)
     };
     let lower = (record(0, 1, Some(7)), 5);
     let higher = (record(1, 0, None), 50);

@@ -339,6 +339,6 @@ impl World {
             .map(|(record, _)| (record, farness[ids.binary_search(&record.id).unwrap()]))
             .collect();
         records.reverse();
-        leader(records.iter().copied(), ELECTION, hysteresis)
+        leader(records.iter().copied(), ELECTION, hysteresis, 3)
     }
 }
