@@ -34,3 +34,33 @@ fn the_table_of_roles_is_current() {
     let table = format!("{}\n", consort_agent::roles_reference());
     is_current("API.md", "roles", &table);
 }
+
+/// Programs that read the log go by targets, so the page lists them all.
+#[test]
+fn every_target_of_the_log_is_documented() {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(crates.join("../docs/MONITORING.md")).unwrap();
+    let mut folders = ["agent", "cli", "consort"]
+        .map(|c| crates.join(c).join("src"))
+        .to_vec();
+    let mut targets = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap_or_default();
+            for rest in source.split("target: \"consort::event::").skip(1) {
+                let name = rest.split('"').next().unwrap();
+                targets += 1;
+                assert!(
+                    page.contains(&format!("`{name}`")),
+                    "docs/MONITORING.md lacks {name}"
+                );
+            }
+        }
+    }
+    assert!(targets > 20, "{targets}");
+}

@@ -59,7 +59,7 @@ pub enum Event {
         /// Whether some members had already been told that this node failed.
         was_dead: bool,
     },
-    /// This node has received the whole member list of an existing member.
+    /// This node has received the whole member list of an existing member, for the first time since it was started.
     Joined,
     /// This node has left; its task stops.
     Departed,

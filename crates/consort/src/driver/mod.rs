@@ -125,6 +125,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         clock: start.clock,
         events,
         waiting: Vec::new(),
+        joined: false,
         departed: false,
         leaving: None,
         taken,
@@ -179,6 +180,8 @@ struct Driver {
     clock: Clock,
     events: broadcast::Sender<Event>,
     waiting: Vec<Waiting>,
+    /// Whether the application was told that this node has joined.
+    joined: bool,
     departed: bool,
     leaving: Option<Leaving>,
     /// Whether a process that was started earlier uses this node's identity.

@@ -47,6 +47,10 @@ impl Driver {
             let Some(event) = event else {
                 continue;
             };
+            if event == Event::Joined && core::mem::replace(&mut self.joined, true) {
+                // It was told before: this node joins again by further seeds, or after it was alone.
+                continue;
+            }
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             if event == Event::IdentityTaken {
