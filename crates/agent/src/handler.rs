@@ -1,8 +1,8 @@
 //! Event handlers: commands that the agent runs when something happens.
 //!
-//! Every handler runs one command at a time, in the order of events. Events wait in the handler's own queue, which is
-//! as long as that of a reader of the event stream; further events are counted and logged. A command that takes too
-//! long is killed together with all processes of its group.
+//! Every handler runs one command at a time, in the order of events. Events wait in the agent's history; those that are
+//! no longer kept when it is their turn are counted and logged. A command that takes too long is killed together with
+//! all processes of its group.
 //!
 //! A query is answered with the output of a command; see [`answer`].
 
@@ -10,7 +10,7 @@ mod answer;
 
 use crate::api::EventView;
 use crate::config::{Config, HandlerConfig};
-use crate::history::History;
+use crate::history::{History, News, Since};
 use crate::metrics::Meters;
 use consort::Node;
 use consort::text::shown;
@@ -22,7 +22,6 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 /// The number of bytes of a command's output that are logged, separately for standard output and standard error.
@@ -85,24 +84,23 @@ impl Handlers {
 }
 
 async fn follow(handler: HandlerConfig, about: About, history: History, meters: Arc<Meters>) {
-    let Some(mut events) = history.read(None, None).next else {
-        return;
-    };
-    loop {
-        match events.recv().await {
-            Ok(event) if handler.wants(&event) => {
+    let mut events = history.read(Since::Now);
+    drop(history);
+    while let Some(news) = events.next().await {
+        match news {
+            News::Event(event) if handler.wants(&event) => {
                 let good = run(&handler, &about, &event).await;
                 meters.handler_ran(good);
             }
-            Ok(_) => {}
-            Err(RecvError::Lagged(missed)) => {
+            News::Event(_) => {}
+            News::Missed(missed) => {
+                let missed = missed.unwrap_or_default();
                 meters.handler_missed(missed);
                 tracing::warn!(
                     "handler `{}` is too slow: it missed {missed} events",
                     handler.run
                 );
             }
-            Err(RecvError::Closed) => return,
         }
     }
 }

@@ -5,6 +5,7 @@ use consort_agent::{
 };
 use core::time::Duration;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
@@ -194,9 +195,10 @@ async fn a_stream_resumes_where_it_was_cut() {
     let seed = vec![a.node().local_addr().to_string()];
     let b = start("b", seed, None).await;
     let mut stream = Stream::open(&a, "/v1/events?since=0", None).await;
-    let (none, opened) = stream.next().await;
-    assert_eq!((none, &opened["event"]), (None, &json!("subscribed")));
+    let (place, opened) = stream.next().await;
+    assert_eq!(opened["event"], "subscribed");
     let run = opened["run"].as_str().unwrap().to_owned();
+    assert_eq!(place, Some(format!("{run}-0")));
     let (id, first) = stream.next().await;
     let id = id.unwrap();
     assert_eq!((id, &first["seq"]), (format!("{run}-1"), &json!(1)));
@@ -213,12 +215,115 @@ async fn a_stream_resumes_where_it_was_cut() {
             break;
         }
     }
-    // Of another run: all there is, and that something is missing.
-    let mut stream = Stream::open(&a, "/v1/events", Some("1234-77")).await;
-    assert_eq!(stream.next().await.1["event"], "subscribed");
-    assert_eq!(stream.next().await.1["event"], "lagged");
-    assert_eq!(stream.next().await.1["seq"], 1);
+    // Of another run, which the id says, or a number that is not reached: all there is, and that something is missing.
+    for (path, id) in [
+        ("/v1/events", Some("1234-1")),
+        ("/v1/events?since=1234-1", None),
+        ("/v1/events?since=100000", None),
+    ] {
+        let mut stream = Stream::open(&a, path, id).await;
+        assert_eq!(stream.next().await.1["event"], "subscribed");
+        let lagged = stream.next().await.1;
+        assert_eq!(
+            (&lagged["event"], lagged.get("missed")),
+            (&json!("lagged"), None)
+        );
+        assert_eq!(stream.next().await.1["seq"], 1);
+    }
+    let (status, _, body) = ask(&a, "GET", "/v1/events?since=yesterday", "").await;
+    assert!(status == 400 && body.contains("bad_request"), "{body}");
     a.kill().await;
+}
+
+/// Many readers with a filter that are cut off again and again, while more happens than is sent at a time: each reads
+/// every event once and in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_come_back_again_and_again_read_everything_once() {
+    const EVENTS: usize = 3000;
+    let a = Arc::new(start("a", vec![], None).await);
+    let path = "/v1/events?kind=lab";
+    let mut readers = Vec::new();
+    for reader in 0..4_usize {
+        let first = Stream::open(&a, path, None).await;
+        let a = Arc::clone(&a);
+        readers.push(tokio::spawn(async move {
+            let (mut stream, mut last, mut read) = (first, None, 0);
+            let mut cuts = 0;
+            while read < EVENTS {
+                let (id, event) = stream.next().await;
+                last = id.or(last);
+                match event["event"].as_str() {
+                    Some("subscribed") => {}
+                    Some("lab") => {
+                        assert_eq!(event["reason"], format!("deed {read}"), "in order");
+                        read += 1;
+                        // Now and then in the middle of what the agent sends.
+                        if (read + reader) % 97 == 0 || (cuts % 7 == 0 && read % 5 == 0) {
+                            cuts += 1;
+                            stream = Stream::open(&a, path, last.as_deref()).await;
+                        }
+                    }
+                    other => panic!("{other:?}: {event}"),
+                }
+            }
+            cuts
+        }));
+    }
+    for n in 0..EVENTS {
+        a.remark(&format!("deed {n}"), None);
+        if n % 100 == 0 {
+            // What the filter leaves out.
+            let tags = [("n".to_owned(), n.to_string())].into();
+            a.node().set_tags(tags).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    for reader in readers {
+        let cuts = tokio::time::timeout(Duration::from_secs(60), reader);
+        let cuts = cuts.await.expect("it reads on").unwrap();
+        assert!(cuts > 20, "{cuts}");
+    }
+    // A reader that was away for longer is told exactly how much it missed.
+    let mut stream = Stream::open(&a, "/v1/events?since=0", None).await;
+    let (_, opened) = stream.next().await;
+    let run = opened["run"].as_str().unwrap().to_owned();
+    drop(stream);
+    for n in 0..4096 {
+        a.remark(&format!("more {n}"), None);
+    }
+    let mut stream = Stream::open(&a, "/v1/events?kind=lab", Some(&format!("{run}-1"))).await;
+    assert_eq!(stream.next().await.1["event"], "subscribed");
+    let lagged = stream.next().await.1;
+    let first = stream.next().await.1;
+    let gone = first["seq"].as_u64().unwrap() - 2;
+    assert_eq!(
+        (&lagged["event"], &lagged["missed"]),
+        (&json!("lagged"), &json!(gone))
+    );
+}
+
+#[tokio::test]
+async fn that_it_has_joined_is_told_once_however_often_it_joins() {
+    let a = start("a", vec![], None).await;
+    let c = start("c", vec![a.node().local_addr().to_string()], None).await;
+    let seeds = |agent: &Agent| vec![agent.node().local_addr().to_string()];
+    let b = start("b", seeds(&a), None).await;
+    for seed in [&c, &a, &c] {
+        let body = json!({"addresses": seeds(seed)}).to_string();
+        let (status, _, answer) = ask(&b, "POST", "/v1/join", &body).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    b.remark("the end", None);
+    let mut stream = Stream::open(&b, "/v1/events?since=0", None).await;
+    let mut joined = 0;
+    loop {
+        let event = stream.next().await.1;
+        joined += usize::from(event["event"] == "joined");
+        if event["reason"] == "the end" {
+            break;
+        }
+    }
+    assert_eq!(joined, 1);
 }
 
 #[tokio::test]

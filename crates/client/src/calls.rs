@@ -171,12 +171,20 @@ impl Client {
 /// Events and messages of applications.
 impl Client {
     /// Follows the events of the node: `GET /v1/events`. With `since`, events after that number come first, as far as
-    /// the agent keeps them; 0 stands for all. Without it only new events are sent.
+    /// the agent keeps them; 0 stands for all. Without it only new events are sent. Numbers start again when the agent
+    /// does: [`Client::events_after`] continues a stream without mistaking one run for another.
     pub async fn events(&self, since: Option<u64>) -> Result<EventStream<EventView>, ClientError> {
         match since {
             Some(seq) => self.follow(&format!("/v1/events?since={seq}")).await,
             None => self.follow("/v1/events").await,
         }
+    }
+
+    /// Follows the events of the node after the one with this id: [`EventStream::last_id`] of an earlier stream. An event
+    /// `lagged` comes first if some of them are no longer kept (`missed` says how many), or if the agent was restarted.
+    pub async fn events_after(&self, id: &str) -> Result<EventStream<EventView>, ClientError> {
+        self.follow(&format!("/v1/events?since={}", encoded(id)))
+            .await
     }
 
     /// Sends an event of the application to all members: `POST /v1/event`.

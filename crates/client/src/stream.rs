@@ -12,7 +12,8 @@ const EVENT_MAX: usize = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// Open the stream again; [`Client::events`](crate::Client::events) can continue after the last event that was read.
+    /// Open the stream again; [`Client::events_after`](crate::Client::events_after) continues after the last event that
+    /// was read.
     #[error("the agent has gone without finishing its stream")]
     Gone(#[source] Box<dyn core::error::Error + Send + Sync>),
     /// The sender is no agent.
@@ -39,8 +40,10 @@ pub enum StreamError {
 pub struct EventParser {
     /// Bytes that were not looked at.
     rest: Vec<u8>,
-    /// The data of the event that is not finished.
+    /// The data of the event that is not finished, and its id.
     data: Option<Vec<u8>>,
+    id: Option<Vec<u8>>,
+    last_id: Option<String>,
 }
 
 impl EventParser {
@@ -49,8 +52,14 @@ impl EventParser {
         self.rest.extend_from_slice(bytes);
     }
 
+    /// The id of the last event that was returned, or of one that the sender left out after it. A reader that comes back
+    /// continues there.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
     /// The data of the next event that has arrived as a whole; `None` if there is none yet. Other fields than `data` and
-    /// comments are left out. After an error the stream is of no use.
+    /// `id`, and comments, are left out. After an error the stream is of no use.
     pub fn next_data(&mut self) -> Result<Option<String>, StreamError> {
         let mut start = 0;
         let mut found = None;
@@ -67,11 +76,17 @@ impl EventParser {
                         data.extend_from_slice(text);
                     }
                 }
-            } else if line.is_empty()
-                && let Some(data) = self.data.take()
-            {
-                found = Some(data);
-                break;
+            } else if let Some(id) = line.strip_prefix(b"id:") {
+                self.id = Some(id.strip_prefix(b" ").unwrap_or(id).to_vec());
+            } else if line.is_empty() {
+                // An id counts without data too.
+                if let Some(id) = self.id.take() {
+                    self.last_id = String::from_utf8(id).ok();
+                }
+                found = self.data.take();
+                if found.is_some() {
+                    break;
+                }
             }
         }
         self.rest.drain(..start);
@@ -102,6 +117,11 @@ impl<T: DeserializeOwned> EventStream<T> {
             parser: EventParser::default(),
             of: PhantomData,
         }
+    }
+
+    /// The id with which [`Client::events_after`](crate::Client::events_after) continues this stream, if events have ids.
+    pub fn last_id(&self) -> Option<&str> {
+        self.parser.last_id()
     }
 
     /// Waits for the next event; `None` at the end. This is cancel safe: dropping the future loses nothing.
@@ -153,6 +173,17 @@ mod tests {
             found.extend(drain(&mut parser));
             assert_eq!(found, EVENTS, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn the_last_id_is_that_of_what_was_read_or_left_out() {
+        let mut parser = EventParser::default();
+        parser.push(b"id: a-1\ndata: x\n\nid:a-2\ndata: y\n\nid: a-9\n\nid: a-10\ndata: ");
+        assert_eq!(parser.last_id(), None);
+        assert_eq!(parser.next_data().unwrap().as_deref(), Some("x"));
+        assert_eq!(parser.last_id(), Some("a-1"));
+        assert_eq!(drain(&mut parser), ["y"]);
+        assert_eq!(parser.last_id(), Some("a-9"), "the next is not whole");
     }
 
     #[test]

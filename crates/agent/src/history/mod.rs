@@ -2,6 +2,7 @@
 //! and counters over time. Everything is bounded, and the oldest entries are dropped first.
 
 mod cause;
+mod follow;
 mod term;
 mod traffic;
 mod turn;
@@ -12,19 +13,17 @@ use crate::view;
 use cause::Causes;
 use consort::{EventError, Events, Node};
 use core::time::Duration;
+pub(crate) use follow::{Follower, News, Since};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use term::Terms;
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 use traffic::Traffic;
 use turn::Turns;
 
 /// The number of past events that are kept.
 const EVENTS_MAX: usize = 4096;
-
-/// The number of events that wait for a slow reader. The reader is told how many more it missed.
-const READER_MAX: usize = 1024;
 
 /// How often counters are read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(5);
@@ -45,8 +44,8 @@ pub(crate) struct History {
 struct Book {
     last: u64,
     events: VecDeque<Arc<EventView>>,
-    /// `None` once the node has stopped, so that streams end.
-    readers: Option<broadcast::Sender<Arc<EventView>>>,
+    /// Tells readers the number of the last event; `None` once the node has stopped, so that streams end.
+    readers: Option<watch::Sender<u64>>,
     /// The status of each member, and the time since which it has it.
     states: BTreeMap<String, (String, Instant)>,
     causes: Causes,
@@ -85,16 +84,6 @@ impl About<'_> {
     }
 }
 
-/// The start of an event stream.
-pub(crate) struct Reader {
-    /// The requested past events that are still kept.
-    pub(crate) past: VecDeque<Arc<EventView>>,
-    /// The number of requested events that are no longer kept; `None` if that is unknown.
-    pub(crate) missed: Option<u64>,
-    /// All later events; `None` once the node has stopped.
-    pub(crate) next: Option<broadcast::Receiver<Arc<EventView>>>,
-}
-
 impl History {
     /// Records the events of `node` from now on, until it stops.
     pub(crate) fn follow(node: &Node) -> History {
@@ -109,7 +98,7 @@ impl History {
         let book = Book {
             last: 0,
             events: VecDeque::new(),
-            readers: Some(broadcast::channel(READER_MAX).0),
+            readers: Some(watch::Sender::new(0)),
             states: [(own_id, ("alive".to_owned(), now))].into(),
             causes: Causes::default(),
             terms: Terms::default(),
@@ -180,29 +169,9 @@ impl History {
         self.started.elapsed()
     }
 
-    /// The events after number `since` of run `run`, or of this run; no past events if `since` is `None`.
-    pub(crate) fn read(&self, run: Option<&str>, since: Option<u64>) -> Reader {
-        let book = self.book();
-        let next = book.readers.as_ref().map(broadcast::Sender::subscribe);
-        let same = run.is_none_or(|run| run == &*self.run);
-        let Some(since) = since else {
-            return Reader {
-                past: VecDeque::new(),
-                missed: Some(0),
-                next,
-            };
-        };
-        let since = if same { since } else { 0 };
-        let past: VecDeque<_> = (book.events.iter())
-            .filter(|e| e.seq > since)
-            .cloned()
-            .collect();
-        let first = past.front().map_or(book.last + 1, |e| e.seq);
-        Reader {
-            past,
-            missed: same.then(|| first.saturating_sub(since.saturating_add(1))),
-            next,
-        }
+    /// Follows the events from a point on.
+    pub(crate) fn read(&self, since: Since<'_>) -> Follower {
+        Follower::new(self, &self.book(), since)
     }
 
     /// How long a member has had this status, as far as this agent knows.
@@ -268,11 +237,6 @@ impl History {
         (book.counts.clone(), book.missed, readers)
     }
 
-    /// Counts events that a slow reader missed.
-    pub(crate) fn missed(&self, events: u64) {
-        self.book().missed += events;
-    }
-
     /// Counters over time.
     pub(crate) fn samples(&self) -> Vec<SampleView> {
         self.book().traffic.samples()
@@ -305,10 +269,9 @@ impl Book {
             self.events.pop_front();
             self.forget();
         }
-        self.events.push_back(Arc::clone(&event));
+        self.events.push_back(event);
         if let Some(readers) = &self.readers {
-            // There may be no readers.
-            let _ = readers.send(event);
+            readers.send_replace(self.last);
         }
     }
 
@@ -365,26 +328,69 @@ mod tests {
         assert!(kinds(About::Lock("b")).is_empty());
     }
 
-    #[test]
-    fn a_stream_resumes_without_loss_and_says_what_is_gone() {
+    /// What a reader gets without waiting: the numbers of events, and negative numbers of events that are gone.
+    async fn told(reader: &mut Follower) -> Vec<i64> {
+        let mut told = Vec::new();
+        while let Ok(news) = tokio::time::timeout(Duration::ZERO, reader.next()).await {
+            told.push(match news {
+                Some(News::Event(event)) => event.seq as i64,
+                Some(News::Missed(missed)) => missed.map_or(i64::MIN, |n| -(n as i64)),
+                None => break,
+            });
+        }
+        told
+    }
+
+    fn noting(history: &History, events: usize) {
+        for _ in 0..events {
+            history.note(named("joined"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_resumes_without_loss_and_says_what_is_gone() {
         let history = History::new("a".to_owned());
-        for _ in 0..3 {
-            history.note(named("joined"));
+        noting(&history, 3);
+        let run = history.run().to_owned();
+        let from = async |since| told(&mut history.read(since)).await;
+        assert_eq!(from(Since::Seq(1)).await, [2, 3]);
+        assert_eq!(from(Since::Id(&run, 1)).await, [2, 3]);
+        assert_eq!(from(Since::Now).await, [0; 0]);
+        assert_eq!(from(Since::Id(&run, 3)).await, [0; 0]);
+        // Of another run, as its id or its number says.
+        for since in [Since::Id("other", 2), Since::Seq(77), Since::Seq(u64::MAX)] {
+            assert_eq!(from(since).await, [i64::MIN, 1, 2, 3], "{since:?}");
         }
-        let seqs = |r: &Reader| r.past.iter().map(|e| e.seq).collect::<Vec<_>>();
-        let reader = history.read(None, Some(1));
-        assert_eq!((seqs(&reader), reader.missed), (vec![2, 3], Some(0)));
-        let reader = history.read(None, None);
-        assert_eq!((seqs(&reader), reader.missed), (vec![], Some(0)));
-        let reader = history.read(Some("another run"), Some(77));
-        assert_eq!((seqs(&reader), reader.missed), (vec![1, 2, 3], None));
-        for _ in 0..EVENTS_MAX {
-            history.note(named("joined"));
+        noting(&history, EVENTS_MAX);
+        let all: Vec<i64> = (4..4 + EVENTS_MAX as i64).collect();
+        assert_eq!(from(Since::Id(&run, 1)).await, [&[-2][..], &all].concat());
+        assert_eq!(history.counts().1, 2, "2 and 3 are gone");
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_misses_only_what_is_no_longer_kept() {
+        let history = History::new("a".to_owned());
+        let mut reader = history.read(Since::Now);
+        noting(&history, EVENTS_MAX);
+        let all: Vec<i64> = (1..=EVENTS_MAX as i64).collect();
+        assert_eq!(told(&mut reader).await, all);
+        noting(&history, 2 * EVENTS_MAX + 5);
+        let missed = -(EVENTS_MAX as i64 + 5);
+        let read = told(&mut reader).await;
+        assert_eq!((read[0], read.len()), (missed, 1 + EVENTS_MAX));
+        // All that is told before the node stops is read, then the stream ends.
+        noting(&history, 2);
+        history.book().readers = None;
+        assert_eq!(told(&mut reader).await.len(), 2);
+        assert!(reader.next().await.is_none());
+    }
+
+    #[test]
+    fn a_place_in_the_stream_is_a_number_or_an_id() {
+        assert_eq!(Since::parse("7"), Some(Since::Seq(7)));
+        assert_eq!(Since::parse("1a2b-7"), Some(Since::Id("1a2b", 7)));
+        for bad in ["", "-", "a", "a-", "1-b", "-1a", "7 "] {
+            assert_eq!(Since::parse(bad), None, "{bad}");
         }
-        let reader = history.read(Some(history.run()), Some(1));
-        assert_eq!(reader.past.len(), EVENTS_MAX);
-        assert_eq!(reader.missed, Some(2), "2 and 3 are gone");
-        let reader = history.read(None, Some(u64::MAX));
-        assert_eq!((reader.past.len(), reader.missed), (0, Some(0)));
     }
 }

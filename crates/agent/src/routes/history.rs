@@ -3,7 +3,7 @@
 use super::{Served, election, list, seat};
 use crate::api::{EventView, MemberHistoryView, MemberView, SamplesView};
 use crate::error::ApiError;
-use crate::history::{About, History, Reader};
+use crate::history::{About, Follower, History, News, Since};
 use crate::view;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -13,10 +13,7 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use core::convert::Infallible;
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -93,8 +90,8 @@ pub(super) fn dated(served: &Served, mut member: MemberView) -> MemberView {
 
 #[derive(Deserialize)]
 struct Asked {
-    /// Past events after this number are sent first, as far as they are kept; 0 for all.
-    since: Option<u64>,
+    /// Past events after the one with this id or number are sent first, as far as they are kept; 0 for all.
+    since: Option<String>,
     /// Only events of these kinds, separated by commas.
     kind: Option<String>,
     /// Only events that name this member, election, lock or message.
@@ -129,77 +126,92 @@ impl Filter {
     }
 }
 
+/// The number of events in a row that a filter leaves out before the client is told how far it is.
+const SILENT_MAX: u64 = 256;
+
 /// Follow events of the group, as server-sent events.
 ///
-/// Each event is an `EventView`. A reconnect with `Last-Event-ID` first sends the missed events, as far as they are
-/// among the last 4096; `lagged` says how many are lost.
-#[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<u64>, Query, description = "Tell events after this number first, as far as they are kept; 0 for all"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election, lock or message, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
+/// Each event is an `EventView` and has an id, which names the run of the agent and its number. A client that comes back
+/// with the id of the last event, as `Last-Event-ID` or as `since`, first receives what it missed, as far as that is
+/// among the last 4096 events; `lagged` says how many are lost, or that the agent was restarted.
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(("since" = Option<String>, Query, description = "Tell events after the one with this id first, as far as they are kept; 0 for all. A number alone means an event of this run"), ("kind" = Option<String>, Query, description = "Only events of these kinds, with commas between"), ("name" = Option<String>, Query, description = "Only events that name this member, election, lock or message, by name or id"), ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read; goes before `since`")), responses((status = 200, description = "A stream that lasts as long as the agent", body = String, content_type = "text/event-stream")))]
 async fn events(
     State(served): State<Served>,
     asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let Query(asked) = asked?;
-    let seat = seat(&served)?;
-    let filter = Filter::new(asked.kind, asked.name);
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok());
-    let last = last.and_then(|id| {
-        let (run, seq) = id.split_once('-')?;
-        Some((run, seq.parse().ok()?))
-    });
-    let reader = match last {
-        Some((run, seq)) => served.history.read(Some(run), Some(seq)),
-        None => served.history.read(None, asked.since),
+    let since = match (last.and_then(Since::parse), asked.since.as_deref()) {
+        (Some(since), _) => since,
+        (None, None) => Since::Now,
+        (None, Some(text)) => Since::parse(text).ok_or_else(|| {
+            let message = "since is the id of an event, as in 19a8b7c6d5e-12, or a number";
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_request", message)
+        })?,
     };
-    let run: Arc<str> = served.history.run().into();
-    let mut past = VecDeque::from([Arc::new(view::subscribed(&run))]);
-    let Reader {
-        past: kept,
-        missed,
-        next,
-    } = reader;
-    if missed != Some(0) {
-        past.push_back(Arc::new(view::lagged(missed)));
-    }
-    past.extend(kept);
-    let start = (past, next, run, served.history, filter, seat);
-    let events = stream::unfold(
-        start,
-        async |(mut past, mut next, run, history, filter, seat)| {
-            let event = loop {
-                let event = match past.pop_front() {
-                    Some(event) => event,
-                    None => following(next.as_mut()?, &history).await?,
-                };
-                if filter.wants(&event) {
-                    break event;
-                }
-            };
-            let told = told(&event, &run);
-            Some((Ok(told), (past, next, run, history, filter, seat)))
-        },
-    );
+    let seat = seat(&served)?;
+    let telling = Telling {
+        opened: false,
+        follower: served.history.read(since),
+        run: served.history.run().into(),
+        filter: Filter::new(asked.kind, asked.name),
+        silent: 0,
+    };
+    let events = stream::unfold((telling, seat), async |(mut telling, seat)| {
+        let told = telling.next().await?;
+        Some((Ok(told), (telling, seat)))
+    });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-async fn following(
-    next: &mut broadcast::Receiver<Arc<EventView>>,
-    history: &History,
-) -> Option<Arc<EventView>> {
-    match next.recv().await {
-        Ok(event) => Some(event),
-        Err(RecvError::Lagged(missed)) => {
-            history.missed(missed);
-            Some(Arc::new(view::lagged(Some(missed))))
+/// What is sent to one client.
+struct Telling {
+    opened: bool,
+    follower: Follower,
+    run: Arc<str>,
+    filter: Filter,
+    /// The number of events that were left out since the last one that was sent.
+    silent: u64,
+}
+
+impl Telling {
+    async fn next(&mut self) -> Option<sse::Event> {
+        if !core::mem::replace(&mut self.opened, true) {
+            // A client that loses the stream before the first event continues at the same place.
+            let place = self.follower.place();
+            return Some(told(&view::subscribed(&self.run), place, &self.run));
         }
-        Err(RecvError::Closed) => None,
+        loop {
+            match self.follower.next().await? {
+                News::Missed(missed) => return Some(told(&view::lagged(missed), None, &self.run)),
+                News::Event(event) if self.filter.wants(&event) => {
+                    self.silent = 0;
+                    let place = (event.seq > 0).then_some(event.seq);
+                    return Some(told(&event, place, &self.run));
+                }
+                News::Event(event) => {
+                    self.silent += 1;
+                    if self.silent == SILENT_MAX {
+                        self.silent = 0;
+                        // An id without data moves the place from which the client continues, and is no event.
+                        return Some(sse::Event::default().id(id(event.seq, &self.run)));
+                    }
+                }
+            }
+        }
     }
 }
 
-fn told(event: &EventView, run: &str) -> sse::Event {
+fn id(seq: u64, run: &str) -> String {
+    format!("{run}-{seq}")
+}
+
+/// An event as it is sent, with the id of the place after it.
+fn told(event: &EventView, place: Option<u64>, run: &str) -> sse::Event {
     let mut told = sse::Event::default().event(&event.event);
-    if event.seq > 0 {
-        told = told.id(format!("{run}-{}", event.seq));
+    if let Some(seq) = place {
+        told = told.id(id(seq, run));
     }
     // Plain data always serialises.
     told.json_data(event).unwrap_or_default()
