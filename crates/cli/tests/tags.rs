@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Agent, run, until};
+use common::{Agent, consort, run, until};
 use serde_json::Value;
+use std::net::UdpSocket;
 use std::path::Path;
 
 /// The README's battery election, in a hurry.
@@ -68,6 +69,75 @@ fn the_battery_election_hands_over_when_the_tag_is_set() {
         said.contains("gateway") && said.contains("no number"),
         "{said}"
     );
+}
+
+/// Three agents in one room, whose leader by component follows the battery too: not every percent of it.
+#[test]
+fn a_component_follows_the_battery_when_the_difference_is_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("consort.toml");
+    let settings = r#"
+        [topology]
+        hello_period = "200ms"
+        claim_after = "300ms"
+        [[election]]
+        name = "gateway"
+        mode = "component"
+        attribute_tag = "battery"
+    "#;
+    std::fs::write(&file, settings).unwrap();
+    let ports: Vec<UdpSocket> = (0..3)
+        .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let addrs: Vec<String> = (ports.iter())
+        .map(|p| p.local_addr().unwrap().to_string())
+        .collect();
+    drop(ports);
+    let batteries = [
+        ("a", "battery=95"),
+        ("b", "battery=80"),
+        ("c", "battery=40"),
+    ];
+    let agents: Vec<Agent> = (batteries.into_iter().enumerate())
+        .map(|(at, (name, battery))| {
+            let mut command = consort(&["agent", "--bind", &addrs[at], "--tag", battery]);
+            command.arg("--config").arg(&file);
+            for peer in addrs.iter().filter(|peer| **peer != addrs[at]) {
+                command.args(["--peer", peer]);
+            }
+            Agent::run(dir.path(), name, command)
+        })
+        .collect();
+    // The first to be there may have claimed the lead before the others came, so the start decides nothing.
+    let set = |at: usize, battery: &str| {
+        let set = run(&["tags", "set", battery, "--http", &agents[at].http]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    until("all are neighbours", || {
+        let known = agents.iter().all(|agent| {
+            let output = run(&["topology", "--format", "json", "--http", &agent.http]);
+            let view: Value = serde_json::from_slice(&output.stdout).unwrap();
+            view["members"].as_array().is_some_and(|m| m.len() == 3)
+        });
+        known.then_some(())
+    });
+    set(1, "battery=5");
+    set(2, "battery=5");
+    all_follow(&agents, "a");
+    set(1, "battery=90");
+    set(2, "battery=40");
+    // 78 to 90 is no reason; 12 to 90 is.
+    set(0, "battery=78");
+    std::thread::sleep(core::time::Duration::from_millis(1500));
+    all_follow(&agents, "a");
+    set(0, "battery=12");
+    all_follow(&agents, "b");
+    // The first one is charged again, and gets the lead back only once it is much better.
+    set(0, "battery=95");
+    std::thread::sleep(core::time::Duration::from_millis(1500));
+    all_follow(&agents, "b");
+    set(1, "battery=40");
+    all_follow(&agents, "a");
 }
 
 #[test]

@@ -139,6 +139,41 @@ fn events_are_monitored_by_kind_and_name() {
 }
 
 #[test]
+fn a_monitor_goes_on_where_it_was_when_the_agent_is_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = Agent::start(dir.path(), "a", None, &[]);
+    let args = ["monitor", "--format", "json", "--http", &a.http];
+    let mut child = consort(&args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    let _child = Process(child, "-KILL");
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let run_of = |event: &Value| event["run"].as_str().unwrap().to_owned();
+    let first = run_of(&next());
+    let (code, ..) = said(&["event", "one", "--http", &a.http]);
+    assert_eq!(code, Some(0));
+    while next()["message"]["name"] != "one" {}
+    drop(a);
+    assert!(notes.next().unwrap().unwrap().contains("trying again"));
+    let a = Agent::start(dir.path(), "a", None, &[]);
+    let opened = next();
+    assert_eq!(opened["event"], "subscribed");
+    assert_ne!(run_of(&opened), first);
+    let lagged = next();
+    assert_eq!(
+        (&lagged["event"], lagged.get("missed")),
+        (&"lagged".into(), None)
+    );
+    let (code, ..) = said(&["event", "two", "--http", &a.http]);
+    assert_eq!(code, Some(0));
+    while next()["message"]["name"] != "two" {}
+}
+
+#[test]
 fn the_log_is_followed_at_any_level_beside_events() {
     let dir = tempfile::tempdir().unwrap();
     let a = Agent::start(dir.path(), "a", None, &["--campaign", "gate"]);

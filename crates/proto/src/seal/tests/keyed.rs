@@ -342,3 +342,30 @@ fn where_datagrams_are_small_names_are_shorter() {
     assert_eq!(keyed(vec![]).check(), error);
     assert_eq!(keyed(vec![key(1); 5]).check(), error);
 }
+
+/// A datagram that any member can read can be shown to any member, so most of it does not count.
+#[test]
+fn a_broadcast_says_who_hears_whom_and_no_more() {
+    let mut net = group();
+    let mut out = Datagram::default();
+    let shown = loop {
+        net.now += Duration::from_millis(100);
+        net.nodes[1].handle_timeout(net.now);
+        let mut sent = core::iter::from_fn(|| {
+            while net.nodes[1].poll_fact().is_some() {}
+            while net.nodes[1].poll_event().is_some() {}
+            net.nodes[1].poll_transmit(&mut out)?;
+            Some(out.clone())
+        });
+        if let Some(datagram) = sent.find(|d| !d.frames.is_empty()) {
+            break datagram;
+        }
+    };
+    let mut broadcast = shown.clone();
+    broadcast.envelope.as_mut().unwrap().to = None;
+    let mut bytes = Vec::new();
+    net.nodes[1].encode(&broadcast, &mut bytes);
+    net.nodes[0].handle_bytes(net.now, addr(2), &bytes);
+    let stats = net.nodes[0].stats().seal;
+    assert_eq!(stats.undirected, shown.frames.len() as u64);
+}
