@@ -94,7 +94,7 @@ fn claims_that_are_used_up_are_counted() {
     let omega = &mut world.hosts[0].omega;
     let mut later = world.now;
     while !omega.believes_claims(later, &last) {
-        later += secs(3600);
+        later = later + secs(3600);
     }
     world.hear(0, 1, &[last]);
     world.crash(1);

@@ -349,7 +349,7 @@ fn a_broadcast_says_who_hears_whom_and_no_more() {
     let mut net = group();
     let mut out = Datagram::default();
     let shown = loop {
-        net.now += Duration::from_millis(100);
+        net.now = net.now + Duration::from_millis(100);
         net.nodes[1].handle_timeout(net.now);
         let mut sent = core::iter::from_fn(|| {
             while net.nodes[1].poll_fact().is_some() {}
