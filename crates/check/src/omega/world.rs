@@ -205,8 +205,14 @@ impl<C: Core> World<C> {
             }
         }
         for input in replies {
-            self.step(at, |core, cx| core.on_input(cx, (), input));
+            self.input(at, input);
         }
+    }
+
+    /// Gives a node an input. A function of its own, because `step` would otherwise be instantiated with closures of
+    /// itself without end.
+    fn input(&mut self, at: usize, input: C::Input) {
+        self.step(at, |core, cx| core.on_input(cx, (), input));
     }
 
     /// Checks the invariants that hold after every step.
