@@ -13,7 +13,7 @@
 
 use crate::coordinate::Coordinate;
 use crate::id::{ElectionId, Incarnation, Life, NodeId, Term};
-use crate::lease::Record;
+use crate::lease::{Holder, Record};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -137,6 +137,14 @@ impl Sender {
     /// The destination of an answer.
     pub const fn reply_to(&self) -> To {
         To::At(self.id, self.addr)
+    }
+
+    /// The sender, as one that holds a lease or asks for it.
+    pub(crate) const fn holder(&self) -> Holder {
+        Holder {
+            node: self.id,
+            life: self.life,
+        }
     }
 }
 

@@ -332,7 +332,22 @@ impl Election {
             Msg::Watchers(_, known) => race.note_known(cx, env, *known),
             Msg::Renew {
                 token, known, seq, ..
-            } => race.on_renew(cx, env, &from, token, *known, seq),
+            } => {
+                let lease::Known { set, span } = *known;
+                let holder = from.holder();
+                let renew = lease::Renew {
+                    token,
+                    holder,
+                    set,
+                    span,
+                    seq,
+                };
+                race.on_renew(cx, env, &from, &renew);
+            }
+            Msg::Extend { sum, seq, .. } => {
+                let holder = from.holder();
+                race.on_extend(cx, env, &from, &lease::Extend { holder, sum, seq });
+            }
             Msg::Granted {
                 memory, life, seq, ..
             } => race.on_granted(cx, env, &from, memory, lease::Ack { life, seq }),

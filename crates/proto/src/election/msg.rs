@@ -183,6 +183,17 @@ pub enum Msg {
     },
     /// The sender, a watcher of the receiver's lease, is about to leave.
     Leaving(ElectionId),
+    /// A renewal in short form, for a watcher that granted the same lease before. Answered by [`Msg::Granted`] or
+    /// [`Msg::Refused`].
+    Extend {
+        /// The election.
+        election: ElectionId,
+        /// [`lease::Renew::sum`] of the renewal.
+        #[serde(with = "postcard::fixint::le")]
+        sum: u64,
+        /// The sequence number, different for every transmission.
+        seq: u64,
+    },
 }
 
 /// A query of an initiator.
@@ -336,6 +347,7 @@ impl Msg {
             | Msg::Sampled { election, .. }
             | Msg::Watchers(election, _)
             | Msg::Renew { election, .. }
+            | Msg::Extend { election, .. }
             | Msg::Granted { election, .. }
             | Msg::Refused { election, .. }
             | Msg::Release { election, .. }

@@ -11,8 +11,8 @@ use super::{ElectionCx, TimerKind};
 use crate::id::{Life, NodeId, Term};
 use crate::lease::ablation::Ablation;
 use crate::lease::{
-    Ack, Closing, Holder, Known, Lease, Output, Record, Refusal, Renew, Rules, Verdict, Watch,
-    Watcher, Why,
+    Ack, Closing, Extend, Holder, Known, Lease, Output, Record, Refusal, Renew, Rules, Verdict,
+    Watch, Watcher, Why,
 };
 use crate::membership::Phase;
 use crate::protocol::{Fact, Sender, To};
@@ -233,6 +233,10 @@ impl Race {
                     self.renew_here(cx, env, &renew, &mut more);
                 }
                 Output::Renew(node, renew) => self.send_renewal(cx, env, node, &renew),
+                Output::Extend(node, Extend { sum, seq, .. }) => {
+                    let election = self.id;
+                    cx.send(To::Node(node), Msg::Extend { election, sum, seq });
+                }
                 Output::Release(node, token) if node == env.me => {
                     let holder = Holder {
                         node,

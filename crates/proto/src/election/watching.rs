@@ -8,7 +8,7 @@ use super::tenure::{STRETCH, Word};
 use super::view::Env;
 use super::{ElectionCx, TimerKind};
 use crate::id::{Life, NodeId};
-use crate::lease::{Holder, Known, Rank, Renew, Told, Verdict, WATCHERS_MAX, Watcher, Watchers};
+use crate::lease::{Extend, Known, Rank, Renew, Told, Verdict, WATCHERS_MAX, Watcher, Watchers};
 use crate::membership::{Member, Phase};
 use crate::protocol::{Fact, Sender, To};
 use alloc::boxed::Box;
@@ -29,27 +29,21 @@ impl Race {
         cx: &mut ElectionCx<'_>,
         env: Env<'_>,
         from: &Sender,
-        token: Token,
-        known: Known,
-        seq: u64,
+        renew: &Renew,
     ) {
-        let Known { set, span } = known;
-        let holder = Holder {
-            node: from.id,
-            life: from.life,
-        };
-        let renew = Renew {
+        let &Renew {
             token,
-            holder,
             set,
             span,
             seq,
-        };
+            ..
+        } = renew;
+        let known = Known { set, span };
         let election = self.id;
         let memory = self.tenure.watch.me().memory;
         // A promise that cannot be stored is not made; the holder asks again.
         let before = env.storage.failed.then(|| self.tenure.watch.clone());
-        match (self.tenure.watch.on_renew(env.now, &renew), before) {
+        match (self.tenure.watch.on_renew(env.now, renew), before) {
             (Verdict::Ack { store: true }, Some(before)) => self.tenure.watch = before,
             (Verdict::Ack { store }, _) => {
                 if store {
@@ -91,6 +85,27 @@ impl Race {
         }
     }
 
+    /// Handles a renewal in short form.
+    pub(super) fn on_extend(
+        &mut self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        from: &Sender,
+        extend: &Extend,
+    ) {
+        match self.tenure.watch.expand(env.now, extend) {
+            Ok(renew) => self.on_renew(cx, env, from, &renew),
+            Err(refusal) => {
+                let refused = Msg::Refused {
+                    election: self.id,
+                    memory: self.tenure.watch.me().memory,
+                    refusal,
+                };
+                cx.send(from.reply_to(), refused);
+            }
+        }
+    }
+
     /// Handles a holder's release of its lease.
     pub(super) fn on_release(
         &mut self,
@@ -99,11 +114,7 @@ impl Race {
         from: &Sender,
         token: Token,
     ) {
-        let holder = Holder {
-            node: from.id,
-            life: from.life,
-        };
-        if self.tenure.watch.on_release(env.now, holder, token) {
+        if self.tenure.watch.on_release(env.now, from.holder(), token) {
             self.announce_free(cx, env);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::Token;
 use super::ablation::{Ablation, Rules};
-use super::msg::{Ack, Refusal, Renew, Why};
+use super::msg::{Ack, Extend, Refusal, Renew, Why};
 use super::peer::Peer;
 use super::set::{Holder, Rank, Set, Watcher, Watchers};
 use super::without_margin;
@@ -17,6 +17,8 @@ use core::time::Duration;
 pub enum Output {
     /// Send this renewal to a watcher, which may be this node itself.
     Renew(NodeId, Renew),
+    /// Send this renewal in its short form to a watcher, which is another node.
+    Extend(NodeId, Extend),
     /// Tell a watcher that the holder no longer acts by this token or any smaller one.
     Release(NodeId, Token),
     /// Work may start or continue with this token and must have ended at `end`.
@@ -218,6 +220,9 @@ impl Lease {
                 // Ask again when its promise to the other holder has expired.
                 let wait = refusal.left.clamp(self.span / 16, self.span / 3);
                 peer.again_at = Some(now + wait);
+            }
+            if refusal.why == Why::Unknown && peer.forget_recorded() {
+                peer.again_at = Some(now);
             }
         }
         if let Some(set) = refusal.set {
@@ -479,7 +484,6 @@ impl Lease {
                 peer.seq = self.seq;
             }
             let until = now + without_margin(&self.rules, self.span);
-            peer.note_sent(now, until, self.token, self.set.rank);
             let renew = Renew {
                 token: self.token,
                 holder: self.holder,
@@ -487,7 +491,12 @@ impl Lease {
                 span: self.span,
                 seq: peer.seq,
             };
-            out.push(Output::Renew(peer.watcher.node, renew));
+            let node = peer.watcher.node;
+            let short = peer.note_sent(now, until, &renew) && node != self.holder.node;
+            out.push(match short {
+                true => Output::Extend(node, renew.extend()),
+                false => Output::Renew(node, renew),
+            });
         }
     }
 }

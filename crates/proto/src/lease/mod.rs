@@ -25,7 +25,7 @@ pub use ablation::Ablation;
 pub use ablation::Rules;
 pub use close::{Closing, Need, Progress};
 pub use hold::{Lease, Output};
-pub use msg::{Ack, Known, Refusal, Renew, Told, Why};
+pub use msg::{Ack, Extend, Known, Refusal, Renew, Told, Why};
 pub use set::{Holder, Rank, Set, WATCHERS_MAX, Watcher, Watchers, WatchersError};
 pub use token::{ParseTokenError, Token};
 pub use watch::{Record, Verdict, Watch};

@@ -1,7 +1,8 @@
 //! Messages between holders and watchers.
 
 use super::Token;
-use super::set::{Holder, Set};
+use super::set::{Holder, Set, Watcher};
+use crate::hash::mix;
 use crate::id::Life;
 use core::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,61 @@ pub struct Renew {
     pub seq: u64,
 }
 
+impl Renew {
+    /// A hash of everything except the sequence number. Two renewals with the same sum ask for the same lease.
+    pub fn sum(&self) -> u64 {
+        let Renew {
+            token,
+            holder,
+            set,
+            span,
+            seq: _,
+        } = self;
+        let mut hash = 0;
+        let mut add = |word: u64| hash = mix(hash ^ word);
+        for token in [token, &set.rank.line, &set.rank.by] {
+            for word in [token.term.0, token.initiator.0, token.life.0] {
+                add(word);
+            }
+            add(u64::from(token.revision));
+        }
+        add(u64::from(set.rank.number));
+        for watchers in [&set.watchers, &set.former] {
+            add(watchers.len() as u64);
+            for Watcher { node, memory } in watchers.iter() {
+                add(node.0);
+                add(memory.0);
+            }
+        }
+        for word in [holder.node.0, holder.life.0, span.as_secs()] {
+            add(word);
+        }
+        add(u64::from(span.subsec_nanos()));
+        hash
+    }
+
+    /// The short form of this renewal.
+    pub fn extend(&self) -> Extend {
+        Extend {
+            holder: self.holder,
+            sum: self.sum(),
+            seq: self.seq,
+        }
+    }
+}
+
+/// A renewal in its short form, for a watcher that acknowledged the same token, set and duration before. A watcher that
+/// did not record exactly these refuses with [`Why::Unknown`], and is sent the whole renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extend {
+    /// The process that asks.
+    pub holder: Holder,
+    /// [`Renew::sum`] of the renewal.
+    pub sum: u64,
+    /// The sequence number, different for every transmission in one life of the holder.
+    pub seq: u64,
+}
+
 /// An acknowledgement: the watcher recorded a renewal and promises to grant nobody else for its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
@@ -62,6 +118,8 @@ pub enum Why {
     Starting,
     /// This lease was released.
     Released,
+    /// The request was in short form, and stands for nothing that this watcher recorded.
+    Unknown,
 }
 
 /// A refusal, together with what the watcher recorded.

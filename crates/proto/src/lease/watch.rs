@@ -2,7 +2,7 @@
 
 use super::Token;
 use super::ablation::{Ablation, Rules};
-use super::msg::{Refusal, Renew, Told, Why};
+use super::msg::{Extend, Refusal, Renew, Told, Why};
 use super::set::{Holder, Rank, Set, Watcher};
 use super::with_margin;
 use crate::time::Instant;
@@ -51,6 +51,8 @@ struct Promise {
     holder: Holder,
     /// The greatest token that the holder used in a renewal.
     token: Token,
+    /// The duration that the last renewal asked for.
+    span: Duration,
     until: Instant,
 }
 
@@ -155,6 +157,27 @@ impl Watch {
         now >= self.quiet_until && !self.uninformed
     }
 
+    /// The whole renewal that a short one stands for: what this watcher promised this holder last. Refused if the sum
+    /// does not say that the holder means exactly this.
+    pub fn expand(&self, now: Instant, extend: &Extend) -> Result<Renew, Box<Refusal>> {
+        let &Extend { holder, sum, seq } = extend;
+        let promise = self.promise.filter(|p| p.holder == holder);
+        let renew = promise.zip(self.record.set).map(|(promise, set)| Renew {
+            token: promise.token,
+            holder,
+            set,
+            span: promise.span,
+            seq,
+        });
+        let why = match self.is_ready(now) {
+            true => Why::Unknown,
+            false => Why::Starting,
+        };
+        renew
+            .filter(|r| r.sum() == sum)
+            .ok_or_else(|| self.refusal(now, why))
+    }
+
     /// Handles a request for a lease or its renewal.
     pub fn on_renew(&mut self, now: Instant, renew: &Renew) -> Verdict {
         let promised = self.promised(now).map(|p| p.0);
@@ -223,7 +246,7 @@ impl Watch {
 
     fn refusal(&self, now: Instant, why: Why) -> Box<Refusal> {
         let left = match why {
-            Why::Promised | Why::Starting => self.left(now),
+            Why::Promised | Why::Starting | Why::Unknown => self.left(now),
             _ => Duration::ZERO,
         };
         Box::new(Refusal {
@@ -253,6 +276,7 @@ impl Watch {
             self.promise = Some(Promise {
                 holder,
                 token: greatest.map_or(token, |p| p.token.max(token)),
+                span,
                 until,
             });
         }

@@ -43,7 +43,7 @@ impl World {
         }
         if let Some((claim, closed)) = known.filter(|_| from != to) {
             // A request is judged by what the node knew before it.
-            let asks = matches!(msg, Msg::Renew(_) | Msg::Close(..));
+            let asks = matches!(msg, Msg::Renew(_) | Msg::Extend(_) | Msg::Close(..));
             let token = (!asks).then_some(claim.token);
             self.nodes[to].learn(token, claim.set, closed);
             self.note_lines(to);
@@ -52,6 +52,13 @@ impl World {
         let now = self.nodes[to].clock;
         match msg {
             Msg::Renew(renew) => self.on_renew(from, to, now, renew),
+            Msg::Extend(extend) => match self.nodes[to].watch.expand(now, &extend) {
+                Ok(renew) => self.on_renew(from, to, now, renew),
+                Err(refusal) => {
+                    let me = self.nodes[to].watch.me();
+                    self.send(to, from, Msg::Refuse(me, extend.holder.life, *refusal));
+                }
+            },
             Msg::Ack(watcher, ack) => {
                 self.lease(to, |l, now, out| l.on_ack(now, watcher, ack, out))
             }
@@ -238,6 +245,7 @@ impl World {
         for output in out {
             match output {
                 Output::Renew(to, renew) => self.send(at, to.0 as usize, Msg::Renew(renew)),
+                Output::Extend(to, extend) => self.send(at, to.0 as usize, Msg::Extend(extend)),
                 Output::Release(to, token) => {
                     let holder = self.nodes[at].holder();
                     self.send(at, to.0 as usize, Msg::Release(holder, token));

@@ -7,7 +7,9 @@ mod step;
 use super::node::{Known, Node};
 use super::oracle::{Oracle, Work};
 use consort_proto::election::Token;
-use consort_proto::lease::{Ablation, Ack, Holder, Rank, Refusal, Renew, Rules, Set, Watcher};
+use consort_proto::lease::{
+    Ablation, Ack, Extend, Holder, Rank, Refusal, Renew, Rules, Set, Watcher,
+};
 use consort_proto::{Life, NodeId, Rng, Term};
 use core::time::Duration;
 
@@ -45,6 +47,7 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 enum Msg {
     Renew(Renew),
+    Extend(Extend),
     Ack(Watcher, Ack),
     Refuse(Watcher, Life, Refusal),
     Release(Holder, Token),

@@ -265,7 +265,7 @@ impl Bench {
                     };
                     Some((id.0, closed))
                 }
-                Effect::Send(To::Node(id), Msg::Renew { seq, .. }) => {
+                Effect::Send(To::Node(id), Msg::Renew { seq, .. } | Msg::Extend { seq, .. }) => {
                     let granted = Msg::Granted {
                         election: E,
                         memory: LIFE,

@@ -19,7 +19,7 @@ fn became(effects: &Effects) -> bool {
 
 fn renewals(effects: &Effects) -> Vec<(u64, u64)> {
     let renewal = |(id, msg): (NodeId, &Msg)| match msg {
-        Msg::Renew { seq, .. } => Some((id.0, *seq)),
+        Msg::Renew { seq, .. } | Msg::Extend { seq, .. } => Some((id.0, *seq)),
         _ => None,
     };
     sends(effects).into_iter().filter_map(renewal).collect()

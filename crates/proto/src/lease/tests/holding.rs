@@ -1,4 +1,5 @@
 use super::*;
+use alloc::vec;
 
 /// A holder, and its outputs since the last call.
 struct Bench {
@@ -47,11 +48,24 @@ impl Bench {
     fn renewals(&mut self) -> Vec<(u64, u64)> {
         let renewal = |o: &Output| match o {
             Output::Renew(node, renew) => Some((node.0, renew.seq)),
+            Output::Extend(node, extend) => Some((node.0, extend.seq)),
             _ => None,
         };
         let sent = self.out.iter().filter_map(renewal).collect();
-        self.out.retain(|o| !matches!(o, Output::Renew(..)));
+        self.out.retain(|o| renewal(o).is_none());
         sent
+    }
+
+    /// The nodes to which renewals since the last call went in short form, and the others.
+    fn short_and_whole(&mut self) -> (Vec<u64>, Vec<u64>) {
+        let short = |o: &Output| match o {
+            Output::Extend(node, _) => Some(node.0),
+            _ => None,
+        };
+        let short = self.out.iter().filter_map(short).collect::<Vec<_>>();
+        let whole = self.renewals().into_iter().map(|r| r.0);
+        let whole = whole.filter(|n| !short.contains(n)).collect();
+        (short, whole)
     }
 
     /// Whether the end of the last grant is `end`.
@@ -420,4 +434,53 @@ fn a_watcher_that_lost_its_memory_counts_as_lost() {
         set.lost(|w| w.node == NodeId(2)),
         "of the former, only 4 is left"
     );
+}
+
+#[test]
+fn whoever_acknowledged_the_same_lease_gets_the_short_form_until_something_changes() {
+    let mut b = Bench::leading();
+    b.tick(334);
+    assert_eq!(b.short_and_whole(), (vec![2, 3, 4], vec![]));
+    for (node, seq) in [(2, 4), (3, 5)] {
+        b.ack(340, node, seq);
+    }
+    // A greater token, another duration and another set are told as a whole.
+    b.lease.claim_again(at(350), token(2));
+    b.tick(350);
+    assert_eq!(b.short_and_whole(), (vec![], vec![2, 3, 4]));
+    b.ack(360, 2, 7);
+    assert!(
+        b.lease
+            .change(at(370), watchers(&[2, 3, 5]), SPAN, &mut b.out)
+    );
+    b.tick(370);
+    assert_eq!(b.short_and_whole(), (vec![], vec![2, 3, 4, 5]));
+    // An answer to what was sent before the change does not count as knowing the change.
+    b.ack(380, 3, 8);
+    b.tick(500);
+    assert_eq!(b.short_and_whole(), (vec![], vec![2, 3, 4, 5]));
+}
+
+#[test]
+fn a_watcher_that_does_not_know_the_short_form_is_told_the_whole_once() {
+    let mut b = Bench::leading();
+    b.tick(334);
+    b.out.clear();
+    b.refuse(340, 3, refusal(Why::Unknown));
+    b.tick(340);
+    assert_eq!(b.short_and_whole(), (vec![], vec![3]));
+    // Saying so again does not make the holder send at once.
+    b.refuse(341, 3, refusal(Why::Unknown));
+    b.tick(341);
+    assert_eq!(b.short_and_whole(), (vec![], vec![]));
+}
+
+#[test]
+fn a_holder_that_watches_itself_is_not_asked_in_short_form() {
+    let mut b = Bench::new(Set::first(token(1), watchers(&[1, 2, 3])));
+    for (node, seq) in b.renewals() {
+        b.ack(10, node, seq);
+    }
+    b.tick(334);
+    assert_eq!(b.short_and_whole(), (vec![2, 3], vec![1]));
 }

@@ -228,3 +228,72 @@ fn closing_records_the_token_and_ends_lines_below_it() {
     let line = Set::first(token(4), watchers(&[2]));
     assert_eq!(w.on_renew(at(1100), &renew(4, 3, line)), STORED);
 }
+
+fn unknown(w: &Watch, now: u64, extend: &Extend) -> Option<Why> {
+    w.expand(at(now), extend).err().map(|refusal| refusal.why)
+}
+
+#[test]
+fn a_short_renewal_stands_for_exactly_what_was_granted_before() {
+    let mut w = watch();
+    let whole = renew(1, 1, first());
+    let short = whole.extend();
+    assert_eq!(unknown(&w, 0, &short), Some(Why::Unknown), "nothing yet");
+    w.on_renew(at(0), &whole);
+    let again = Extend { seq: 9, ..short };
+    assert_eq!(w.expand(at(10), &again), Ok(Renew { seq: 9, ..whole }));
+    let others = [
+        renew(2, 1, first()),
+        renew(1, 1, changing(1)),
+        Renew {
+            span: ms(999),
+            ..whole
+        },
+        Renew {
+            set: Set {
+                watchers: watchers(&[2, 3, 5]),
+                ..first()
+            },
+            ..whole
+        },
+        renew(1, 3, first()),
+    ];
+    for other in others {
+        let why = unknown(&w, 10, &other.extend());
+        assert_eq!(why, Some(Why::Unknown), "{other:?}");
+    }
+    let stranger = Extend {
+        holder: holder(3),
+        ..short
+    };
+    assert_eq!(unknown(&w, 10, &stranger), Some(Why::Unknown));
+}
+
+#[test]
+fn a_watcher_that_learned_of_a_greater_set_or_restarted_has_to_be_told_the_whole() {
+    let mut w = watch();
+    let short = renew(1, 1, first()).extend();
+    w.on_renew(at(0), &renew(1, 1, first()));
+    let told = Told {
+        token: None,
+        set: Some(changing(2)),
+        closed: None,
+        span: SPAN,
+    };
+    let mut greater = w.clone();
+    assert!(greater.on_told(&told));
+    let refusal = greater.expand(at(10), &short).unwrap_err();
+    assert_eq!(refusal.set, Some(changing(2)), "it says what it knows");
+    assert_eq!(refusal.left, ms(1090), "it is not free");
+    let again = Watch::restore(Rules::default(), watcher(2), *w.record(), at(0), false);
+    assert_eq!(unknown(&again, 0, &short), Some(Why::Starting));
+    assert_eq!(unknown(&again, 1100, &short), Some(Why::Unknown));
+    // A release ends what the short form stood for.
+    w.on_release(at(20), holder(1), token(1));
+    assert_eq!(unknown(&w, 20, &short), Some(Why::Unknown));
+}
+
+#[test]
+fn sums_are_pinned_because_they_reach_the_wire() {
+    assert_eq!(renew(1, 1, first()).sum(), 0xbda6_04d9_d895_c0c5);
+}

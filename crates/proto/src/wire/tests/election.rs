@@ -204,6 +204,11 @@ fn lease_msg() -> impl Strategy<Value = Msg> {
                 seq,
             }
         }),
+        (election(), any::<u64>(), 0..9_u64).prop_map(|(election, sum, seq)| Msg::Extend {
+            election,
+            sum,
+            seq
+        }),
         (election(), life(), life(), 0..9_u64).prop_map(|(election, memory, life, seq)| {
             Msg::Granted {
                 election,
@@ -350,7 +355,13 @@ fn the_bytes_of_a_renewal_and_its_answer_are_pinned() {
         life: Life(11),
         seq: 5,
     };
-    let bytes = from_two(vec![Frame::Election(renew), Frame::Election(granted)]);
+    let extend = Msg::Extend {
+        election: E,
+        sum: 0x0102_0304_0506_0708,
+        seq: 6,
+    };
+    let frames = [renew, granted, extend].map(Frame::Election);
+    let bytes = from_two(frames.into());
     let hex: String = bytes[HEADER_LEN..]
         .iter()
         .map(|b| alloc::format!("{b:02x}"))
@@ -379,6 +390,12 @@ fn the_bytes_of_a_renewal_and_its_answer_are_pinned() {
         "0900000000000000",
         "0b00000000000000",
         "05",
+        "01",
+        "0e",
+        "19",
+        "07000000",
+        "0807060504030201",
+        "06",
     ];
     assert_eq!(hex, expected.concat());
 }
