@@ -273,6 +273,63 @@ fn of_two_elects_at_one_agent_the_first_ends_and_the_second_leads_on() {
     drop(third);
 }
 
+/// A strict election of three, all of which watch: two lose their disks. Nobody leads until an operator gives them up.
+#[test]
+fn a_strict_election_that_lost_its_watchers_goes_on_when_they_are_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let state = |name: &str| dir.join(format!("{name}.state"));
+    let start = |name: &str, join: Option<&Agent>, campaign: &[&str]| {
+        let state = state(name);
+        let strict = [
+            "--state",
+            state.to_str().unwrap(),
+            "--set",
+            "elections.floor=3",
+        ];
+        Agent::start(dir, name, join, &[&strict[..], campaign].concat())
+    };
+    let stands = ["--campaign", "demo"];
+    let a = start("a", None, &stands);
+    let others = ["b", "c"].map(|name| start(name, Some(&a), &stands));
+    let acting = |agents: &[&Agent]| {
+        let views: Vec<Value> = agents.iter().map(|a| a.leader("demo")).collect();
+        let acting = |v: &Value| v["acting"].is_string();
+        views.into_iter().find(acting)
+    };
+    let led = until("somebody leads, and all stand", || {
+        let view = acting(&[&a, &others[0], &others[1]])?;
+        (view["candidates"].as_array()?.len() == 3).then_some(view)
+    });
+    // Long enough for the last change of watchers.
+    std::thread::sleep(Duration::from_secs(3));
+    drop(others);
+    for name in ["b", "c"] {
+        std::fs::remove_dir_all(state(name)).unwrap();
+    }
+    let others = ["b", "c"].map(|name| start(name, Some(&a), &[]));
+    let agents = [&a, &others[0], &others[1]];
+    until("all have met, and the lost ones are given up", || {
+        let members = &a.info()["members"];
+        (members["alive"] == 3 && members["suspect"] == 0).then_some(())
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(5) {
+        let led = acting(&agents);
+        assert!(led.is_none(), "a majority of the watchers is lost: {led:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let output = run(&["election", "forget", "demo", "--http", &a.http]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let next = until("somebody leads", || acting(&agents));
+    assert_eq!(next["leader"]["degraded"], true, "{next}");
+    assert!(
+        next["acting"].as_str() > led["acting"].as_str(),
+        "{led} then {next}"
+    );
+}
+
 /// Runs a command by an elect that ends by itself.
 fn elect_ends(agent: &Agent, election: &str, command: &[&str]) -> Output {
     let mut elect = consort(&["elect", election, "--http", &agent.http, "--"]);

@@ -99,6 +99,9 @@ fn calm(world: &mut World, rng: &mut Rng) -> u64 {
             world.restart(at, true);
         }
     }
+    if world.setup.faults == Faults::Deaf {
+        world.deafen(rng);
+    }
     let began = world.now;
     for _ in 0..CALM_TICKS {
         world.calm_tick(rng);
@@ -106,7 +109,10 @@ fn calm(world: &mut World, rng: &mut Rng) -> u64 {
             let lease = n.lease.as_ref().filter(|_| n.up);
             lease.is_some_and(|l| l.valid(n.clock).is_some())
         });
-        if world.broken.is_some() || acting.count() == 1 && world.works.len() == 1 {
+        let mut leaders = acting.map(|n| n.id);
+        // A deaf leader still acts for the rest of its lease.
+        let led = leaders.next().is_some_and(|id| Some(id) != world.deaf);
+        if world.broken.is_some() || led && leaders.next().is_none() && world.works.len() == 1 {
             return world.now - began;
         }
     }
@@ -137,6 +143,7 @@ pub fn cases() -> Vec<Case> {
         safe("strict-5", strict(5, Faults::OneWay)),
         safe("strict-3", strict(3, Faults::OneWay)),
         safe("strict-2", strict(2, Faults::OneWay)),
+        safe("deaf-5", strict(5, Faults::Deaf)),
         safe("default-5", default(5, Faults::None)),
         safe("default-3", default(3, Faults::None)),
         safe("parts-5", default(5, Faults::Partitions)),
@@ -168,6 +175,15 @@ pub fn cases() -> Vec<Case> {
     cases.extend(flaws.map(|(part, name)| Case {
         name,
         setup: without(strict(5, Faults::OneWay), part),
+        is_flawed: true,
+    }));
+    let deaf = [
+        (Ablation::Lapse, "Lapse"),
+        (Ablation::DeafCandidate, "DeafCandidate"),
+    ];
+    cases.extend(deaf.map(|(part, name)| Case {
+        name,
+        setup: without(strict(5, Faults::Deaf), part),
         is_flawed: true,
     }));
     let closing = [

@@ -28,6 +28,8 @@ pub(super) struct Founding {
     line: Token,
     stored: BTreeSet<NodeId>,
     again_at: Instant,
+    /// The time of the last new answer.
+    heard_at: Instant,
 }
 
 impl Race {
@@ -157,7 +159,21 @@ impl Race {
                 self.found(cx, env);
                 None
             }
+            Progress::Vain => {
+                self.give_way(cx, env);
+                None
+            }
         }
+    }
+
+    /// Gives up because nobody answers: this node may be unable to receive. It stands back, so that others can lead.
+    fn give_way(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
+        let span = self.tenure.span(env) * 4;
+        self.tenure.founding = None;
+        self.tenure.farewell = Some(None);
+        self.give_up(cx, env);
+        self.tenure.back_at = env.now + span;
+        self.stand_back(cx, env, span);
     }
 
     /// Begins a new line. From now on no other node can act by an older line.
@@ -207,6 +223,14 @@ impl Race {
         set.rank.number > 0 || stored.is_some_and(|f| f.stored.len() >= majority)
     }
 
+    /// Whether this node still makes the first set of its line known, and leads as soon as a majority has stored it.
+    pub(super) fn is_founding(&self, env: Env<'_>) -> bool {
+        let line = self.tenure.founding.as_ref().map(|f| f.line);
+        let known = self.tenure.known.as_ref();
+        let founds = |k: &Known| line == Some(k.set.rank.line) && !self.is_established(env, &k.set);
+        self.is_named(env) && known.is_some_and(founds)
+    }
+
     /// Starts to make the first set of a line known.
     pub(super) fn establish(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, known: Known) {
         let line = known.set.rank.line;
@@ -218,11 +242,11 @@ impl Race {
         if self.store_told(cx, env, &known) {
             stored.insert(env.me);
         }
-        let again_at = env.now;
         self.tenure.founding = Some(Founding {
             line,
             stored,
-            again_at,
+            again_at: env.now,
+            heard_at: env.now,
         });
     }
 
@@ -265,7 +289,9 @@ impl Race {
                 self.give_up(cx, env);
             }
         } else if told.set.is_some_and(|s| s.rank.line == line) {
-            founding.stored.insert(from);
+            if founding.stored.insert(from) {
+                founding.heard_at = env.now;
+            }
         }
     }
 
@@ -289,7 +315,12 @@ impl Race {
         if !founding.stored.contains(&env.me) && self.store_told(cx, env, &known) {
             self.tenure.founding.as_mut()?.stored.insert(env.me);
         }
+        let patience = (known.span * 2).max(env.rto() * 8);
         let founding = self.tenure.founding.as_mut()?;
+        if env.now.since(founding.heard_at) >= patience {
+            self.give_way(cx, env);
+            return None;
+        }
         if env.now >= founding.again_at {
             founding.again_at = env.now + env.rto() * 2;
             let missing = env.members().map(|m| m.id);

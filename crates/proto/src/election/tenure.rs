@@ -180,7 +180,8 @@ impl Race {
         self.review_watchers(cx, env);
         let closing_at = self.drive_closing(cx, env);
         let founding_at = self.drive_founding(cx, env);
-        if !self.tenure.is_busy() && self.tenure.closing.is_none() && self.is_followed(env) {
+        let prepares = self.tenure.closing.is_some() || self.is_founding(env);
+        if !self.tenure.is_busy() && !prepares && self.is_followed(env) {
             self.say_farewell(cx, env);
         }
         let at = self.tenure.lease.as_ref().and_then(Lease::next_at);

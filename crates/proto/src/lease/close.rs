@@ -23,6 +23,9 @@ pub enum Progress {
     Waiting(Instant),
     /// A new line may begin, with a new term.
     Ready,
+    /// Enough members were asked, and none of those that are missing has answered for a long time. This node may be
+    /// unable to receive, and those that it asks stand back for it: it has to give up.
+    Vain,
 }
 
 /// The answers that are enough to begin a new line.
@@ -49,6 +52,8 @@ pub struct Closing {
     answered: BTreeMap<NodeId, Life>,
     again_at: BTreeMap<NodeId, Instant>,
     last_at: Instant,
+    /// The time since which enough members are asked for an answer and no further one has answered.
+    silent_since: Instant,
     /// The time at which [`Closing::on_timer`] asked to be called again.
     due_at: Option<Instant>,
 }
@@ -71,6 +76,7 @@ impl Closing {
             answered: BTreeMap::new(),
             again_at: BTreeMap::new(),
             last_at: now,
+            silent_since: now,
             due_at: None,
         }
     }
@@ -95,6 +101,7 @@ impl Closing {
         if let Entry::Vacant(answer) = self.answered.entry(from.node) {
             answer.insert(from.memory);
             self.last_at = now;
+            self.silent_since = now;
             self.span = self.span.max(span);
         }
     }
@@ -115,11 +122,12 @@ impl Closing {
             self.answered.clear();
             self.again_at.clear();
             self.last_at = now;
+            self.silent_since = now;
         }
         let progress = self.step(now, members, need, rto, ask);
         self.due_at = match progress {
             Progress::Asking(at) | Progress::Waiting(at) => Some(at),
-            Progress::Ready => None,
+            Progress::Ready | Progress::Vain => None,
         };
         progress
     }
@@ -133,8 +141,10 @@ impl Closing {
         ask: &mut Vec<NodeId>,
     ) -> Progress {
         let mut complete = true;
+        let mut listed = 0;
         let mut next = Instant::MAX;
         for id in members {
+            listed += 1;
             if self.answered.contains_key(&id) {
                 continue;
             }
@@ -154,6 +164,20 @@ impl Closing {
             Need::Quorum(set) => set.has_quorum(|w| self.answered.get(&w.node) == Some(&w.memory)),
         };
         if !enough {
+            // With `Need::All`, a member that does not answer is waited for until membership reports it as failed.
+            let could_be_enough = match need {
+                Need::All => false,
+                Need::Count(count) => listed >= count,
+                Need::Quorum(_) => true,
+            };
+            if !could_be_enough {
+                self.silent_since = now;
+            }
+            let patience = (self.span * 2).max(rto * 8);
+            let gives_up = !self.rules.lack(Ablation::DeafCandidate);
+            if gives_up && now.since(self.silent_since) >= patience {
+                return Progress::Vain;
+            }
             return Progress::Asking(next.min(now + rto));
         }
         let waits = !self.rules.lack(Ablation::CloseWait);

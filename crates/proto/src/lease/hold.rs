@@ -163,6 +163,13 @@ impl Lease {
         self.peers.iter().any(|p| p.closed)
     }
 
+    /// Another watcher answered. The holder's own record does not show that the holder can receive.
+    fn note_heard(&mut self, now: Instant, from: Watcher) {
+        if from.node != self.holder.node {
+            self.heard_at = now;
+        }
+    }
+
     /// Marks the watchers of this node that have another memory as gone, because the node now answers with the memory
     /// in `from`.
     fn note_memory(&mut self, from: Watcher) {
@@ -195,7 +202,7 @@ impl Lease {
             false => None,
         };
         if peer.acknowledge(ack.seq, counted_from, self.round_began) {
-            self.heard_at = now;
+            self.note_heard(now, from);
             self.count(now, out);
         }
     }
@@ -213,8 +220,10 @@ impl Lease {
         }
         self.note_memory(from);
         let closed = refusal.closed.is_some_and(|c| self.set.rank.line < c);
+        if self.peers.iter().any(|p| p.watcher == from) {
+            self.note_heard(now, from);
+        }
         if let Some(peer) = self.peers.iter_mut().find(|p| p.watcher == from) {
-            self.heard_at = now;
             peer.closed = closed;
             if refusal.why == Why::Promised {
                 // Ask again when its promise to the other holder has expired.

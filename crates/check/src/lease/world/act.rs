@@ -64,8 +64,15 @@ impl World {
         for to in ask {
             self.send(at, to.0 as usize, Msg::Close(holder, token, rank));
         }
-        if progress == Progress::Ready && self.nodes[at].lease.is_none() {
-            self.begin_line(at);
+        match progress {
+            Progress::Ready if self.nodes[at].lease.is_none() => self.begin_line(at),
+            Progress::Vain => {
+                let node = &mut self.nodes[at];
+                node.closing = None;
+                node.back_until = node.back_until.max(node.clock + SPAN * 4);
+                self.tell(|| format!("{at} asks in vain"));
+            }
+            _ => {}
         }
     }
 
@@ -154,7 +161,8 @@ impl World {
             .as_ref()
             .is_some_and(|l| l.valid(node.clock).is_some());
         let ready = node.watch.is_ready(node.clock) && node.clock >= node.back_until;
-        let idle = node.up && ready && !valid && !waits && node.closing.is_none();
+        let idle =
+            node.up && self.deaf != Some(at) && ready && !valid && !waits && node.closing.is_none();
         // A node that lost its disk has to learn of the watchers first.
         let blind = fixed && node.set().is_none();
         if !idle || blind || !any_time && !node.has_lost_quorum() {
@@ -241,13 +249,26 @@ impl World {
         self.tell(|| format!("{at} starts again, with its disk: {keep}"));
     }
 
-    /// Whether so many watchers lost their disks that only an operator can help, with fixed members.
+    /// From now on a node cannot receive: one that acts, or else a random one.
+    pub(in crate::lease) fn deafen(&mut self, rng: &mut Rng) {
+        let acts = |n: &&Node| n.lease.as_ref().is_some_and(|l| l.valid(n.clock).is_some());
+        let leader = self.nodes.iter().find(acts).map(|n| n.id);
+        let any = rng.below(self.nodes.len() as u32) as usize;
+        let node = leader.unwrap_or(any);
+        self.deaf = Some(node);
+        self.tell(|| format!("{node} no longer receives"));
+    }
+
+    /// Whether so many watchers lost their disks, or are deaf, that only an operator can help, with fixed members.
     pub(in crate::lease) fn is_hopeless(&self) -> bool {
         let sets = self.nodes.iter().filter_map(Node::set);
         let Some(set) = sets.max_by_key(|s| s.rank) else {
             return self.setup.strict;
         };
-        let lost = |w: &Watcher| self.nodes[w.node.0 as usize].watch.me() != *w;
+        let lost = |w: &Watcher| {
+            let node = w.node.0 as usize;
+            self.nodes[node].watch.me() != *w || self.deaf == Some(node)
+        };
         self.setup.strict && set.lost(lost)
     }
 

@@ -25,6 +25,8 @@ pub(super) const VERDICT_LAG: u64 = 12 * TICK;
 pub enum Faults {
     /// Links fail in one direction, and verdicts about members do not matter.
     OneWay,
+    /// The same, and in the calm phase one node cannot receive for good: the leader, if there is one.
+    Deaf,
     /// None; verdicts are true.
     None,
     /// The group is partitioned and heals, and verdicts follow with delay.
@@ -77,6 +79,8 @@ pub(super) struct World {
     part: Vec<u8>,
     /// Links that fail in this direction.
     cut: Vec<Vec<bool>>,
+    /// The node that cannot receive for good.
+    pub(super) deaf: Option<usize>,
     pub(super) works: Vec<Work>,
     pub(super) oracle: Oracle,
     pub(super) broken: Option<&'static str>,
@@ -121,6 +125,7 @@ impl World {
             wire: Vec::new(),
             part: vec![0; count],
             cut: vec![vec![false; count]; count],
+            deaf: None,
             works: Vec::new(),
             oracle: Oracle::new(count, partitions, VERDICT_LAG),
             broken: None,
@@ -160,7 +165,7 @@ impl World {
     }
 
     fn is_linked(&self, from: usize, to: usize) -> bool {
-        self.part[from] == self.part[to] && !self.cut[from][to]
+        self.part[from] == self.part[to] && !self.cut[from][to] && self.deaf != Some(to)
     }
 
     fn works_of(&self, node: usize) -> bool {

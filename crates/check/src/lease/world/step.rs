@@ -207,7 +207,7 @@ impl World {
                 self.heal();
                 self.tell(|| "links heal".into());
             }
-            Faults::OneWay => {
+            Faults::OneWay | Faults::Deaf => {
                 let count = self.nodes.len() as u32;
                 let (a, b) = (rng.below(count) as usize, rng.below(count) as usize);
                 self.cut[a][b] = a != b;

@@ -411,3 +411,93 @@ fn a_leader_replaces_a_watcher_that_leaves_at_once() {
     let chosen = members(&bench.msg(2, Msg::Leaving(E)));
     assert!(!chosen.is_empty() && !chosen.contains(&2), "{chosen:?}");
 }
+
+fn closes(effects: &Effects) -> Vec<u64> {
+    let close = |(id, msg): (NodeId, &Msg)| match msg {
+        Msg::Close { .. } => Some(id.0),
+        _ => None,
+    };
+    sends(effects).into_iter().filter_map(close).collect()
+}
+
+/// Node 1 of five in a strict election, led by node 2, whose watchers are 2, 3 and 4. The nodes 2 and 3 are gone.
+fn bereft() -> Bench {
+    let mut bench = Bench::new(1, 5, 1);
+    bench.e.config.floor = 5;
+    bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
+    let mut known = watched(&[2, 3, 4]);
+    known.set.rank.number = 1;
+    bench.msg(3, Msg::Watchers(E, Box::new(known)));
+    bench.wait(Duration::from_secs(10));
+    bench.fail(2);
+    bench.fail(3);
+    bench.look();
+    bench
+}
+
+#[test]
+fn a_strict_election_without_a_majority_of_its_watchers_goes_on_only_after_an_operator_gave_them_up()
+ {
+    let mut bench = bereft();
+    let effects = bench.timer(TimerKind::Start);
+    assert_eq!((queries(&effects).len(), looks(&effects)), (0, 3));
+    // Even if it is named, it asks only the watchers.
+    assert_eq!(closes(&chosen(&mut bench, 2)), []);
+    let mut bench = bereft();
+    bench.order(Order::Forget(E));
+    let effects = bench.elect();
+    assert!(!queries(&effects).is_empty(), "{effects:?}");
+    let effects = chosen(&mut bench, 2);
+    assert_eq!(closes(&effects), [4, 5]);
+    let closed = Msg::Closed {
+        election: E,
+        token: claim(2, 3, 1, 1).key.token,
+        memory: LIFE,
+        span: ms(800),
+    };
+    bench.msg(4, closed.clone());
+    let effects = bench.msg(5, closed);
+    assert!(!became(&effects), "the former leader's lease may still run");
+    bench.wait(ms(880));
+    let effects = bench.timer(TimerKind::Lease);
+    let held = bench.held().unwrap();
+    assert!(
+        held.remarks.has(Remarks::DEGRADED) && held.leader == NodeId(1),
+        "{held:?}"
+    );
+    assert!(!became(&effects), "a majority has to store the set first");
+    let race = bench.e.race(E).unwrap();
+    let set = race.tenure.known.unwrap().set;
+    assert_eq!(set.rank.line, held.key.token, "a new line");
+    let gone = [NodeId(2), NodeId(3)];
+    assert!(set.watchers.iter().all(|w| !gone.contains(&w.node)));
+    assert!(!race.tenure.forgiven);
+}
+
+#[test]
+fn watchers_that_are_lost_later_were_not_given_up() {
+    // Nothing is lost yet.
+    let mut bench = Bench::new(1, 5, 1);
+    bench.e.config.floor = 5;
+    bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
+    bench.msg(3, Msg::Watchers(E, Box::new(watched(&[2, 3, 4]))));
+    bench.order(Order::Forget(E));
+    assert!(!bench.e.race(E).unwrap().tenure.forgiven);
+    // Another node began the next line meanwhile.
+    let mut bench = bereft();
+    bench.order(Order::Forget(E));
+    let token = claim(7, 5, 1, 5).key.token;
+    let watcher = |node| lease::Watcher {
+        node: NodeId(node),
+        memory: LIFE,
+    };
+    let set = lease::Set::first(token, [4, 5].map(watcher).into_iter().collect());
+    let known = lease::Known { set, span: ms(800) };
+    bench.msg(5, Msg::Claim(E, claim(7, 5, 1, 5)));
+    bench.msg(5, Msg::Watchers(E, Box::new(known)));
+    bench.fail(4);
+    bench.fail(5);
+    bench.wait(Duration::from_secs(10));
+    bench.look();
+    assert_eq!(queries(&bench.timer(TimerKind::Start)).len(), 0);
+}

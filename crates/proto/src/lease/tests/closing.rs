@@ -123,3 +123,37 @@ fn in_a_strict_election_a_quorum_of_the_set_closes_it_with_its_memories() {
     );
     assert!(reopened.rank > set.rank);
 }
+
+#[test]
+fn a_candidate_that_gets_no_answer_from_enough_members_gives_up() {
+    let set = first();
+    let closing = |rules| Closing::new(rules, token(2), Some(set.rank), Some(SPAN), at(0));
+    let twice = 2 * SPAN.as_millis() as u64;
+    // Each new answer gives it as much time again, and a repeated one does not.
+    let mut c = closing(Rules::default());
+    c.on_closed(at(500), watcher(2), ms(0));
+    c.on_closed(at(900), watcher(2), ms(0));
+    let need = Need::Quorum(&set);
+    for now in (0..500 + twice).step_by(500) {
+        let (progress, _) = step(&mut c, now, &[2, 3, 4], need);
+        assert!(matches!(progress, Progress::Asking(_)), "at {now}");
+    }
+    assert_eq!(
+        step(&mut c, 500 + twice, &[2, 3, 4], need).0,
+        Progress::Vain
+    );
+    // As long as too few members are listed, or all have to answer, it waits: nobody else would get further.
+    for (need, listed) in [(Need::Count(3), &[1, 2][..]), (Need::All, &[1, 2, 3])] {
+        let mut c = closing(Rules::default());
+        for now in (0..4 * twice).step_by(500) {
+            let (progress, _) = step(&mut c, now, listed, need);
+            assert!(matches!(progress, Progress::Asking(_)), "at {now}");
+        }
+    }
+    let mut c = closing(Rules::default());
+    let count = Need::Count(3);
+    for now in (0..twice).step_by(500) {
+        step(&mut c, now, &[1, 2, 3], count);
+    }
+    assert_eq!(step(&mut c, twice, &[1, 2, 3], count).0, Progress::Vain);
+}

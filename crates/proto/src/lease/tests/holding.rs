@@ -212,6 +212,20 @@ fn a_candidate_that_hears_nobody_gives_up_for_twice_as_long() {
 }
 
 #[test]
+fn a_candidate_that_hears_only_itself_as_a_watcher_gives_up_too() {
+    let mut b = Bench::new(Set::first(token(1), watchers(&[1, 2, 3])));
+    for now in [0, 100, 300, 500, 700, 900] {
+        b.tick(now);
+        let own = b.renewals().into_iter().filter(|(node, _)| *node == 1);
+        for (node, seq) in own.collect::<Vec<_>>() {
+            b.ack(now, node, seq);
+        }
+    }
+    b.tick(SPAN.as_millis() as u64);
+    assert_eq!(b.out.last(), Some(&Output::Lapsed(SPAN * 2)));
+}
+
+#[test]
 fn a_watcher_is_asked_again_when_its_promise_is_over() {
     let mut b = Bench::new(first());
     b.renewals();
