@@ -288,10 +288,8 @@ impl Race {
                 self.tenure.farewell = Some(None);
                 self.give_up(cx, env);
             }
-        } else if told.set.is_some_and(|s| s.rank.line == line) {
-            if founding.stored.insert(from) {
-                founding.heard_at = env.now;
-            }
+        } else if told.set.is_some_and(|s| s.rank.line == line) && founding.stored.insert(from) {
+            founding.heard_at = env.now;
         }
     }
 
