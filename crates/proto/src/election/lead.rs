@@ -26,6 +26,8 @@ pub(super) struct Lead {
     pub(super) acting: Option<Token>,
     /// Members known to hold this claim.
     seen: BTreeSet<NodeId>,
+    /// Members that were sent this claim since all others were last sent it.
+    told: BTreeSet<NodeId>,
     push_wait: Duration,
     /// The pending question about candidates.
     sample: Option<Sample>,
@@ -56,6 +58,8 @@ impl Race {
             return;
         }
         self.lead.seen.clear();
+        self.lead.told.clear();
+        self.lead.push_wait = Duration::ZERO;
         self.push(cx, env);
         self.tenure.first = before.is_none() && self.tenure.known.is_none();
         if let Some(lease) = &mut self.tenure.lease {
@@ -96,27 +100,36 @@ impl Race {
         }
     }
 
-    /// Tells the claim to members that do not know it yet, some at a time.
+    /// Tells the claim to members that have not confirmed it: batches a round-trip timeout apart until each was told once,
+    /// then all again after two timeouts, and at growing intervals.
     fn push(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
         let Some(claim) = self.claim else { return };
-        let seen = &self.lead.seen;
-        let unaware = env.responders(cx.rng, PUSH_MAX, |m| !seen.contains(&m.id));
-        if unaware.is_empty() {
+        let Lead { seen, told, .. } = &self.lead;
+        let untold = |id: NodeId| !seen.contains(&id) && !told.contains(&id);
+        let unaware = env.responders(cx.rng, PUSH_MAX, |m| untold(m.id));
+        if unaware.is_empty() && told.is_empty() {
             return;
         }
-        for id in unaware {
+        for &id in &unaware {
             cx.send(To::Node(id), Msg::Leader(self.id, claim));
             if let Some(known) = self.tenure.known {
                 cx.send(To::Node(id), Msg::Watchers(self.id, Box::new(known)));
             }
         }
-        let wait = if seen.is_empty() {
-            env.period() * 3
-        } else {
-            self.lead.push_wait * 2
+        let push = self.timer(TimerKind::Push);
+        if unaware.len() == PUSH_MAX {
+            self.lead.told.extend(unaware);
+            cx.set_timer(push, env.now + env.rto());
+            return;
+        }
+        self.lead.told.clear();
+        let wait = match self.lead.push_wait {
+            // Whoever has not confirmed it after two timeouts has probably not received it.
+            Duration::ZERO => env.rto() * 2,
+            last => (last * 2).max(env.period() * 3),
         };
         self.lead.push_wait = wait.min(env.period() * 24);
-        cx.set_timer(self.timer(TimerKind::Push), env.now + self.lead.push_wait);
+        cx.set_timer(push, env.now + self.lead.push_wait);
     }
 
     /// Sends the claim again to members that still do not know it.

@@ -9,6 +9,7 @@ use super::select::{Ballot, Choice};
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, TimerKind};
 use crate::id::{Life, NodeId, Term};
+use crate::membership::Phase::Down;
 use crate::protocol::{Sender, To};
 use alloc::vec::Vec;
 
@@ -103,9 +104,11 @@ impl Race {
         let incumbent = self.claim.filter(|_| !vacant);
         let incumbent = incumbent.map(|c| (c.leader, c.leader_life));
         let fate = self.leaders_fate(env);
-        let gone = !objection && fate.is_some_and(|f| f != Fate::Here);
+        // A leader without a lease failed, is cut off, or gave up and stands back. Membership may not know that yet.
+        let lapsed = self.is_free(env);
+        let gone = !objection && (lapsed || fate.is_some_and(|f| f != Fate::Here));
         let own = incumbent.is_some_and(|(id, _)| id == env.me);
-        let sure = vacant || own || self.is_free(env);
+        let sure = vacant || own || lapsed;
         // A leader that resigned and campaigns again may win.
         let ruled_out = incumbent.filter(|(id, _)| gone && *id != env.me);
         self.run = Some(Run {
@@ -198,7 +201,11 @@ impl Race {
         run.phase = Phase::Query;
         self.estimate.renew(env, self.id, &run.skip);
         let inherited = run.base.map(|c| c.churn);
-        let known = env.size();
+        // Nodes that are ruled out are not asked, although they may still be listed as members.
+        let table = env.view.membership.table();
+        let listed = |id: NodeId| table.get(id).is_some_and(|m| m.phase != Down);
+        let skipped = run.skip.iter().filter(|(id, _)| listed(*id)).count();
+        let known = env.size().saturating_sub(skipped);
         run.quorum = self.estimate.quorum(env.config.quorum, inherited, known);
         let query = self.query(env, env.config.best_max);
         let own = self.response_to(env, &query, None);

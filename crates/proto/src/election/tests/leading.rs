@@ -41,6 +41,59 @@ fn a_leader_tells_members_until_each_has_heard() {
 }
 
 #[test]
+fn a_leader_of_many_tells_each_once_before_it_repeats_itself() {
+    let mut bench = Bench::new(1, 100, 1);
+    bench.msg(3, Msg::Claim(E, claim(1, 3, 1, 2)));
+    bench.msg(3, Msg::Watchers(E, Box::new(watched(&[2, 3, 4]))));
+    let mut effects = bench.msg(3, notify(claim(2, 3, 1, 1)));
+    let mine = claim(2, 3, 1, 1);
+    let mut told = BTreeSet::new();
+    for batch in [32, 32, 32, 3] {
+        let sent = sends(&effects).into_iter();
+        let ids: Vec<NodeId> = sent
+            .filter(|s| *s.1 == Msg::Leader(E, mine))
+            .map(|s| s.0)
+            .collect();
+        assert_eq!(ids.len(), batch);
+        told.extend(ids);
+        let at = effects.iter().find_map(|e| match e {
+            Effect::SetTimer(
+                Timer {
+                    kind: TimerKind::Push,
+                    ..
+                },
+                at,
+            ) => Some(*at),
+            _ => None,
+        });
+        let wait = at.expect("more is to be told").since(bench.now);
+        let soon = wait <= ms(250);
+        assert_eq!(soon, batch == 32, "{wait:?}");
+        bench.wait(wait);
+        effects = bench.timer(TimerKind::Push);
+    }
+    assert_eq!(told.len(), 99);
+    for id in 2..=100 {
+        bench.msg(id, Msg::Held(E, mine.key));
+    }
+    while effects.iter().any(|e| {
+        matches!(
+            e,
+            Effect::SetTimer(
+                Timer {
+                    kind: TimerKind::Push,
+                    ..
+                },
+                _
+            )
+        )
+    }) {
+        effects = bench.timer(TimerKind::Push);
+    }
+    assert!(sends(&effects).iter().all(|s| *s.1 != Msg::Leader(E, mine)));
+}
+
+#[test]
 fn a_resigning_leader_stops_then_releases_then_names_the_best_other_to_hold_the_election() {
     let best = ranking(4);
     let mut bench = Bench::new(best[0], 4, 1);

@@ -195,6 +195,38 @@ fn a_leader_that_is_listed_but_holds_no_lease_is_replaced() {
     assert_eq!(bench.e.stats().vetoes, 0);
 }
 
+/// Membership still listed the dead leader when its lease ended: the round waited for its list, and then offered it the
+/// lead again.
+#[test]
+fn a_leader_without_a_lease_is_neither_asked_nor_chosen_although_it_is_listed() {
+    let all = Quorum::Posterior { epsilon: 1e-6 };
+    let mut bench = Bench::with(1, 4, all, Policy::default());
+    let former = ranking(4).into_iter().find(|&id| id != 1).unwrap();
+    let others: Vec<u64> = (2..=4).filter(|&id| id != former).collect();
+    bench.msg(others[0], Msg::Claim(E, claim(1, 3, 1, former)));
+    let known = Box::new(watched(&[2, 3, 4]));
+    bench.msg(others[0], Msg::Watchers(E, known));
+    bench.wait(Duration::from_secs(10));
+    bench.hear(former);
+    for &id in &others {
+        bench.msg(id, notice(0));
+    }
+    let effects = bench.timer(TimerKind::Start);
+    let asked = queries(&effects);
+    let ids: BTreeSet<u64> = asked.iter().map(|a| a.0).collect();
+    assert_eq!(ids, others.iter().copied().collect());
+    let mut effects = Vec::new();
+    for (from, query) in asked {
+        assert_eq!(query.skip, [(NodeId(former), LIFE)]);
+        // A member that does not know better still lists it.
+        effects = bench.msg(from, Msg::Response(response(&query, &ranking(4))));
+    }
+    let offered = notifies(&effects).into_iter().map(|n| n.1.leader);
+    let leader = offered.chain(bench.held().map(|c| c.leader)).next();
+    assert!(leader.is_some_and(|id| id != NodeId(former)), "{effects:?}");
+    assert!(bench.held().is_some_and(|c| c.leader == NodeId(1)) || !notifies(&effects).is_empty());
+}
+
 /// A leader handed over while its lease ran; when it released the lease, a watcher began a round beside the successor's
 /// first renewal, and the node that had resigned led again.
 #[test]
