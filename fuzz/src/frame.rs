@@ -17,7 +17,7 @@ pub fn frame(data: &[u8]) {
     let Some((&layer, body)) = data.split_first() else {
         return;
     };
-    match layer % 8 {
+    match layer % 10 {
         0 => same::<membership::Msg>(0, body, Frame::Membership),
         1 => same::<election::Msg>(1, body, Frame::Election),
         2 => same::<mutex::Msg>(2, body, Frame::Mutex),
@@ -25,6 +25,8 @@ pub fn frame(data: &[u8]) {
         4 => same::<reliability::Report>(4, body, Frame::Reliability),
         5 => same::<message::Msg>(5, body, Frame::Message),
         7 => same::<seal::Msg>(7, body, Frame::Session),
+        8 => same::<seal::KeyMsg>(8, body, Frame::Keys),
+        9 => same::<seal::CertMsg>(9, body, Frame::Cert),
         _ => {}
     }
 }

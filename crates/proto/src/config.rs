@@ -8,8 +8,9 @@ use crate::mutex::{self, Bound};
 use crate::omega;
 use crate::reliability;
 use crate::seal::{self, KeyRing, Suite};
-use crate::wire::{DATAGRAM_MIN, HEADER_MAX};
+use crate::wire::{DATAGRAM_MIN, Frame, HEADER_MAX};
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -257,6 +258,36 @@ pub enum ConfigError {
     /// Keys are changed one at a time.
     #[error("a group has 1 to {} different keys", seal::KEYS_MAX)]
     Keys,
+    /// Certificates prove who has sealed a datagram: there must be a key, and no migration.
+    #[error(
+        "an identity needs a group key, and cannot be combined with a migration from open to sealed"
+    )]
+    IdentityWithoutKey,
+    /// Name the public keys that the operators' tool has shown.
+    #[error(
+        "an identified group has 1 to {} different operators",
+        seal::OPERATORS_MAX
+    )]
+    Operators,
+    /// The certificate was made for another key.
+    #[error("the certificate is not for this identity's key")]
+    CertificateKey,
+    /// Start the node with the id that is in its certificate.
+    #[error("the certificate is not for this node's id")]
+    CertificateId,
+    /// Check the name of the group, and the list of operators.
+    #[error("no configured operator has signed the certificate for this group")]
+    CertificateUnsigned,
+    /// Slow radios have room for certificates with few scopes.
+    #[error(
+        "the certificate takes a datagram of {least} bytes, and datagram_max is {max}: give it fewer scopes"
+    )]
+    CertificateSize {
+        /// The smallest datagram that holds it.
+        least: u32,
+        /// The largest datagram.
+        max: u16,
+    },
     /// At least one timer must fire.
     #[error("timers_per_call must not be 0")]
     TimersPerCall,
@@ -357,6 +388,7 @@ impl Config {
         // Sessions are proven by challenges.
         let proves = self.seal.challenge || self.seal.suite == Suite::Open;
         ensure(keys_ok && proves, ConfigError::Keys)?;
+        self.check_identity()?;
         ensure(self.timers_per_call > 0, ConfigError::TimersPerCall)?;
         ensure(
             (Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&m.probe_period),
@@ -387,6 +419,29 @@ impl Config {
         )?;
         ensure(m.distance_exponent >= 0.0, ConfigError::DistanceExponent)?;
         ensure(m.health_max <= 63, ConfigError::HealthMax)
+    }
+
+    fn check_identity(&self) -> Result<(), ConfigError> {
+        let Some(own) = &self.seal.identity else {
+            return Ok(());
+        };
+        let ensure = |ok: bool, error| if ok { Ok(()) } else { Err(error) };
+        let alone = self.seal.suite != Suite::Open && self.seal.migrate.is_zero();
+        ensure(alone, ConfigError::IdentityWithoutKey)?;
+        let twice = |(n, key)| own.operators[..n].contains(key);
+        let count_ok = (1..=seal::OPERATORS_MAX).contains(&own.operators.len());
+        let operators_ok = count_ok && !own.operators.iter().enumerate().any(twice);
+        ensure(operators_ok, ConfigError::Operators)?;
+        let (curve, cert) = (self.seal.curve(), &own.certificate);
+        let key = curve.public(&own.secret);
+        ensure(cert.key == key, ConfigError::CertificateKey)?;
+        let signed = cert.is_signed(curve, &own.operators, &self.group);
+        ensure(signed, ConfigError::CertificateUnsigned)?;
+        let shown = Frame::Cert(seal::CertMsg::Show(Arc::new(cert.clone())));
+        let least = (shown.encoded_len() + HEADER_MAX + self.seal_len()) as u32;
+        let max = self.datagram_max;
+        let fits = u32::from(max) >= least;
+        ensure(fits, ConfigError::CertificateSize { least, max })
     }
 
     fn check_election(&self) -> Result<(), ConfigError> {

@@ -1,7 +1,8 @@
 //! Events of a node for its application.
 
-use crate::seal::KeyRing;
+use crate::seal::{KeyRing, Refusal};
 use crate::{NodeId, election, membership, message, mutex};
+use core::net::SocketAddr;
 
 /// An event for the application, in the order in which things changed at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,15 @@ pub enum Event {
     ///
     /// [`Command::SetKeys`]: crate::Command::SetKeys
     Keys(KeyRing),
+    /// Somebody has the group's key, but its certificate does not hold here, so that nothing it says counts.
+    Refused {
+        /// Who it says it is.
+        id: NodeId,
+        /// From where.
+        addr: SocketAddr,
+        /// Why its certificate does not hold.
+        why: Refusal,
+    },
     /// The group has changed from open to sealed: unsealed datagrams no longer count at this node.
     OnlySealed,
     /// A copy of this process runs, as after a snapshot of its machine was resumed. Nothing is sealed until

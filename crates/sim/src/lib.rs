@@ -22,6 +22,7 @@ pub mod chaos;
 pub mod election;
 pub mod engine;
 pub mod fault;
+mod identified;
 pub mod lists;
 pub mod membership;
 pub mod mobility;
@@ -43,6 +44,7 @@ pub mod world;
 
 pub use engine::Engine;
 pub use fault::Fault;
+pub use identified::identify;
 pub use net::{Conditions, Counts};
 pub use oracle::{Oracle, Violation};
 pub use topology::{Layout, Topology, TopologyError};

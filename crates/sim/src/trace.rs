@@ -115,6 +115,7 @@ fn words(event: &Event) -> (u64, u64, u64) {
         Event::Link { id, up } => return (8, id.0, u64::from(*up)),
         Event::OnlySealed => return (65, 0, 0),
         Event::Cloned => return (66, 0, 0),
+        Event::Refused { id, why, .. } => return (67, id.0, *why as u64),
         Event::Keys(ring) => {
             let stamp = ring.stamp();
             return (64, u64::from(stamp.version), u64::from(stamp.hash));

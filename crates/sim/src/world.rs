@@ -1,5 +1,6 @@
 //! The world: hosts with real nodes, the network between them, and the virtual clock.
 
+use crate::identified;
 use crate::net::{Conditions, Net};
 use crate::pool::Pool;
 use crate::queue::{Due, EventQueue};
@@ -452,5 +453,9 @@ fn start_node(
     };
     // A different life draws different numbers.
     let seed = hash_pair(config.seed, life.0);
-    Node::new(config.node.clone(), identity, seed, now)
+    let mut node = config.node.clone();
+    if node.seal.identity.is_some() {
+        node.seal.identity = Some(identified::identity(&node, identity.id));
+    }
+    Node::new(node, identity, seed, now)
 }

@@ -44,6 +44,28 @@ fn storms_break_no_invariant_and_the_group_agrees_again() {
     all_hold(0..200_u64);
 }
 
+/// Members that prove who they are elect and lock in all storms, and whoever is on the network breaks nothing.
+#[test]
+fn storms_and_attackers_break_nothing_in_an_identified_group() {
+    let with = |params: ChaosParams| ChaosParams {
+        attackers: true,
+        nodes_max: 16,
+        ..params
+    };
+    let all = [
+        with(ChaosParams::default()),
+        with(ChaosParams::locks()),
+        with(ChaosParams::elections()),
+    ];
+    (0..30_u64).into_par_iter().for_each(|seed| {
+        let params = &all[seed as usize % 3];
+        match chaos_with(seed, params, consort_sim::identify) {
+            Ok(report) => assert!(report.attacks > 20, "{report:?}"),
+            Err(violation) => panic!("{violation}"),
+        }
+    });
+}
+
 /// Requests for help about a member that had just gone down (I16). Verdicts of a process that resumed, before it
 /// noticed that it was isolated (I13): 19, 26, 178, 278, 348, 388.
 #[test]

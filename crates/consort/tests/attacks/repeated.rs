@@ -13,7 +13,7 @@ pub(crate) fn dropped(stats: &Stats) -> u64 {
     let (core, seal) = (&stats.core, &stats.core.seal);
     let form = core.datagrams_malformed + core.datagrams_foreign + seal.datagrams_oversize;
     let rates = seal.rate_dropped_members + seal.rate_dropped_known + seal.rate_dropped_strangers;
-    let tags = seal.tag_failed + seal.key_unknown + seal.unsealed;
+    let tags = seal.tag_failed + seal.key_unknown + seal.certs_unknown + seal.unsealed;
     form + rates + tags + seal.replayed + seal.unproven + core.datagrams_own_id
 }
 

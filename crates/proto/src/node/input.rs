@@ -1,6 +1,6 @@
 //! What comes in: datagrams, timeouts and orders, each handed to the layers it concerns.
 
-use super::sealing::Opened;
+use super::sealing::{Hearing, Opened};
 use super::{Io, Key, Node, QUEUE_SPARE};
 use crate::command::Command;
 use crate::election;
@@ -27,7 +27,8 @@ pub enum Received {
     /// It was processed up to a place where it cannot be read.
     Torn,
     /// It does not count, although its sender may belong to the group: it is too long, one too many, older than what this
-    /// node knows of its sender, sent by this node itself, or sent from an address that is not proven yet.
+    /// node knows of its sender, sent by this node itself, or sent from an address that is not proven yet, or its sender's
+    /// certificate is not known yet.
     Dropped,
     /// It cannot be read: the sender runs another version or another program.
     Malformed,
@@ -160,6 +161,9 @@ impl Node {
         if !self.lets_in(now, from, clear.sender) {
             return Err(Received::Dropped);
         }
+        if clear.paired && self.sealer.lacks_cert(clear.sender) {
+            self.ask_cert(now, clear.sender, from);
+        }
         self.open_bytes(&clear, bytes)
     }
 
@@ -167,10 +171,14 @@ impl Node {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut Datagram) {
         if datagram.header.group != self.io.group {
             self.io.stats.datagrams_foreign += 1;
-        } else if self.lets_in(now, from, datagram.header.id)
-            && let Ok(opened) = self.open_toy(datagram)
-        {
-            self.take_in(now, from, &datagram.header, opened, &mut datagram.frames);
+        } else if self.lets_in(now, from, datagram.header.id) {
+            let paired = datagram.envelope.is_some_and(|e| e.paired);
+            if paired && self.sealer.lacks_cert(datagram.header.id) {
+                self.io.stats.seal.certs_unknown += 1;
+                self.ask_cert(now, datagram.header.id, from);
+            } else if let Ok(opened) = self.open_toy(datagram) {
+                self.take_in(now, from, &datagram.header, opened, &mut datagram.frames);
+            }
         }
         datagram.frames.clear();
     }
@@ -223,6 +231,16 @@ impl Node {
             Some(_) => Form::Sealed,
         };
         self.io.answering = Some((from.addr, form));
+        self.sealer.hearing = None;
+        if let Some(opened) = opened.filter(|_| self.sealer.is_identified()) {
+            if !opened.paired {
+                let met = self.hear_aloud(now, from, &opened, frames);
+                self.flush(now);
+                self.io.answering = None;
+                return met;
+            }
+            self.sealer.hearing = Some((from.id, Hearing::Paired));
+        }
         if !self.meets(now, from, header.holds, opened.as_ref(), frames) {
             self.flush(now);
             self.io.answering = None;
@@ -265,7 +283,8 @@ impl Node {
                 Frame::Message(msg) => {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
-                Frame::Session(_) => {}
+                // Certificates are shown to those who do not know them yet, who read nothing else.
+                Frame::Session(_) | Frame::Cert(_) => {}
                 // Nothing about keys is ever said in the open.
                 Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
                 Frame::Keys(msg) => self.on_key_msg(now, from, msg),
@@ -291,7 +310,9 @@ impl Node {
     /// Fires the timers that are due, up to [`Config::timers_per_call`](crate::Config::timers_per_call).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sealer.answering = None;
+        self.sealer.hearing = None;
         self.check_migration(now);
+        self.check_certs(now);
         for _ in 0..self.io.timers_per_call {
             let Some((_, key)) = self.io.timers.pop_due(now) else {
                 break;
@@ -369,6 +390,7 @@ impl Node {
     /// Carries out an order.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
         self.sealer.answering = None;
+        self.sealer.hearing = None;
         use membership::Input;
         let input = match command {
             Command::Join(seeds) => Input::Join(seeds),

@@ -40,7 +40,7 @@ pub(super) struct Kept(VecDeque<(Instant, SocketAddr, Vec<Frame>)>);
 
 impl Kept {
     /// Keeps a copy.
-    fn keep(&mut self, now: Instant, addr: SocketAddr, frames: &[Frame]) {
+    pub(super) fn keep(&mut self, now: Instant, addr: SocketAddr, frames: &[Frame]) {
         let same = self.0.iter().position(|k| k.1 == addr);
         let old = match same {
             Some(at) => self.0.remove(at),
@@ -66,15 +66,15 @@ impl Kept {
 
 /// What a datagram says about meeting.
 #[derive(Default)]
-struct Greeting {
-    challenge: Option<crate::seal::Cookie>,
+pub(super) struct Greeting {
+    pub(super) challenge: Option<crate::seal::Cookie>,
     echo: Option<crate::seal::Cookie>,
     /// It is all about links, as broadcasts are.
-    hello: bool,
+    pub(super) hello: bool,
 }
 
 impl Greeting {
-    fn read(frames: &[Frame]) -> Greeting {
+    pub(super) fn read(frames: &[Frame]) -> Greeting {
         let mut greeting = Greeting {
             hello: !frames.is_empty(),
             ..Greeting::default()
@@ -101,6 +101,11 @@ fn whereabouts(from: Sender) -> Whereabouts {
 
 pub(super) fn is_session(frame: &Frame) -> bool {
     matches!(frame, Frame::Session(_))
+}
+
+/// Whether a message is about first contact.
+pub(super) fn is_greeting(frame: &Frame) -> bool {
+    matches!(frame, Frame::Session(_) | Frame::Cert(_))
 }
 
 impl Node {
@@ -158,12 +163,8 @@ impl Node {
             return self.let_in(now, from, opened);
         }
         self.io.stats.seal.unproven += 1;
-        if greeting.challenge.is_none() {
-            let members = self.membership.state.table().live() as u32 + 1;
-            let all = !greeting.hello || members <= CHALLENGERS;
-            if all || self.io.chance.below(members) < CHALLENGERS {
-                self.challenge(now, from, salt);
-            }
+        if greeting.challenge.is_none() && (!greeting.hello || self.is_drawn()) {
+            self.challenge(now, from, salt);
         }
         if greeting.hello && from.id != self.io.me && opened.is_none() {
             // Who hears whom is no secret, and nothing is sent to anybody for it.
@@ -176,6 +177,12 @@ impl Node {
         false
     }
 
+    /// Whether this node is among those that challenge a stranger that all hear.
+    pub(super) fn is_drawn(&mut self) -> bool {
+        let members = self.membership.state.table().live() as u32 + 1;
+        members <= CHALLENGERS || self.io.chance.below(members) < CHALLENGERS
+    }
+
     /// Whether what a datagram says would count now: for those who watch a simulation.
     pub fn heeds(&self, now: Instant, addr: SocketAddr, datagram: &Datagram) -> bool {
         if !self.io.challenges {
@@ -184,6 +191,9 @@ impl Node {
         let (id, life) = (datagram.header.id, datagram.header.life);
         let from = Sender::new(id, life, addr);
         if !self.is_toy_tag(datagram) {
+            return false;
+        }
+        if self.sealer.is_identified() && !datagram.envelope.is_some_and(|e| e.paired) {
             return false;
         }
         let (salt, counter) = match &datagram.envelope {
@@ -205,13 +215,13 @@ impl Node {
     }
 
     /// Says again what was last said to a sender that did not listen, as far as it fits beside the echo.
-    fn repeat(&mut self, now: Instant, from: Sender) {
+    pub(super) fn repeat(&mut self, now: Instant, from: Sender) {
         let Some(kept) = self.io.kept.take(now, from.addr) else {
             return;
         };
         let to = from.reply_to();
         let mut room = self.io.frames_max.saturating_sub(2 * GREETING_LEN);
-        for frame in kept {
+        for frame in kept.into_iter().filter(|frame| !is_greeting(frame)) {
             let len = frame.encoded_len();
             if len <= room {
                 room -= len;
@@ -254,23 +264,28 @@ impl Node {
         }
     }
 
-    fn say(&mut self, to: Sender, msg: Msg) {
+    pub(super) fn say(&mut self, to: Sender, msg: Msg) {
         self.io.sends.push((to.reply_to(), Frame::Session(msg)));
     }
 
-    fn challenge(&mut self, now: Instant, from: Sender, salt: u64) {
+    pub(super) fn challenge(&mut self, now: Instant, from: Sender, salt: u64) {
         if let Some(cookie) = self.io.doorkeeper.challenge(now, whereabouts(from), salt) {
             self.io.stats.seal.challenges_sent += 1;
             self.say(from, Msg::Challenge(cookie));
         }
     }
 
-    fn note_holds(&mut self, id: NodeId, holds: bool) {
+    pub(super) fn note_holds(&mut self, id: NodeId, holds: bool) {
         self.membership.state.note_holds(id, holds);
     }
 
     /// Whether a node is known to be at an address, in `life` or in the one that is known.
-    fn is_at(&self, id: NodeId, addr: SocketAddr, life: Option<crate::id::Life>) -> bool {
+    pub(super) fn is_at(
+        &self,
+        id: NodeId,
+        addr: SocketAddr,
+        life: Option<crate::id::Life>,
+    ) -> bool {
         let member = self.membership.state.table().get(id);
         let known = member.map(|m| m.precedence.life);
         if member.is_some_and(|m| {

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "_check")]
 mod check;
+mod identity;
 mod input;
 mod keys;
 mod meeting;
@@ -30,7 +31,7 @@ use crate::omega::{self, Omega};
 use crate::protocol::{Destination, EffectOf, Fact, Protocol, To};
 use crate::reliability::Ledger;
 use crate::rng::Rng;
-use crate::seal::{Doorkeeper, Form, Gates, Migration, derive};
+use crate::seal::{Certs, Doorkeeper, Form, Gates, Migration, derive};
 use crate::stats::Stats;
 use crate::time::Instant;
 use crate::timer::TimerQueue;
@@ -135,6 +136,8 @@ struct Outgoing {
     dest: Destination,
     to: Option<NodeId>,
     form: Form,
+    /// Only the receiver can read it, and nobody else could have made it.
+    paired: bool,
     /// It is about first contact: it carries nothing besides.
     bare: bool,
     /// The receiver is known to be where it goes.
@@ -177,8 +180,14 @@ impl Node {
         let (own, first) = (id.0.to_le_bytes(), life.0.to_le_bytes());
         let boot = derive(&config.seal.secret.0, "consort3 boot", &[&own, &first]);
         let (period, patience) = (members.config().probe_period, members.suspicion_min());
-        let (suite, name) = (config.seal.suite, config.group);
+        let (curve, suite, name) = (config.seal.curve(), config.seal.suite, config.group);
+        let certs = config.seal.identity;
+        if certs.as_ref().is_some_and(|own| own.certificate.id != id) {
+            return Err(ConfigError::CertificateId);
+        }
+        let certs = certs.map(|own| Certs::new(curve, own, &name, now, wall));
         let mut sealer = sealing::Sealer::new(suite, name, boot, sessions_max);
+        sealer.certs = certs;
         if !sealer.is_open() {
             sealer.migration = Migration::begin(now, config.seal.migrate);
         }

@@ -1,6 +1,6 @@
 //! Outputs of a node: timeouts, facts, events, and datagrams that are packed at the end of a step.
 
-use super::meeting::is_session;
+use super::meeting::is_greeting;
 use super::{Node, Outgoing, QUEUE_SPARE};
 use crate::event::Event;
 use crate::membership;
@@ -63,7 +63,7 @@ impl Node {
         let holds = self.is_proven(outgoing.to, outgoing.dest);
         out.envelope = match outgoing.form {
             Form::Open => None,
-            Form::Sealed | Form::Both => self.envelop(outgoing.to),
+            Form::Sealed | Form::Both => self.envelop(outgoing.to, outgoing.paired),
         };
         let membership = &self.membership.state;
         out.header = Header {
@@ -118,6 +118,7 @@ impl Node {
             }
         }
         self.io.sends = sends;
+        self.introduce(now, first);
         self.fill(now, first);
         if self.io.challenges {
             self.keep_sent(now, first);
@@ -131,7 +132,7 @@ impl Node {
             let known = self.is_proven(outgoing.to, outgoing.dest);
             let known = known || !self.io.challenges || outgoing.dest == Destination::Neighbors;
             let outgoing = &mut self.io.outbox[at];
-            outgoing.bare = outgoing.frames.iter().any(is_session);
+            outgoing.bare = outgoing.frames.iter().any(is_greeting);
             outgoing.known = known;
         }
         let Node {
@@ -159,7 +160,9 @@ impl Node {
                     }
                 }
             }
-            if outgoing.bare {
+            // In an identified group no more counts of what is said to all.
+            let aloud = sealer.is_identified() && !outgoing.paired;
+            if outgoing.bare || aloud {
                 continue;
             }
             let mut ride = Ride {
@@ -240,6 +243,7 @@ impl Node {
                     dest,
                     to: id,
                     form: self.sealer.form(id, answers.map(|(_, form)| form)),
+                    paired: false,
                     bare: false,
                     known: false,
                     len: 0,

@@ -6,8 +6,9 @@ use crate::event::Event;
 use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::seal::{
-    self, COUNTER_END, COUNTER_LAST, Clear, Counter, Envelope, Form, KeyMsg, KeyRing, Migration,
-    RingStamp, Secret, Session, Sessions, Suite, derive, kid, session_key, toy_tag,
+    self, COUNTER_END, COUNTER_LAST, Certs, Clear, Counter, Envelope, Form, KeyMsg, KeyRing,
+    Migration, RingStamp, Secret, Session, Sessions, Suite, derive, kid, pair_key, session_key,
+    toy_tag,
 };
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame, Read};
@@ -38,6 +39,10 @@ pub(super) struct Sealer {
     /// The life in which another process uses the same counters: nothing more is sealed in it.
     shared: Option<Life>,
     pub(super) sessions: Sessions,
+    /// Whose certificates hold, in an identified group.
+    pub(super) certs: Option<Certs>,
+    /// How the datagram that is being answered said who its sender is, in an identified group.
+    pub(super) hearing: Option<(NodeId, Hearing)>,
     /// The sender of the datagram that is being answered, if its session under this key is not known, and the place of the
     /// key in the ring: it is answered under the same.
     pub(super) answering: Option<(NodeId, u8)>,
@@ -47,6 +52,20 @@ pub(super) struct Sealer {
     pub(super) gives: Bucket,
     /// What was decrypted last; the allocation is used again.
     plain: Vec<u8>,
+}
+
+/// What a datagram of an identified group shows of what its sender knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hearing {
+    /// It was paired: the sender knows this node's certificate.
+    Paired,
+    /// Any member could have made it.
+    Aloud {
+        /// It has a certificate in it.
+        shows: bool,
+        /// It asks for this node's certificate.
+        asks: bool,
+    },
 }
 
 /// What follows from one key of the ring.
@@ -70,6 +89,7 @@ impl Drop for Sealer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) directed: bool,
+    pub(super) paired: bool,
     pub(super) salt: u64,
     pub(super) counter: u64,
     /// The key of the session, and the name of the group's key that it is made of.
@@ -91,6 +111,8 @@ impl Sealer {
             cloned: false,
             shared: None,
             sessions: Sessions::new(sessions_max),
+            certs: None,
+            hearing: None,
             answering: None,
             asked: None,
             gives: Bucket::new(GIVES_PER_SECOND),
@@ -173,6 +195,20 @@ impl Sealer {
         session.and_then(heard).unwrap_or(0) as u8
     }
 
+    pub(super) fn is_identified(&self) -> bool {
+        self.certs.is_some()
+    }
+
+    /// Whether nothing that is sealed for a pair of nodes can be read of this sender.
+    pub(super) fn lacks_cert(&self, id: NodeId) -> bool {
+        self.certs.as_ref().is_some_and(|c| c.get(id).is_none())
+    }
+
+    /// What only this node and another one know.
+    fn pair_secret(&self, id: NodeId) -> Option<&[u8; 32]> {
+        self.certs.as_ref()?.shared(id)
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.suite == Suite::Open
     }
@@ -195,9 +231,11 @@ impl Sealer {
         self.is_open() || self.migration.is_some() && self.sessions.get(id).is_none()
     }
 
-    /// Whether a datagram of this node's own session has a counter that this process has not used: a copy of it runs.
+    /// Whether a datagram of this node's own session has a counter that this process has not used: a copy of it runs. In an
+    /// identified group whoever has the group's key could have made one that is not paired, so it says nothing there.
     pub(super) fn is_clone(&self, opened: &Opened) -> bool {
         !self.cloned
+            && opened.paired == self.is_identified()
             && self.counter > 0
             && opened.salt == self.salt
             && opened.counter > self.counter
@@ -211,7 +249,13 @@ impl Sealer {
     }
 
     /// What protects the next datagram to `to`, of a node in `life`. `None` in an open group.
-    fn next(&mut self, me: NodeId, life: Life, to: Option<NodeId>) -> Option<Envelope> {
+    fn next(
+        &mut self,
+        me: NodeId,
+        life: Life,
+        to: Option<NodeId>,
+        paired: bool,
+    ) -> Option<Envelope> {
         if self.is_open() {
             return None;
         }
@@ -229,9 +273,11 @@ impl Sealer {
             counter: self.counter,
             tag: 0,
             key: self.key_for(to),
+            paired,
         };
         if let Suite::Toy(key) = self.suite {
-            envelope.tag = toy_tag(key, me, &envelope);
+            let shared = to.filter(|_| paired).and_then(|to| self.pair_secret(to));
+            envelope.tag = toy_tag(key, me, &envelope, shared);
         }
         Some(envelope)
     }
@@ -249,13 +295,27 @@ impl Sealer {
             return Err(Received::Dropped);
         };
         let to = clear.directed.then_some(me);
+        let certs = self.certs.as_ref();
+        let shared = match clear.paired {
+            false => None,
+            true => {
+                let Some(shared) = certs.and_then(|c| c.shared(clear.sender)) else {
+                    stats.certs_unknown += 1;
+                    return Err(Received::Dropped);
+                };
+                Some(shared)
+            }
+        };
         let mut opened = Opened {
             directed: clear.directed,
+            paired: clear.paired,
             salt: clear.salt,
             counter: clear.counter,
             key: ([0; 32], 0),
         };
-        if let Some(key) = self.sessions.key(clear.sender, clear.salt)
+        // In an identified group sessions are those of pairs.
+        if clear.paired == certs.is_some()
+            && let Some(key) = self.sessions.key(clear.sender, clear.salt)
             && seal::open(&key.0, clear, to, bytes, &mut self.plain)
         {
             opened.key = key;
@@ -267,7 +327,10 @@ impl Sealer {
                 continue;
             }
             named = true;
-            let session = session_key(&ring.keys[at], &self.group, clear.sender, clear.salt);
+            let mut session = session_key(&ring.keys[at], &self.group, clear.sender, clear.salt);
+            if let Some(shared) = shared {
+                session = pair_key(&session, shared);
+            }
             if seal::open(&session, clear, to, bytes, &mut self.plain) {
                 opened.key = (session, key.name);
                 self.answering = Some((clear.sender, at as u8));
@@ -297,15 +360,24 @@ impl Node {
         };
         let clear = Clear {
             directed: envelope.to.is_some(),
+            paired: envelope.paired,
             kid: derived.kid,
             sender: datagram.header.id,
             salt: envelope.salt,
             counter: envelope.counter,
         };
+        let shared = match envelope.to.filter(|_| envelope.paired) {
+            None => None,
+            Some(to) => match sealer.pair_secret(to) {
+                // Its certificate no longer holds.
+                None => return,
+                shared => shared,
+            },
+        };
         out.extend_from_slice(&clear.encode());
         let start = out.len();
         datagram.encode_inner(out);
-        let key = match sealer.ring() {
+        let mut key = match sealer.ring() {
             Some(_) if envelope.salt == sealer.salt => derived.send,
             // Made in an earlier life, or by another node of a simulation.
             Some(ring) => {
@@ -314,6 +386,9 @@ impl Node {
             }
             None => return,
         };
+        if let Some(shared) = shared {
+            key = pair_key(&key, shared);
+        }
         seal::seal(&key, &clear, envelope.to, out, start);
     }
 
@@ -327,7 +402,8 @@ impl Node {
         rest: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let Some(envelope) = self.envelop(to) else {
+        let paired = to.is_some_and(|to| self.sealer.pair_secret(to).is_some());
+        let Some(envelope) = self.envelop(to, paired) else {
             return;
         };
         let Some(derived) = self.sealer.keys.get(usize::from(envelope.key)).copied() else {
@@ -335,6 +411,7 @@ impl Node {
         };
         let clear = Clear {
             directed: to.is_some(),
+            paired,
             kid: derived.kid,
             sender: self.io.me,
             salt: envelope.salt,
@@ -350,13 +427,15 @@ impl Node {
             bare.encode_inner(out);
         }
         out.extend_from_slice(rest);
-        seal::seal(&derived.send, &clear, to, out, start);
+        let shared = to.and_then(|to| self.sealer.pair_secret(to));
+        let key = shared.map_or(derived.send, |shared| pair_key(&derived.send, shared));
+        seal::seal(&key, &clear, to, out, start);
     }
 
     /// What protects the next datagram. Before counters are used up, a new life begins.
-    pub(super) fn envelop(&mut self, to: Option<NodeId>) -> Option<Envelope> {
+    pub(super) fn envelop(&mut self, to: Option<NodeId>, paired: bool) -> Option<Envelope> {
         let life = self.membership.state.life();
-        let envelope = self.sealer.next(self.io.me, life, to)?;
+        let envelope = self.sealer.next(self.io.me, life, to, paired)?;
         if envelope.counter == COUNTER_END {
             self.io.outlived = Some(life.next(envelope.counter as u16));
         }
@@ -426,6 +505,7 @@ impl Node {
         }
         Ok(Some(Opened {
             directed: envelope.to.is_some(),
+            paired: envelope.paired,
             salt: envelope.salt,
             counter: envelope.counter,
             key: ([0; 32], 0),
@@ -441,7 +521,15 @@ impl Node {
             to: envelope.to.map(|_| self.io.me),
             ..*envelope
         };
-        toy_tag(*key, datagram.header.id, &expected) == envelope.tag
+        let sender = datagram.header.id;
+        let shared = match envelope.paired {
+            false => None,
+            true => match self.sealer.pair_secret(sender) {
+                None => return false,
+                shared => shared,
+            },
+        };
+        toy_tag(*key, sender, &expected, shared) == envelope.tag
     }
 
     /// What of a datagram that anybody can be shown counts: who hears whom, and that somebody wants to join.

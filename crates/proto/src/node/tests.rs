@@ -312,7 +312,7 @@ fn one_member_is_heard_so_often_a_second() {
                 incarnation: b.membership.state.incarnation(),
                 ..Header::default()
             },
-            envelope: b.envelop(Some(NodeId(1))),
+            envelope: b.envelop(Some(NodeId(1)), false),
             ..Datagram::default()
         };
         let from = SocketAddr::from(([10, 0, 0, 2], 7000));

@@ -5,6 +5,9 @@
 //!
 //! Nothing is kept per source here: addresses can be forged, and a limit per source would lock out whoever is imitated.
 
+mod cert;
+mod certs;
+mod curve;
 mod migration;
 mod rates;
 mod ring;
@@ -15,12 +18,17 @@ mod session;
 mod tests;
 mod window;
 
+pub use cert::{Cert, OPERATORS_MAX, Roles, SCOPES_MAX, Scope};
+pub use certs::{CertMsg, Identified, Refusal};
+pub(crate) use certs::{Certs, Shown};
+pub use curve::{Curve, PublicKey};
 pub(crate) use migration::{Form, Migration};
 pub use rates::Rates;
 pub(crate) use rates::{Class, Gates};
 pub use ring::{KeyMsg, KeyRing, RingError, RingStamp};
 pub(crate) use sealing::{
-    COUNTER_END, COUNTER_LAST, Clear, EXTRA_LEN, kid, open, salt, seal, session_key, toy_tag,
+    COUNTER_END, COUNTER_LAST, Clear, EXTRA_LEN, kid, open, pair_key, salt, seal, session_key,
+    toy_tag,
 };
 pub use sealing::{Envelope, KEYS_MAX, Suite};
 pub use secret::Secret;
@@ -42,6 +50,9 @@ pub struct Config {
     pub challenge: bool,
     /// How datagrams are protected. Default: not at all.
     pub suite: Suite,
+    /// Who this node is, in a group whose members prove that by certificates. Default: nobody proves anything but that it
+    /// has the group's key.
+    pub identity: Option<Identified>,
     /// For how long after its start a node of a group with a key still takes part unsealed, for those that have no key yet.
     /// It ends sooner when all members have sealed for an hour. Default zero: never.
     pub migrate: Duration,
@@ -56,8 +67,19 @@ impl Default for Config {
             rates: Rates::default(),
             challenge: true,
             suite: Suite::Open,
+            identity: None,
             migrate: Duration::ZERO,
             secret: Secret::default(),
+        }
+    }
+}
+
+impl Config {
+    /// How signatures are made in this group.
+    pub fn curve(&self) -> Curve {
+        match self.suite {
+            Suite::Toy(_) => Curve::Toy,
+            Suite::Open | Suite::Keyed(_) => Curve::Real,
         }
     }
 }
@@ -84,6 +106,12 @@ pub struct Stats {
     pub unsealed: u64,
     /// Messages that do not count in a datagram that any member can read.
     pub undirected: u64,
+    /// Messages of an identified group that do not count in a datagram that any member could have made.
+    pub unpaired: u64,
+    /// Datagrams of senders whose certificate this node does not know.
+    pub certs_unknown: u64,
+    /// Certificates that do not hold.
+    pub certs_refused: u64,
     /// Challenges to prove an address.
     pub challenges_sent: u64,
     /// Answers to challenges that this node did not make, or too long ago.

@@ -1,7 +1,7 @@
 //! Sealing: what a datagram of a keyed group looks like to those who do not have the key.
 //!
 //! ```text
-//! 0x30 | 1 directed    1     as it is read, and as it is authenticated
+//! 0x30 | flags         1     1 directed, 8 paired; as it is read, and as it is authenticated
 //! kid                  1     names the group key: the first byte of H(key, "consort3 kid")
 //! sender               8
 //! salt                 8     names the sender's life: H(boot, "consort3 salt", life)
@@ -13,6 +13,9 @@
 //! `H(k, label, ..)` is keyed BLAKE2s-256. The key of a session is `H(group key, "consort3 send", length of the group's
 //! name, name, sender, salt)`, its nonce the counter. What is authenticated besides is the clear part and, with the flag
 //! `directed`, the id of the receiver, which is not sent: a datagram for one member says nothing to another.
+//!
+//! In an identified group, with the flag `paired`, the key is `H(key of the session, "consort3 pair", X25519(sender,
+//! receiver))` instead: only these two can make and read such a datagram.
 //!
 //! A nonce never repeats under a key, because a counter never does in a life, and a life has a salt of its own: with a
 //! state directory because a stored life never comes again, without one because the salt is random.
@@ -37,6 +40,7 @@ pub(crate) const EXTRA_LEN: usize = CLEAR_LEN + TAG_LEN - 13;
 
 const SEALED: u8 = 0x30;
 const DIRECTED: u8 = 1;
+const PAIRED: u8 = 8;
 
 /// The counter at which a node begins a new life.
 pub(crate) const COUNTER_END: u64 = (1 << 40) - (1 << 20);
@@ -68,12 +72,15 @@ pub struct Envelope {
     pub tag: u64,
     /// The place in the ring of the key that seals it.
     pub key: u8,
+    /// Only the receiver could have made it besides the sender.
+    pub paired: bool,
 }
 
 /// The clear part of a sealed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clear {
     pub(crate) directed: bool,
+    pub(crate) paired: bool,
     pub(crate) kid: u8,
     pub(crate) sender: NodeId,
     pub(crate) salt: u64,
@@ -89,8 +96,10 @@ impl Clear {
             eight[..len].copy_from_slice(&fixed[at..at + len]);
             u64::from_le_bytes(eight)
         };
-        (fixed[0] & !DIRECTED == SEALED && bytes.len() >= CLEAR_LEN + TAG_LEN).then(|| Clear {
+        let known = fixed[0] & !(DIRECTED | PAIRED) == SEALED && fixed[0] != SEALED | PAIRED;
+        (known && bytes.len() >= CLEAR_LEN + TAG_LEN).then(|| Clear {
             directed: fixed[0] & DIRECTED != 0,
+            paired: fixed[0] & PAIRED != 0,
             kid: fixed[1],
             sender: NodeId(long(2, 8)),
             salt: long(10, 8),
@@ -100,7 +109,7 @@ impl Clear {
 
     pub(crate) fn encode(&self) -> [u8; CLEAR_LEN] {
         let mut bytes = [0; CLEAR_LEN];
-        bytes[0] = SEALED | u8::from(self.directed);
+        bytes[0] = SEALED | u8::from(self.directed) | (u8::from(self.paired) * PAIRED);
         bytes[1] = self.kid;
         bytes[2..10].copy_from_slice(&self.sender.0.to_le_bytes());
         bytes[10..18].copy_from_slice(&self.salt.to_le_bytes());
@@ -145,11 +154,25 @@ pub(crate) fn session_key(key: &Secret, group: &str, sender: NodeId, salt: u64) 
     )
 }
 
-/// The tag of a datagram in a simulation.
-pub(crate) fn toy_tag(key: u64, sender: NodeId, envelope: &Envelope) -> u64 {
+/// The key of a sender's session with one receiver; `shared` is what only the two know.
+pub(crate) fn pair_key(session: &[u8; 32], shared: &[u8; 32]) -> [u8; 32] {
+    derive(session, "consort3 pair", &[shared])
+}
+
+/// The tag of a datagram in a simulation; `shared` is what only sender and receiver know, if it is paired.
+pub(crate) fn toy_tag(
+    key: u64,
+    sender: NodeId,
+    envelope: &Envelope,
+    shared: Option<&[u8; 32]>,
+) -> u64 {
     let to = envelope.to.map_or(0, |to| to.0 ^ !0);
     let who = hash_pair(hash_pair(key, sender.0), to);
-    hash_pair(hash_pair(who, envelope.salt), envelope.counter)
+    let tag = hash_pair(hash_pair(who, envelope.salt), envelope.counter);
+    match shared {
+        None => tag,
+        Some(shared) => hash_pair(tag, crate::hash::hash_bytes(shared)),
+    }
 }
 
 fn nonce(counter: u64) -> Nonce {

@@ -32,11 +32,20 @@ pub(crate) struct Session {
     pub(crate) under: u32,
     /// The sender has the same ring of keys as this node.
     pub(crate) agrees: bool,
+    window: Window,
+    /// Of what is said to all, in an identified group: whoever has the group's key could have said it, so it moves no
+    /// other window.
+    aloud: Window,
+    heard: Instant,
+    rate: Bucket,
+}
+
+/// Which counters were seen.
+#[derive(Clone, Copy, Debug)]
+struct Window {
     top: u64,
     /// Bit n: the counter `top - n` was seen.
     seen: [u64; 4],
-    heard: Instant,
-    rate: Bucket,
 }
 
 /// What a counter is to a session.
@@ -54,7 +63,7 @@ impl Drop for Session {
     }
 }
 
-impl Session {
+impl Window {
     fn has_seen(&self, counter: u64) -> bool {
         let Some(ago) = self.top.checked_sub(counter) else {
             return false;
@@ -134,8 +143,31 @@ impl Sessions {
     pub(crate) fn judge(&self, id: NodeId, salt: u64, counter: u64) -> Counter {
         match self.get(id).filter(|s| s.salt == salt) {
             None => Counter::Unknown,
-            Some(session) if session.has_seen(counter) => Counter::Replayed,
+            Some(session) if session.window.has_seen(counter) => Counter::Replayed,
             Some(_) => Counter::Fresh,
+        }
+    }
+
+    /// Like [`Sessions::judge`], for what a sender says to all in an identified group.
+    pub(crate) fn judge_aloud(&self, id: NodeId, salt: u64, counter: u64) -> Counter {
+        match self.get(id).filter(|s| s.salt == salt) {
+            None => Counter::Unknown,
+            Some(session) if session.aloud.has_seen(counter) => Counter::Replayed,
+            Some(_) => Counter::Fresh,
+        }
+    }
+
+    /// Counts a datagram to all that is taken.
+    pub(crate) fn see_aloud(&mut self, id: NodeId, counter: u64) {
+        if let Some(session) = self.table.find_mut(mix(id.0), |s| s.id == id) {
+            session.aloud.see(counter);
+        }
+    }
+
+    /// Forgets the session of a sender.
+    pub(crate) fn end(&mut self, id: NodeId) {
+        if let Ok(entry) = self.table.find_entry(mix(id.0), |s| s.id == id) {
+            entry.remove();
         }
     }
 
@@ -155,7 +187,7 @@ impl Sessions {
         (key, under): ([u8; 32], u32),
     ) {
         if let Some(session) = self.table.find_mut(mix(id.0), |s| s.id == id) {
-            session.see(counter);
+            session.window.see(counter);
             session.heard = now;
             (session.key, session.under) = (Some(key), under);
         }
@@ -176,6 +208,11 @@ impl Sessions {
         (key, under): ([u8; 32], u32),
         counter: u64,
     ) -> bool {
+        // All before it counts as seen.
+        let window = Window {
+            top: counter,
+            seen: [u64::MAX; 4],
+        };
         let fresh = Session {
             id,
             salt,
@@ -183,9 +220,8 @@ impl Sessions {
             key: Some(key),
             under,
             agrees: false,
-            top: counter,
-            // All before it counts as seen.
-            seen: [u64::MAX; 4],
+            window,
+            aloud: window,
             heard: now,
             rate: Bucket::new(RATE),
         };

@@ -26,6 +26,8 @@ pub enum Frame {
     Session(seal::Msg),
     /// A message about the group's keys.
     Keys(seal::KeyMsg),
+    /// A message about who members are.
+    Cert(seal::CertMsg),
 }
 
 const MEMBERSHIP: u8 = 0;
@@ -36,6 +38,7 @@ const RELIABILITY: u8 = 4;
 const MESSAGE: u8 = 5;
 const SESSION: u8 = 7;
 const KEYS: u8 = 8;
+const CERT: u8 = 9;
 
 impl Frame {
     /// The encoded size, including the layer and the length.
@@ -51,6 +54,7 @@ impl Frame {
             Frame::Message(msg) => frame_len(msg),
             Frame::Session(msg) => frame_len(msg),
             Frame::Keys(msg) => frame_len(msg),
+            Frame::Cert(msg) => frame_len(msg),
         }
     }
 
@@ -68,6 +72,7 @@ impl Frame {
             Frame::Message(msg) => encode_body(MESSAGE, msg, out),
             Frame::Session(msg) => encode_body(SESSION, msg, out),
             Frame::Keys(msg) => encode_body(KEYS, msg, out),
+            Frame::Cert(msg) => encode_body(CERT, msg, out),
         }
     }
 
@@ -92,6 +97,7 @@ impl Frame {
             MESSAGE => decode_body(body).map(Frame::Message),
             SESSION => decode_body(body).map(Frame::Session),
             KEYS => decode_body(body).map(Frame::Keys),
+            CERT => decode_body(body).map(Frame::Cert),
             _ => None,
         }
     }

@@ -185,7 +185,13 @@ fn kind(datagram: &Datagram) -> Kind {
         Some(Frame::Election(_)) => Kind::Election,
         Some(Frame::Mutex(_)) => Kind::Lock,
         Some(Frame::Omega(_)) => Kind::Hello,
-        Some(Frame::Reliability(_) | Frame::Message(_) | Frame::Session(_) | Frame::Keys(_))
+        Some(
+            Frame::Reliability(_)
+            | Frame::Message(_)
+            | Frame::Session(_)
+            | Frame::Keys(_)
+            | Frame::Cert(_),
+        )
         | None => Kind::Other,
     }
 }

@@ -56,6 +56,7 @@ fn derived_values_and_a_sealed_datagram_are_pinned() {
     assert_eq!(hex(&key), expected);
     let clear = Clear {
         directed: true,
+        paired: false,
         kid: 112,
         sender,
         salt,

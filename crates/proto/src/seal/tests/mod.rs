@@ -1,5 +1,6 @@
 //! What strangers and hostile members can do to a node, datagram by datagram.
 
+mod identified;
 mod keyed;
 mod migration;
 mod rotation;
@@ -237,10 +238,15 @@ impl Net {
     }
 
     fn with(count: u64, config: Config) -> Net {
-        let node = |n| Node::new(config.clone(), identity(n), 1, Instant::ZERO).unwrap();
+        Net::each(count, |_| config.clone())
+    }
+
+    /// Nodes with settings of their own.
+    fn each(count: u64, config: impl Fn(u64) -> Config) -> Net {
+        let node = |n| Node::new(config(n), identity(n), 1, Instant::ZERO).unwrap();
         Net {
             nodes: (1..=count).map(node).collect(),
-            config,
+            config: config(1),
             recorded: Vec::new(),
             now: Instant::ZERO,
             loss_percent: 0,
