@@ -20,6 +20,7 @@ export interface Member {
   since_ms: number | null
   place: [number, number, number, number] | null
   key?: string | null
+  certificate?: number | null
   self: boolean
 }
 

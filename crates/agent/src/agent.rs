@@ -201,6 +201,9 @@ impl Agent {
                 builder = builder.migrate_for(span);
             }
         }
+        if let Some(files) = config.security.identity {
+            builder = builder.identity(files.read().map_err(StartError::from)?);
+        }
         if let Some(dir) = config.state {
             builder = builder.state_dir(dir);
         }

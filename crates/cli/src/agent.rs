@@ -41,6 +41,15 @@ pub(crate) struct Args {
     /// File of the group's key, made by `consort keygen`: nobody without it can read, forge or repeat what members say
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// File of this node's secret, made by `consort keygen --identity`: only members with certificates count
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// File of this node's certificate, made by `consort certify` [default: the identity's file with the ending cert]
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Public key of who makes certificates, shown by `consort keygen --operator`; repeat for more
+    #[arg(long = "operator", value_name = "KEY")]
+    operators: Vec<String>,
     /// Listen beyond this machine without a key: everybody who can send to the node is a member
     #[arg(long)]
     insecure: bool,
@@ -189,6 +198,9 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
         election: args.campaign.iter().cloned().map(stands_in).collect(),
         security: RawSecurity {
             key_file: args.key_file.clone(),
+            identity: args.identity.clone(),
+            certificate: args.certificate.clone(),
+            operators: args.operators.clone(),
             insecure: args.insecure.then_some(true),
             migrate_until: args.migrate_until.clone(),
         },

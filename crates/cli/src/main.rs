@@ -5,6 +5,7 @@
 )]
 
 mod agent;
+mod certify;
 mod churn;
 mod client;
 mod config;
@@ -96,6 +97,7 @@ enum Command {
     Info(info::Args),
     Rtt(rtt::Args),
     Keygen(keygen::Args),
+    Certify(certify::Args),
     Keys(keys::Args),
     Config(config::Args),
     Version(version::Args),
@@ -148,6 +150,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Rtt(args) => rtt::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Certify(args) => certify::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Version(args) => version::run(&args),

@@ -107,6 +107,27 @@ pub(crate) fn members_table(members: &[MemberView]) -> String {
             [name, status, address, id, rtt, health, key, tags]
         };
     let rows: Vec<[String; 8]> = rows.into_iter().zip(&sorted).map(with_key).collect();
+    if members.iter().all(|m| m.certificate.is_none()) {
+        return table(head, &rows);
+    }
+    let [name, status, address, id, rtt, health, key, tags] = head;
+    let head = [
+        name,
+        status,
+        address,
+        id,
+        rtt,
+        health,
+        key,
+        "CERTIFICATE",
+        tags,
+    ];
+    let with_serial = |(row, m): ([String; 8], &&MemberView)| {
+        let [name, status, address, id, rtt, health, key, tags] = row;
+        let serial = m.certificate.map_or("-".to_owned(), |s| s.to_string());
+        [name, status, address, id, rtt, health, key, serial, tags]
+    };
+    let rows: Vec<[String; 9]> = rows.into_iter().zip(&sorted).map(with_serial).collect();
     table(head, &rows)
 }
 

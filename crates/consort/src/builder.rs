@@ -6,7 +6,7 @@ use crate::election::{self, ElectionOptions};
 use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
 use crate::handle::{Inner, Node};
-use crate::key::{self, GroupKey};
+use crate::key::{self, GroupKey, Identity as MemberIdentity};
 use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use crate::transport::{Link, Transport};
@@ -16,7 +16,8 @@ use consort_proto::mutex::{self, Bound};
 use consort_proto::omega;
 use consort_proto::reliability::Report;
 use consort_proto::{
-    Command, Config, Detection, ElectionId, Fact, Identity, Life, NodeId, Profile, hash_bytes,
+    Command, Config, ConfigError, Detection, ElectionId, Fact, Identity, Life, NodeId, Profile,
+    hash_bytes,
 };
 use core::hash::{BuildHasher, Hasher};
 use core::net::{Ipv4Addr, SocketAddr};
@@ -118,6 +119,7 @@ pub struct Builder {
     settings: Settings,
     state_dir: Option<PathBuf>,
     key_file: Option<PathBuf>,
+    identity: Option<MemberIdentity>,
     events_max: usize,
     elections: Vec<(Arc<str>, ElectionOptions)>,
     topology: Option<Topology>,
@@ -137,6 +139,7 @@ impl Default for Builder {
             settings: Settings::default(),
             state_dir: None,
             key_file: None,
+            identity: None,
             events_max: 1024,
             elections: Vec::new(),
             topology: None,
@@ -312,6 +315,14 @@ impl Builder {
         self
     }
 
+    /// Proves who this node is: the group is identified, and only those count as members whose certificate one of these
+    /// operators has signed. The node's id is the one in the certificate. All members need the same operators. The group
+    /// needs a key, too.
+    pub fn identity(mut self, identity: MemberIdentity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
     /// All protocol settings, including the name of the group, in place of those of the profile.
     pub fn config(mut self, config: Config) -> Self {
         self.settings.config = Some(config);
@@ -355,12 +366,21 @@ impl Builder {
 
     /// Starts like [`Builder::start`], and returns a subscription that misses nothing: a later [`Node::subscribe`] may
     /// miss the first events.
-    pub async fn start_subscribed(self) -> Result<(Node, Events), StartError> {
+    pub async fn start_subscribed(mut self) -> Result<(Node, Events), StartError> {
         let mut config = self.settings.resolved();
         config.omega.enabled = self.topology.is_some();
         if let Some(path) = self.key_file.clone() {
             let ring = blocking(move || key::read(&path)).await?;
             config.seal_with(ring);
+        }
+        if let Some(identity) = &self.identity {
+            let slow = config.seal.rates == consort_proto::seal::Rates::SLOW;
+            config.seal.identity = Some(identity.to_core(slow));
+            let certified = identity.certificate.id();
+            if self.id.is_some_and(|id| id != certified) {
+                return Err(ConfigError::CertificateId.into());
+            }
+            self.id = Some(certified);
         }
         config.check()?;
         self.meta.check(usize::from(config.membership.meta_max))?;

@@ -1,6 +1,9 @@
-//! Keys of a group, and the file that holds them.
+//! Keys of a group, identities of members, and the files that hold them.
 
 pub use crate::error::ChangeKeysError;
+pub use crate::identity::{
+    Certificate, CertificateRequest, Identity, ParsePublicIdError, PublicId, SecretKey,
+};
 pub use crate::keys::{KeyState, KeysStatus, MemberKeys};
 
 use crate::keys::fingerprint;
@@ -62,6 +65,12 @@ pub enum KeyError {
         /// How many there are.
         count: usize,
     },
+    /// Name the file that `consort certify` has made for this member.
+    #[error("{path} holds no certificate; make one with consort certify")]
+    NotACertificate {
+        /// The file.
+        path: PathBuf,
+    },
     /// For a new key choose another name, because a key that is in use must not be lost; to change keys while an agent runs,
     /// let it write to the file and its directory.
     #[error("cannot write the key file {path}: {source}")]
@@ -114,28 +123,43 @@ impl GroupKey {
 
     /// Writes the key to a new file that only its owner can read.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyError> {
-        let fault = |source| KeyError::Write {
-            path: path.to_owned(),
-            source,
-        };
-        let mut file: File = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(fault)?;
         let text = format!(
             "# Key {} of a Consort group. Whoever has it is a member.\n{}\n",
             self.fingerprint(),
             hex(&self.0.0)
         );
-        file.write_all(text.as_bytes()).map_err(fault)?;
-        file.sync_all().map_err(fault)
+        write_new(path, &text, 0o600)
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Writes a new file with these permissions; one that is there stays as it is.
+pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), KeyError> {
+    let fault = |source| KeyError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+        .map_err(fault)?;
+    file.write_all(text.as_bytes()).map_err(fault)?;
+    file.sync_all().map_err(fault)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The bytes that pairs of hexadecimal digits stand for.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.bytes().all(|b| b.is_ascii_hexdigit()) && text.len().is_multiple_of(2);
+    let pairs = (0..text.len()).step_by(2).filter(|_| digits);
+    let bytes: Option<Vec<u8>> = pairs
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
+        .collect();
+    bytes.filter(|_| digits)
 }
 
 /// Reads the keys of a file: a key a line, of which the first one seals and all open, `version N` once a command has

@@ -57,6 +57,7 @@ mod event;
 mod farewell;
 pub mod fault;
 mod handle;
+mod identity;
 pub mod key;
 mod keys;
 mod leases;

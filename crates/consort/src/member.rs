@@ -78,6 +78,8 @@ pub struct Member {
     /// The fingerprint of the group's key under which it was last heard, or with which this node seals; `None` in a group
     /// without a key, and for members that were not heard.
     pub key: Option<String>,
+    /// The serial number of its certificate, in a group whose members prove who they are; `None` as long as it has not.
+    pub certificate: Option<u32>,
     /// Whether this is the node that was asked.
     pub is_self: bool,
 }
@@ -102,6 +104,7 @@ impl Member {
             departed: None,
             place: None,
             key: None,
+            certificate: None,
             is_self: false,
         }
     }
@@ -205,6 +208,7 @@ impl Member {
             departed: member.departed_for(now),
             place: member.coordinate().map(Place::of),
             key: node.key_of(member.id).map(fingerprint),
+            certificate: node.certificate_of(member.id).map(|c| c.serial),
             is_self: false,
         }
     }
@@ -230,6 +234,7 @@ impl Member {
             departed: None,
             place: None,
             key: None,
+            certificate: None,
             is_self: false,
         }
     }
@@ -261,6 +266,7 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         departed: None,
         place: own.coordinate().map(Place::of),
         key: sealing.map(fingerprint),
+        certificate: node.certificate_of(node.id()).map(|c| c.serial),
         is_self: true,
     }
 }

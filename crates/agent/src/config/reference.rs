@@ -191,6 +191,11 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "security.key_file" => "\"/etc/consort/group.key\"",
                 "security.migrate_until" => "\"2030-06-01\"",
                 "membership.position" => "[12.5, -3.0, 0.0]",
+                "security.identity" => "\"/etc/consort/identity.key\"",
+                "security.certificate" => "\"/etc/consort/identity.cert\"",
+                "security.operators" => {
+                    "[\"8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394\"]"
+                }
                 "election.name" => "\"gateway\"",
                 "election.attribute_tag" => "\"battery\"",
                 "handler.on" => "\"member-failed,leader\"",
@@ -316,6 +321,13 @@ mod tests {
     use super::super::Config;
     use super::*;
 
+    /// What an identity needs besides.
+    const IDENTIFIED: [&str; 3] = [
+        "key_file = \"k\"\noperators = [\"8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394\"]\n",
+        "key_file = \"k\"\nidentity = \"i\"\noperators = [\"8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394\"]\n",
+        "key_file = \"k\"\nidentity = \"i\"\n",
+    ];
+
     /// Every setting has a meaning, and its value in the example is accepted.
     #[test]
     fn every_setting_is_explained_and_its_example_is_taken() {
@@ -335,6 +347,9 @@ mod tests {
                 "expect" => "state = \"/var/lib/consort\"\n",
                 "membership.position" => "distance_source = \"position\"\n",
                 "security.migrate_until" => "key_file = \"group.key\"\n",
+                "security.identity" => IDENTIFIED[0],
+                "security.certificate" => IDENTIFIED[1],
+                "security.operators" => IDENTIFIED[2],
                 "handler.on" => "run = \"true\"\n",
                 "handler.run" => "on = \"leader\"\n",
                 "handler.timeout" => "on = \"leader\"\nrun = \"true\"\n",

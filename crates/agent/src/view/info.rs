@@ -8,6 +8,7 @@ pub(crate) fn info(config: &Config, log: bool, lab: bool) -> InfoView {
     let features = [
         ("elections", true),
         ("handlers", !config.handlers.is_empty()),
+        ("identified", config.security.identity.is_some()),
         ("lab", lab),
         ("locks", true),
         ("log", log),

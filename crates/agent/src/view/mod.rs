@@ -61,6 +61,7 @@ pub(crate) fn member(member: &Member) -> MemberView {
             [x, y, z, p.height]
         }),
         key: member.key.clone(),
+        certificate: member.certificate,
         is_self: member.is_self,
     }
 }
@@ -85,6 +86,7 @@ pub(crate) fn stub(id: &str, name: &str) -> MemberView {
         since_ms: None,
         place: None,
         key: None,
+        certificate: None,
         is_self: false,
     }
 }

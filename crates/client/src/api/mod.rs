@@ -95,6 +95,10 @@ pub struct MemberView {
     /// in a group without a key, and if it was not heard.
     #[serde(default)]
     pub key: Option<String>,
+    /// The serial number of its certificate; `null` in a group whose members do not prove who they are, and as long as it
+    /// has not proven that to the answering node.
+    #[serde(default)]
+    pub certificate: Option<u32>,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,

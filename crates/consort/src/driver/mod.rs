@@ -42,8 +42,9 @@ use crate::topology::Radio;
 use crate::transport::Link;
 use arrivals::Arrivals;
 use consort_proto::membership::Record;
+use consort_proto::seal::Refusal;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, Instant, Received, mutex};
+use consort_proto::{Command, Instant, NodeId, Received, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
@@ -174,6 +175,27 @@ impl Strangers {
             self.0.push(from.ip());
             tracing::warn!("the node at {from} {what}; its datagrams are dropped and counted");
         }
+    }
+}
+
+impl Strangers {
+    fn refuse(&mut self, id: NodeId, from: SocketAddr, why: Refusal) {
+        let what = match why {
+            Refusal::Unsigned => {
+                "shows a certificate that no configured operator has signed for this group"
+            }
+            Refusal::Expired => "shows a certificate whose time is over",
+            Refusal::Foreign => "shows a certificate of another member",
+            Refusal::Superseded => {
+                "shows another certificate than the one with the greatest serial for its id"
+            }
+            // It is shown again.
+            Refusal::Busy => return,
+        };
+        self.note(
+            from,
+            &format!("has the group's key and the id {id}, and {what}"),
+        );
     }
 }
 

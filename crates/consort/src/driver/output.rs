@@ -61,6 +61,10 @@ impl Driver {
                     self.reseed();
                     None
                 }
+                consort_proto::Event::Refused { id, addr, why } => {
+                    self.strangers.refuse(id, addr, why);
+                    None
+                }
                 consort_proto::Event::OnlySealed => {
                     tracing::info!(
                         "from now on this node hears nobody that does not seal: the migration is over"

@@ -1,0 +1,131 @@
+//! Groups whose members prove who they are, with agents as processes.
+
+mod common;
+
+use common::{Agent, run, until};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// What a command prints.
+fn prints(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A directory with a group key, an operator and certified members.
+fn prepare(dir: &Path, members: &[&str]) -> String {
+    let file = |name: &str| dir.join(name).display().to_string();
+    prints(&["keygen", &file("group.key")]);
+    let operator = prints(&["keygen", "--operator", &file("operator.key")]);
+    for name in members {
+        let key = file(&format!("{name}.key"));
+        prints(&["keygen", "--identity", &key]);
+        prints(&["certify", &key, "--by", &file("operator.key")]);
+    }
+    operator
+}
+
+fn start(dir: &Path, name: &str, operator: &str, join: Option<&Agent>) -> Agent {
+    let file = |name: &str| dir.join(name).display().to_string();
+    let (key, own) = (file("group.key"), file(&format!("{name}.key")));
+    let identified = [
+        "--key-file",
+        &key,
+        "--identity",
+        &own,
+        "--operator",
+        operator,
+    ];
+    Agent::start(dir, name, join, &identified)
+}
+
+fn alive(agent: &Agent) -> u64 {
+    agent.info()["members"]["alive"].as_u64().unwrap()
+}
+
+#[test]
+fn an_identified_group_elects_locks_and_lets_in_whom_an_operator_has_certified() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = prepare(dir.path(), &["a", "b", "c"]);
+    let a = start(dir.path(), "a", &operator, None);
+    let b = start(dir.path(), "b", &operator, Some(&a));
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    let all = [&a, &b, &c];
+    until("all are there", || {
+        all.iter().all(|agent| alive(agent) == 3).then_some(())
+    });
+    until("all are listed with their certificates", || {
+        let json = prints(&["members", "--format", "json", "--http", &a.http]);
+        let members: Value = serde_json::from_str(&json).unwrap();
+        let certified = |m: &Value| m["certificate"].as_u64().is_some();
+        members.as_array()?.iter().all(certified).then_some(())
+    });
+    let table = prints(&["members", "--http", &a.http]);
+    assert!(table.contains("CERTIFICATE"), "{table}");
+    let locked = run(&["lock", "kitchen/oven", "--http", &b.http, "--", "true"]);
+    assert!(locked.status.success(), "{locked:?}");
+    let led = run(&["elect", "boss", "--http", &c.http, "--", "true"]);
+    assert!(led.status.success(), "{led:?}");
+
+    // With the key alone nobody gets in, and neither with a certificate of somebody else.
+    let key = dir.path().join("group.key").display().to_string();
+    let thief = Agent::start(dir.path(), "thief", None, &["--key-file", &key]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = prepare(elsewhere.path(), &["d"]);
+    fs::copy(&key, elsewhere.path().join("group.key")).unwrap();
+    let foreign = start(elsewhere.path(), "d", &other, None);
+    let seed = a.info()["address"].as_str().unwrap().to_owned();
+    for stranger in [&thief, &foreign] {
+        let refused = run(&["join", &seed, "--http", &stranger.http]);
+        assert!(!refused.status.success(), "{refused:?}");
+        assert_eq!((alive(stranger), alive(&a)), (1, 3));
+    }
+
+    // A member that restarts is let in again.
+    drop(b);
+    let b = start(dir.path(), "b", &operator, Some(&c));
+    until("it is back", || {
+        (alive(&a) == 3 && alive(&b) == 3).then_some(())
+    });
+}
+
+#[test]
+fn an_identity_that_cannot_be_used_is_refused_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = prepare(dir.path(), &["a", "b"]);
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (key, own) = (file("group.key"), file("a.key"));
+    let refused = |args: &[&str], word: &str| {
+        let fixed = ["agent", "--bind", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+        let output = run(&[&fixed, args].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains(word), "{args:?}: {error}");
+    };
+    let identity = ["--identity", &own];
+    refused(&identity, "security.key_file");
+    let keyed = [&identity[..], &["--key-file", &key]].concat();
+    refused(&keyed, "security.operators");
+    let named = [&keyed[..], &["--operator", &operator]].concat();
+    let with = |more: &[&str], word| refused(&[&named[..], more].concat(), word);
+    with(&["--migrate-until", "2999-01-01"], "migrate_until");
+    with(&["--group", "others"], "has signed the certificate");
+    with(
+        &["--certificate", &file("b.cert")],
+        "not for this identity's key",
+    );
+    with(&["--certificate", &key], "consort certify");
+    with(&["--set", "id=77"], "not for this node's id");
+    refused(&["--operator", &operator], "security.identity");
+    let again = run(&[
+        "certify",
+        &operator,
+        "--by",
+        &file("operator.key"),
+        "--out",
+        &file("x"),
+    ]);
+    assert!(!again.status.success());
+}
