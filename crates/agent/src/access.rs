@@ -52,6 +52,7 @@ const ROLES: &[(&str, &str, Role)] = &[
     ("DELETE", "/v1/tags", Role::Operate),
     ("DELETE", "/v1/tags/{key}", Role::Operate),
     ("POST", "/v1/elections/{name}/campaign", Role::Operate),
+    ("POST", "/v1/elections/{name}/attend", Role::Operate),
     ("POST", "/v1/elections/{name}/withdraw", Role::Operate),
     ("POST", "/v1/elections/{name}/resign", Role::Operate),
     ("POST", "/v1/elections/{name}/ended", Role::Operate),

@@ -6,8 +6,8 @@
 
 use consort_agent::{Agent, Config, RawConfig, RawLocks, RawMembership};
 use consort_client::api::{
-    BreakRequest, CampaignRequest, EventRequest, ForceLeaveRequest, InstallKeyRequest, JoinRequest,
-    LockRequest, QueryRequest, ResignRequest,
+    AttendRequest, BreakRequest, CampaignRequest, EventRequest, ForceLeaveRequest,
+    InstallKeyRequest, JoinRequest, LockRequest, QueryRequest, ResignRequest,
 };
 use consort_client::{Client, ClientError, EventStream};
 use core::time::Duration;
@@ -101,6 +101,34 @@ async fn every_request_has_a_method_that_reads_its_answer() {
     assert_eq!((election.role.as_str(), election.vacant), ("leader", false));
     assert_eq!(client.elections().await.unwrap().len(), 1);
     assert_eq!(client.churn().await.unwrap()[0].election, "a/b ü");
+    // The candidacy of a program that is gone ends, however long its lease is.
+    let campaign = CampaignRequest {
+        client: Some("p".into()),
+        lease_ms: Some(3_600_000),
+        ..campaign
+    };
+    client.campaign("z", &campaign).await.unwrap();
+    until(&mut events, |e| e.event == "became_leader").await;
+    let other_client = AttendRequest { client: "q".into() };
+    assert_eq!(code(client.attend("z", &other_client).await), "superseded");
+    let attend = AttendRequest { client: "p".into() };
+    let mut attendance = client.attend("z", &attend).await.unwrap();
+    assert!(attendance.next().await.unwrap().unwrap().done);
+    drop(attendance);
+    until(&mut events, |e| e.event == "stepped_down").await;
+    assert_eq!(client.election("z").await.unwrap().role, "member");
+    // One that withdrew takes no other candidacy with it.
+    client.campaign("z", &campaign).await.unwrap();
+    let attendance = client.attend("z", &attend).await.unwrap();
+    client.withdraw("z").await.unwrap();
+    client
+        .campaign("z", &CampaignRequest::default())
+        .await
+        .unwrap();
+    drop(attendance);
+    until(&mut events, |e| e.event == "became_leader").await;
+    assert_eq!(client.election("z").await.unwrap().role, "leader");
+    client.withdraw("z").await.unwrap();
     let resign = ResignRequest::default();
     assert!(client.resign("a/b ü", &resign).await.unwrap().done);
     let role = client.withdraw("a/b ü").await.unwrap().role;

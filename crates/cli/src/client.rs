@@ -151,6 +151,14 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
+/// A name on the command line: of an election or a lock.
+pub(crate) fn name(text: &str) -> Result<String, &'static str> {
+    match text.len() {
+        1..=64 => Ok(text.to_owned()),
+        _ => Err("a name has 1 to 64 bytes, as in gateway"),
+    }
+}
+
 /// Runs a client command.
 pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread()

@@ -1,11 +1,11 @@
 //! One method for each request of the interface.
 
 use crate::api::{
-    BreakRequest, CampaignRequest, CaseView, ChurnView, Done, ElectionView, EventRequest,
-    EventView, ForceLeaveRequest, ForceLeaveView, HealthView, InfoView, InstallKeyRequest,
-    JoinRequest, KeyView, KeysView, LeaveView, LockRequest, LocksView, LogView, MemberHistoryView,
-    MemberView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView, RequestView,
-    ResignRequest, SamplesView, SelfView, SentView, SummariesView, TopologyView,
+    AttendRequest, BreakRequest, CampaignRequest, CaseView, ChurnView, Done, ElectionView,
+    EventRequest, EventView, ForceLeaveRequest, ForceLeaveView, HealthView, InfoView,
+    InstallKeyRequest, JoinRequest, KeyView, KeysView, LeaveView, LockRequest, LocksView, LogView,
+    MemberHistoryView, MemberView, QueryRequest, QueryUpdateView, QueryView, ReachabilityView,
+    RequestView, ResignRequest, SamplesView, SelfView, SentView, SummariesView, TopologyView,
 };
 use crate::client::{Client, ClientError, PATIENCE, encoded, path};
 use crate::stream::EventStream;
@@ -107,6 +107,17 @@ impl Client {
     pub async fn withdraw(&self, name: &str) -> Result<ElectionView, ClientError> {
         let path = path("elections", name, "/withdraw");
         self.post(&path, &(), PATIENCE).await
+    }
+
+    /// Ends the candidacy of a client program when the stream is dropped or breaks: `POST /v1/elections/NAME/attend`.
+    /// Without it, the candidacy of a program that is gone ends with its `lease_ms`.
+    pub async fn attend(
+        &self,
+        name: &str,
+        request: &AttendRequest,
+    ) -> Result<EventStream<Done>, ClientError> {
+        self.take(&path("elections", name, "/attend"), request)
+            .await
     }
 
     /// Stops leading, if the node leads: `POST /v1/elections/NAME/resign`.

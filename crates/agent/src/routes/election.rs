@@ -2,7 +2,8 @@
 
 use super::{Served, answer};
 use crate::api::{
-    CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest, WithdrawRequest,
+    AttendRequest, CampaignRequest, ChurnView, Done, ElectionView, EndedRequest, ResignRequest,
+    WithdrawRequest,
 };
 use crate::error::ApiError;
 use crate::view::{self, attribute_tag, preempt, way};
@@ -11,11 +12,15 @@ use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::sse::{self, KeepAlive, Sse};
 use consort::election::{Election, ElectionError, ElectionOptions, ElectionStatus};
 use consort::{Member, Node, NodeId, Status};
+use core::convert::Infallible;
 use core::time::Duration;
+use futures_util::stream::{self, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,6 +41,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(elections))
         .routes(routes!(election))
         .routes(routes!(campaign))
+        .routes(routes!(attend))
         .routes(routes!(withdraw))
         .routes(routes!(ended))
         .routes(routes!(forget))
@@ -141,6 +147,52 @@ async fn campaign(
         Err(_) => return Err(super::no_answer()),
     }
     view(&served, &name).await
+}
+
+/// How often something is written to a silent stream, in order to notice that nobody reads it.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// Keep the candidacy of a client program for as long as the answer is read.
+///
+/// If the stream ends before the client has withdrawn, the program is gone, and the node withdraws at once. A leader's
+/// lease is released when its work is over or the lease ends. Leaders by component have no lease; their candidacy ends
+/// with its `lease_ms`, as without this request.
+#[utoipa::path(post, path = "/v1/elections/{name}/attend", tag = "elections", params(("name" = String, Path, description = "Name of the election")), request_body = AttendRequest, responses((status = 200, description = "A stream that lasts as long as the client and the agent: one `Done`, then comments", body = String, content_type = "text/event-stream")))]
+async fn attend(
+    State(served): State<Served>,
+    name: Name,
+    body: Result<Json<AttendRequest>, JsonRejection>,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
+    let (name, Json(AttendRequest { client })) = (name?.0, body?);
+    let election = handle(&served.node, &name).await?;
+    if !served.clients.is_current(&name, &client).await {
+        let text = format!("this program does not campaign in {name}: another one does, or none");
+        return Err(ApiError::new(StatusCode::CONFLICT, "superseded", text));
+    }
+    let (open, closed) = oneshot::channel::<Infallible>();
+    let (clients, leases, node) = (served.clients, served.leases, served.node.clone());
+    tokio::spawn(async move {
+        // Nothing is sent, so this ends when the stream does.
+        let _ = closed.await;
+        let status = answer(node.election_status(&name)).await;
+        let by_component = matches!(status, Ok(Some(status)) if status.scope.is_some());
+        if !by_component && let Ok(true) = clients.gone(&election, &client).await {
+            leases.end(&name);
+            tracing::warn!("withdrawn from election {name}: the program that asked for it is gone");
+        }
+    });
+    // Plain data always serialises.
+    let first = sse::Event::default().json_data(Done { done: true });
+    let start = (Some(first.unwrap_or_default()), open, served.node);
+    let events = stream::unfold(start, async |(first, open, node)| match first {
+        Some(first) => Some((Ok(first), (None, open, node))),
+        None => {
+            node.stopped().await;
+            None
+        }
+    });
+    let keep_alive = KeepAlive::default().interval(KEEP_ALIVE);
+    Ok(Sse::new(events).keep_alive(keep_alive))
 }
 
 /// Report that the work under a token has ended, so that the lease is released early.
@@ -314,6 +366,23 @@ impl Clients {
             }
         }
         Ok(())
+    }
+
+    async fn is_current(&self, election: &str, client: &str) -> bool {
+        let clients = self.0.lock().await;
+        clients.get(election).is_some_and(|k| k.current == client)
+    }
+
+    /// Withdraws for a client that is gone. Returns `false` if it did so itself, or another one took its place.
+    async fn gone(&self, election: &Election, client: &str) -> Result<bool, ApiError> {
+        let mut clients = self.0.lock().await;
+        let known = clients.get(election.name());
+        if known.is_none_or(|k| k.current != client) {
+            return Ok(false);
+        }
+        answer(election.withdraw()).await?;
+        clients.remove(election.name());
+        Ok(true)
     }
 
     /// Withdraws for a client, or for whichever campaigns. Returns `false` if another one took the place of `client`.

@@ -4,13 +4,13 @@
 //! the command is stopped in time by this program's own clock, even if the agent is frozen or gone.
 
 use crate::Answer;
-use crate::client::{AgentAddr, ClientError, block_on, election_path};
+use crate::client::{self, AgentAddr, ClientError, block_on, election_path};
 use crate::guarded::{Ended, Guarded, Signals};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
 use consort_agent::api::{
-    CampaignRequest, Done, ElectionView, EndedRequest, WithdrawRequest, Words,
+    AttendRequest, CampaignRequest, Done, ElectionView, EndedRequest, WithdrawRequest, Words,
 };
 use core::hash::{BuildHasher, Hasher};
 use core::pin::Pin;
@@ -18,6 +18,7 @@ use core::time::Duration;
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// How long to wait for an answer of the agent.
@@ -41,13 +42,14 @@ const LEASE_MIN: Duration = Duration::from_secs(2);
 /// Two leaders at the same time are ruled out only while clocks run at the same rate and the group is not partitioned:
 /// a resource that must not be used twice has to check CONSORT_TOKEN, which grows with every leader. Run one elect per
 /// agent and election: a second one takes the place of the first, which stops its command and ends with an error. If
-/// this program itself is killed, a watchdog stops the command, and the agent withdraws after two seconds or more;
-/// another elect on the same agent leads with another token once the command of the former one is over.
+/// this program itself is killed, a watchdog stops the command, and the agent withdraws at once (when it is frozen,
+/// after two seconds or more); another elect on the same agent leads with another token once the command of the former
+/// one is over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the election
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     election: String,
     /// Only follow the election, do not campaign
     #[arg(long, conflicts_with_all = ["class", "attribute", "attribute_tag", "health", "stream", "mode", "score", "command"])]
@@ -114,6 +116,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
             shown: None,
             silent: false,
             running: None,
+            attendance: None,
             args,
         };
         let ended = elect.watch(&mut signals).await;
@@ -121,6 +124,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Answer> {
         // that the command has stopped.
         let (withdrawn, token) = tokio::join!(elect.withdrawal(), elect.halt(Instant::now()));
         elect.say_withdrawn(withdrawn);
+        if let Some(attendance) = elect.attendance.take() {
+            attendance.abort();
+        }
         if let Some(token) = token {
             elect.tell_ended(token).await;
         }
@@ -157,12 +163,19 @@ struct Elect {
     /// Whether it was printed that the agent does not answer.
     silent: bool,
     running: Option<Running>,
+    /// Tells the agent that this program lives.
+    attendance: Option<JoinHandle<()>>,
 }
 
 impl Elect {
     async fn watch(&mut self, signals: &mut Signals) -> anyhow::Result<Answer> {
         let (asked, first) = self.poll().await;
         self.take(asked, first?).await?;
+        if !self.args.listen {
+            let path = election_path(&self.args.election, "/attend");
+            let attends = attend(self.args.agent.clone(), path, self.client.clone());
+            self.attendance = Some(tokio::spawn(attends));
+        }
         let mut poll = self.poll();
         loop {
             let until = self.running.as_ref().map(|r| r.until);
@@ -389,5 +402,22 @@ async fn ended(running: &mut Option<Running>) -> io::Result<Ended> {
     match running {
         Some(running) => running.guarded.ended().await,
         None => core::future::pending().await,
+    }
+}
+
+/// The pause before a stream that ended is opened again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Keeps a connection to the agent open. When this program is killed the connection ends, and the agent withdraws.
+async fn attend(agent: AgentAddr, path: String, client: String) {
+    let request = AttendRequest { client };
+    loop {
+        match agent.take::<Done>(&path, &request).await {
+            Ok(mut stream) => while let Ok(Some(_)) = stream.next().await {},
+            // An older agent has no such request; it waits for the end of the candidacy's lease.
+            Err(ClientError::Refused(error)) if error.code == "not_found" => return,
+            Err(_) => {}
+        }
+        sleep(AGAIN).await;
     }
 }

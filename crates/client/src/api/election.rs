@@ -196,6 +196,15 @@ pub struct WithdrawRequest {
     pub client: Option<String>,
 }
 
+/// A program that stays for as long as it reads the answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AttendRequest {
+    /// The client program, as in its request to campaign.
+    pub client: String,
+}
+
 /// A report that the work under a token has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

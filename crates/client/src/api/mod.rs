@@ -18,8 +18,8 @@ mod topology;
 pub use case::{AccuserView, CaseView};
 
 pub use election::{
-    CampaignRequest, CandidateView, ChurnView, ElectionView, EndedRequest, LeaderView,
-    ResignRequest, WithdrawRequest, Words,
+    AttendRequest, CampaignRequest, CandidateView, ChurnView, ElectionView, EndedRequest,
+    LeaderView, ResignRequest, WithdrawRequest, Words,
 };
 
 pub use health::{HealthView, ReasonView};
