@@ -1,5 +1,6 @@
 //! Errors on their way to the client.
 
+use crate::codes;
 use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -17,150 +18,10 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
 }
 
-/// The remedy for each error code. Where the message itself says more, the remedy is there.
-const REMEDIES: &[(&str, &str)] = &[
-    (
-        "member_alive",
-        "stop the member and wait until it is failed, or have it leave: POST /v1/leave of its own agent",
-    ),
-    (
-        "bad_election",
-        "choose a name of 1 to 64 bytes without control characters, or follow fewer elections",
-    ),
-    (
-        "bad_lock",
-        "correct the request; docs/LOCKS.md has the limits",
-    ),
-    (
-        "bad_member",
-        "give a member's id, or a name that only one has: GET /v1/members",
-    ),
-    (
-        "bad_order",
-        "correct the order; GET /lab shows what can be done",
-    ),
-    (
-        "bad_request",
-        "correct the request; GET /v1/openapi.json describes all",
-    ),
-    (
-        "bad_message",
-        "shorten or correct the message; docs/MESSAGES.md has the limits",
-    ),
-    ("bad_seed", "write host:port, and check the name"),
-    ("bad_tag", "set the tag to a number first: PATCH /v1/tags"),
-    (
-        "bad_tags",
-        "shorten the tags, and leave out control characters and empty keys",
-    ),
-    ("body_too_large", "send at most 64 KiB"),
-    (
-        "body_too_slow",
-        "send the whole body at once, or set api.timeout",
-    ),
-    (
-        "bad_key",
-        "give a key of 64 hexadecimal digits, or a fingerprint of GET /v1/keys",
-    ),
-    ("busy", "wait for the lock, or come back later"),
-    ("by_component", "resign without naming a successor"),
-    (
-        "forbidden",
-        "show a token of a greater role; docs/API.md has the roles",
-    ),
-    (
-        "foreign_origin",
-        "ask by a numeric address or localhost, and not from a web page of another origin",
-    ),
-    (
-        "lost",
-        "stop the work at once, then release; ask for the lock again",
-    ),
-    (
-        "method_not_allowed",
-        "use a method that GET /v1/openapi.json names for this path",
-    ),
-    (
-        "no_answer",
-        "look at the load of the machine and at the agent's log, and try again",
-    ),
-    (
-        "no_candidate",
-        "choose a member that stands in the election, or none",
-    ),
-    ("no_request", "ask for the lock again"),
-    ("no_tag", "look at GET /v1/tags"),
-    ("no_topology", "start the agent with --topology or --peer"),
-    (
-        "not_candidate",
-        "withdraw from another election, drop tags, or start the agent otherwise",
-    ),
-    ("not_found", "look at GET /v1/openapi.json"),
-    (
-        "not_granted",
-        "wait for the lock: POST /v1/locks/NAME/acquire",
-    ),
-    ("not_leading", "ask the leader's own agent"),
-    (
-        "not_ready",
-        "wait: GET /v1/self says when the node is ready for locks",
-    ),
-    ("released", "ask for the lock again"),
-    ("request_in_use", "name the request otherwise"),
-    (
-        "seeds_silent",
-        "check the addresses, the group's name and firewalls (UDP); the node keeps trying",
-    ),
-    ("stopped", "start the agent again"),
-    (
-        "superseded",
-        "end one of the two, or let each use its own agent",
-    ),
-    (
-        "tag_followed",
-        "set the tag to a number, or withdraw from the election that follows it",
-    ),
-    (
-        "timeout",
-        "wait longer, or look who holds it: GET /v1/locks",
-    ),
-    (
-        "unauthorized",
-        "send `Authorization: Bearer TOKEN` with a token of the agent's token file; for the command line --token-file or CONSORT_TOKEN_FILE",
-    ),
-    (
-        "key_refused",
-        "GET /v1/keys shows the keys; use another one before removing the one that seals",
-    ),
-    (
-        "keys_not_stored",
-        "let the agent write to its key file and to the directory of that file",
-    ),
-    (
-        "members_behind",
-        "wait until GET /v1/keys shows all members as current, remove failed ones, or ask with force=true",
-    ),
-    (
-        "no_key",
-        "start all members with a key file; docs/SECURING.md",
-    ),
-    ("no_randomness", "wait until the system has started"),
-    (
-        "too_many_messages",
-        "send more slowly: try again in half a second, or when a query has ended",
-    ),
-    ("too_many_requests", "wait until others have ended"),
-    (
-        "too_many_streams",
-        "close other event streams, or set api.streams_max",
-    ),
-];
-
 impl ApiError {
     /// The remedy for this error.
     pub(crate) fn remedy(&self) -> &'static str {
-        let known = REMEDIES.iter().find(|(code, _)| *code == self.code);
-        known.map_or("look at the agent's log", |(_, remedy)| remedy)
+        codes::find(self.code).map_or("look at the agent's log", |known| known.remedy)
     }
 
     pub(crate) fn new(
@@ -349,10 +210,7 @@ mod tests {
         }
         assert!(codes.len() > 15, "{codes:?}");
         for code in codes {
-            assert!(
-                REMEDIES.iter().any(|(known, _)| *known == code),
-                "{code} has no remedy"
-            );
+            assert!(codes::find(&code).is_some(), "{code} has no remedy");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::access::{Access, role_of};
 use crate::api::ErrorBody;
+use crate::codes;
 use crate::error::ApiError;
 use crate::metrics::Meters;
 use crate::routes::BODY_MAX;
@@ -40,6 +41,7 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
     let request_id = format!("{:x}-{number:x}", std::process::id());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = match enter(&watch, request).await {
         Ok(request) => {
             let seat = request.extensions().get::<Arc<Seat>>();
@@ -51,6 +53,13 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         tracing::debug!(%request_id, %method, path, error.code, error.message, "refused");
+        let route = route.as_ref().map_or("", MatchedPath::as_str);
+        debug_assert!(
+            codes::is_documented(&method, route, error.status.as_u16(), error.code),
+            "{method} {route} is not documented to return {} {}",
+            error.status,
+            error.code
+        );
         let body = ErrorBody {
             code: error.code.to_owned(),
             remedy: error.remedy().to_owned(),

@@ -47,6 +47,7 @@
 
 mod access;
 mod agent;
+mod codes;
 mod config;
 mod error;
 mod file;
@@ -93,6 +94,11 @@ pub fn openapi() -> String {
 /// The role that each request requires, as a table in Markdown.
 pub fn roles_reference() -> String {
     access::reference()
+}
+
+/// The errors of the HTTP interface, as a table in Markdown.
+pub fn errors_reference() -> String {
+    codes::reference()
 }
 
 /// The reference of all metrics, as a table in Markdown.

@@ -179,7 +179,9 @@ async fn the_document_of_the_interface_is_current_and_served() {
         for (method, operation) in item.as_object().unwrap() {
             let row = format!("`{} {route}`", method.to_uppercase());
             assert!(page.contains(&row), "docs/API.md lacks {row}");
-            assert!(operation["responses"]["default"].is_object(), "{row}");
+            for status in ["401", "403"] {
+                assert!(operation["responses"][status].is_object(), "{row}");
+            }
             assert!(operation["summary"].is_string(), "{row}");
         }
     }

@@ -35,6 +35,12 @@ fn the_table_of_roles_is_current() {
     is_current("API.md", "roles", &table);
 }
 
+#[test]
+fn the_table_of_errors_is_current() {
+    let table = format!("{}\n", consort_agent::errors_reference());
+    is_current("API.md", "errors", &table);
+}
+
 /// Programs that read the log go by targets, so the page lists them all.
 #[test]
 fn every_target_of_the_log_is_documented() {

@@ -2,6 +2,7 @@
 
 use crate::access::{Role, role_of};
 use crate::api::{ErrorBody, EventView};
+use crate::codes;
 use axum::http::Method;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::Operation;
@@ -25,7 +26,7 @@ const TAGS: [(&str, &str); 8] = [
     ("monitoring", "How the node is"),
 ];
 
-/// Adds what all operations share: the error that any of them may return.
+/// Adds the errors that each operation may return, and the role that it takes.
 pub(super) fn complete(mut api: OpenApi) -> OpenApi {
     api.info = Info::new("Consort agent", env!("CARGO_PKG_VERSION"));
     api.info.description = Some(DESCRIPTION.to_owned());
@@ -56,7 +57,7 @@ pub(super) fn complete(mut api: OpenApi) -> OpenApi {
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {
-                may_fail(operation);
+                may_fail(operation, &method, path);
                 takes(operation, role_of(&method, path));
             }
         }
@@ -75,11 +76,17 @@ fn takes(operation: &mut Operation, role: Option<Role>) {
     operation.extensions = Some(extensions.build());
 }
 
-fn may_fail(operation: &mut Operation) {
-    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody")));
-    let error = ResponseBuilder::new()
-        .description("What did not happen, why, and what to do")
-        .content("application/json", body.build());
-    let responses = &mut operation.responses.responses;
-    responses.insert("default".to_owned(), error.build().into());
+/// Adds a response for each status that an error may have, with the codes.
+fn may_fail(operation: &mut Operation, method: &Method, path: &str) {
+    let errors = codes::of(method, path, operation.request_body.is_some());
+    for (status, codes) in errors {
+        let told = codes.iter().map(|c| format!("`{}`: {}", c.code, c.when));
+        let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody")));
+        let error = ResponseBuilder::new()
+            .description(told.collect::<Vec<_>>().join("; "))
+            .content("application/json", body.build());
+        let responses = &mut operation.responses.responses;
+        let other = responses.entry(status.to_string());
+        other.or_insert_with(|| error.build().into());
+    }
 }
