@@ -1,19 +1,24 @@
 //! `consort events`, and `consort monitor`, which is the same.
 
 use crate::Answer;
-use crate::client::{AgentAddr, EventStream, block_on, encoded};
+use crate::client::{AgentAddr, ClientError, EventStream, block_on, encoded};
 use crate::leader;
 use crate::output::{self, Format, safe};
 use anyhow::Context;
 use consort_agent::api::{EventView, LogView, MemberView};
 use consort_agent::repeats_event;
+use consort_client::StreamError;
+use core::time::Duration;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::io::Write;
 
 /// Follow the events of the group, as an agent sees them
 ///
-/// Prints until the agent stops or you press Ctrl-C. Times are UTC. With --format json it prints the events of GET
-/// /v1/events, one object per line, and with --log-level also the lines of GET /v1/log: objects with `level` instead of
-/// `event`.
+/// Prints until you press Ctrl-C. If the agent stops or cannot be reached, it tries again and continues where it was;
+/// `lagged` says how many events are lost, or that the agent was restarted. Times are UTC. With --format json it prints
+/// the events of GET /v1/events, one object per line, and with --log-level also the lines of GET /v1/log: objects with
+/// `level` instead of `event`.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "monitor", after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -54,10 +59,13 @@ enum LogLevel {
 }
 
 impl Args {
-    fn path(&self) -> String {
+    /// The path of the event stream after an event, or from the start as it was asked for.
+    fn path(&self, after: Option<&str>) -> String {
         let mut path = "/v1/events?".to_owned();
-        if self.past {
-            path.push_str("since=0&");
+        match after {
+            Some(id) => path.push_str(&format!("since={}&", encoded(id))),
+            None if self.past => path.push_str("since=0&"),
+            None => {}
         }
         if !self.kind.is_empty() {
             path.push_str(&format!("kind={}&", encoded(&self.kind.join(","))));
@@ -68,7 +76,8 @@ impl Args {
         path.trim_end_matches(['?', '&']).to_owned()
     }
 
-    fn log_path(&self) -> Option<String> {
+    /// The path of the log, or nothing if it is not followed. Lines that were missed while the agent was away are gone.
+    fn log_path(&self, again: bool) -> Option<String> {
         let level = match self.log_level? {
             LogLevel::Error => "error",
             LogLevel::Warn => "warn",
@@ -76,16 +85,18 @@ impl Args {
             LogLevel::Debug => "debug",
             LogLevel::Trace => "trace",
         };
-        let since = if self.past { "&since=0" } else { "" };
+        let since = if self.past && !again { "&since=0" } else { "" };
         Some(format!("/v1/log?level={level}{since}"))
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     block_on(async {
-        let mut events = args.agent.follow::<EventView>(&args.path()).await?;
-        let mut log = match &args.log_path() {
-            Some(path) => Some(args.agent.follow(path).await?),
+        let mut events = Feed::<EventView>::open(args, |args, after, _| args.path(after)).await?;
+        let log_path =
+            |args: &Args, _: Option<&str>, again: bool| args.log_path(again).unwrap_or_default();
+        let mut log = match args.log_level {
+            Some(_) => Some(Feed::<LogView>::open(args, log_path).await?),
             None => None,
         };
         let members: Vec<MemberView> = args.agent.get("/v1/members").await?;
@@ -93,24 +104,90 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
             members.into_iter().map(|m| (m.id, m.name)).collect();
         loop {
             tokio::select! {
-                event = events.next_json() => match event? {
-                    Some(json) => print(&json, args.format, &mut names)?,
-                    None => return Ok(Answer::Yes),
-                },
-                line = next_line(log.as_mut()) => match line? {
-                    Some(json) => print_line(&json, args.format)?,
-                    None => return Ok(Answer::Yes),
-                },
+                event = events.next() => print(&event?, args.format, &mut names)?,
+                line = next_line(log.as_mut()) => print_line(&line?, args.format)?,
             }
         }
     })
 }
 
-async fn next_line(log: Option<&mut EventStream<LogView>>) -> anyhow::Result<Option<String>> {
+async fn next_line(log: Option<&mut Feed<'_, LogView>>) -> anyhow::Result<String> {
     match log {
-        Some(log) => Ok(log.next_json().await?),
+        Some(log) => log.next().await,
         None => core::future::pending().await,
     }
+}
+
+/// The pause before a stream that ended is opened again, and the longest one.
+const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The path of a stream: after the event with an id, and whether it is opened again.
+type Path = fn(&Args, Option<&str>, bool) -> String;
+
+/// A stream of the agent that is opened again when it ends.
+struct Feed<'a, T> {
+    args: &'a Args,
+    path: Path,
+    stream: Option<EventStream<T>>,
+    /// The id of the last event of earlier streams.
+    last: Option<String>,
+    pause: Duration,
+}
+
+impl<'a, T: DeserializeOwned> Feed<'a, T> {
+    /// Opens the stream. That it cannot be opened the first time is an error.
+    async fn open(args: &'a Args, path: Path) -> anyhow::Result<Feed<'a, T>> {
+        let stream = args.agent.follow(&path(args, None, false)).await?;
+        Ok(Feed {
+            args,
+            path,
+            stream: Some(stream),
+            last: None,
+            pause: PAUSE,
+        })
+    }
+
+    /// Waits for the next event, however long the agent is away. This is cancel safe.
+    async fn next(&mut self) -> anyhow::Result<String> {
+        loop {
+            let Some(stream) = &mut self.stream else {
+                tokio::time::sleep(self.pause).await;
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                let path = (self.path)(self.args, self.last.as_deref(), true);
+                match self.args.agent.follow(&path).await {
+                    Ok(stream) => self.stream = Some(stream),
+                    Err(error @ ClientError::Token(_)) => return Err(error.into()),
+                    Err(ClientError::Refused(error)) if !passes(&error.code) => {
+                        return Err(ClientError::Refused(error).into());
+                    }
+                    // It is not back yet, or has no room.
+                    Err(_) => {}
+                }
+                continue;
+            };
+            let next = stream.next_json().await;
+            if let Some(id) = stream.last_id() {
+                self.last = Some(id.to_owned());
+            }
+            let why = match next {
+                Ok(Some(json)) => {
+                    self.pause = PAUSE;
+                    return Ok(json);
+                }
+                Ok(None) => "the agent has ended its stream".to_owned(),
+                Err(error @ StreamError::Gone(_)) => error.to_string(),
+                Err(error) => return Err(error.into()),
+            };
+            writeln!(std::io::stderr(), "{why}; trying again")?;
+            self.stream = None;
+        }
+    }
+}
+
+/// Whether it is worth trying again after a refusal with this code.
+fn passes(code: &str) -> bool {
+    matches!(code, "too_many_streams" | "no_answer" | "stopped")
 }
 
 fn print_line(json: &str, format: Format) -> anyhow::Result<()> {
@@ -205,7 +282,10 @@ pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> Strin
         ("link_up", _) => format!("{by} and this node hear each other"),
         ("link_down", _) => format!("{by} and this node no longer hear each other"),
         ("subscribed", _) => "following the events of this node".to_owned(),
-        ("lagged", _) => format!("{} events were missed", event.missed.unwrap_or(0)),
+        ("lagged", _) => match event.missed {
+            Some(missed) => format!("{missed} events were missed"),
+            None => "the agent was restarted; events before that may be missing".to_owned(),
+        },
         (other, _) => safe(other),
     }
 }

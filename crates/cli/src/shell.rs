@@ -1,6 +1,7 @@
 //! `consort completions` and `consort man`, made from the definition of the command line.
 
 use crate::{Answer, Cli};
+use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ Examples:
 /// Print the manual page, or write one for every command into a directory
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// Directory to write consort.1, consort-agent.1 and so on into
+    /// Directory to write consort.1, consort-agent.1 and so on into; it is made if it does not exist
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -38,7 +39,9 @@ pub(crate) fn completions(args: &Completions) -> anyhow::Result<Answer> {
 
 pub(crate) fn man(args: &Man) -> anyhow::Result<Answer> {
     match &args.dir {
-        Some(dir) => clap_mangen::generate_to(Cli::command(), dir)?,
+        Some(dir) => std::fs::create_dir_all(dir)
+            .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+            .with_context(|| format!("cannot write manual pages into {}", dir.display()))?,
         None => clap_mangen::Man::new(Cli::command()).render(&mut io::stdout().lock())?,
     }
     Ok(Answer::Yes)

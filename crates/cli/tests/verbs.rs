@@ -139,6 +139,41 @@ fn events_are_monitored_by_kind_and_name() {
 }
 
 #[test]
+fn a_monitor_goes_on_where_it_was_when_the_agent_is_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = Agent::start(dir.path(), "a", None, &[]);
+    let args = ["monitor", "--format", "json", "--http", &a.http];
+    let mut child = consort(&args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    let _child = Process(child, "-KILL");
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let run_of = |event: &Value| event["run"].as_str().unwrap().to_owned();
+    let first = run_of(&next());
+    let (code, ..) = said(&["event", "one", "--http", &a.http]);
+    assert_eq!(code, Some(0));
+    while next()["message"]["name"] != "one" {}
+    drop(a);
+    assert!(notes.next().unwrap().unwrap().contains("trying again"));
+    let a = Agent::start(dir.path(), "a", None, &[]);
+    let opened = next();
+    assert_eq!(opened["event"], "subscribed");
+    assert_ne!(run_of(&opened), first);
+    let lagged = next();
+    assert_eq!(
+        (&lagged["event"], lagged.get("missed")),
+        (&"lagged".into(), None)
+    );
+    let (code, ..) = said(&["event", "two", "--http", &a.http]);
+    assert_eq!(code, Some(0));
+    while next()["message"]["name"] != "two" {}
+}
+
+#[test]
 fn the_log_is_followed_at_any_level_beside_events() {
     let dir = tempfile::tempdir().unwrap();
     let a = Agent::start(dir.path(), "a", None, &["--campaign", "gate"]);
@@ -268,7 +303,12 @@ fn completions_and_manual_pages_are_made() {
         "{page}"
     );
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(said(&["man", dir.path().to_str().unwrap()]).0, Some(0));
-    assert!(dir.path().join("consort-agent.1").exists());
-    assert_eq!(said(&["man", "/no/such/directory"]).0, Some(2));
+    let new = dir.path().join("man1");
+    assert_eq!(said(&["man", new.to_str().unwrap()]).0, Some(0));
+    let page = new.join("consort-agent.1");
+    assert!(page.exists());
+    // A file is no directory.
+    let (code, _, error) = said(&["man", page.to_str().unwrap()]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("consort-agent.1"), "{error}");
 }
