@@ -1,7 +1,7 @@
 //! `consort election`: operations on elections for operators only.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, election_path};
+use crate::client::{self, AgentAddr, block_on, election_path};
 use crate::output;
 use consort_agent::api::Done;
 use core::time::Duration;
@@ -29,7 +29,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct ForgetArgs {
     /// Name of the election
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     election: String,
     #[command(flatten)]
     agent: AgentAddr,
@@ -40,6 +40,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     let path = election_path(&args.election, "/forget");
     let patience = Duration::from_secs(10);
     block_on(async { Ok(args.agent.post::<Done>(&path, &(), patience).await?) })?;
-    output::line("lost watchers are given up: the next leader needs a majority of the floor")?;
+    output::line(
+        "noted at this agent: if the election is strict and a majority of its watchers is lost, a majority of the floor \
+         may start again without them",
+    )?;
     Ok(Answer::Yes)
 }

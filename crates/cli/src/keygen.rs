@@ -28,6 +28,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
     let file = args.file.display();
+    anyhow::ensure!(
+        !args.file.exists(),
+        "{file} exists and is left as it is: whoever uses its key would be locked out; name another file, or give a running \
+         group a new key with `consort keys rotate`"
+    );
     let whose = match (args.operator, args.identity) {
         (true, _) => "an operator",
         (_, true) => "a member",

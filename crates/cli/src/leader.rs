@@ -1,7 +1,7 @@
 //! `consort leader`.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, election_path};
+use crate::client::{self, AgentAddr, block_on, election_path};
 use crate::output::{self, Format, safe};
 use crate::topology;
 use consort_agent::api::{CandidateView, ElectionView, LeaderView};
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     election: String,
     /// Show every candidate, its properties, and what decides between it and the leader
     #[arg(long)]

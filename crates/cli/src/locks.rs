@@ -1,7 +1,7 @@
 //! `consort locks`.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, path};
+use crate::client::{self, AgentAddr, block_on, path};
 use crate::output::{self, Format, safe};
 use consort_agent::api::{ContenderView, LockView, LocksView};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// One lock or semaphore
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     name: Option<String>,
     #[command(flatten)]
     agent: AgentAddr,
@@ -32,6 +32,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => output::line(&serde_json::to_string_pretty(&view)?)?,
         Format::Text => {
             output::line(&table(&view.locks))?;
+            if let Some(name) = args.name.as_ref().filter(|_| view.locks.is_empty()) {
+                let name = safe(name);
+                let _ = writeln!(io::stderr(), "nobody holds {name} or waits for it");
+            }
             let left = view.readiness.matures_in_ms.div_ceil(1000);
             let note = match &view.readiness.waits_for {
                 Some(what) => format!("requests of this node wait: {}", safe(what)),
@@ -79,7 +83,8 @@ fn table(locks: &[LockView]) -> String {
     output::table(head, &rows)
 }
 
-fn who(contender: &ContenderView) -> String {
+/// The name of a contender for people.
+pub(crate) fn who(contender: &ContenderView) -> String {
     safe(match contender.name.as_str() {
         "" => &contender.id,
         name => name,

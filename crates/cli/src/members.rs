@@ -4,6 +4,7 @@ use crate::Answer;
 use crate::client::{AgentAddr, block_on};
 use crate::output::{self, Format};
 use consort_agent::api::MemberView;
+use std::io::{self, Write};
 
 /// List the members of the group, as an agent sees them
 ///
@@ -50,7 +51,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => serde_json::to_string_pretty(&members)?,
     })?;
     match members.is_empty() && all > 0 {
-        true => Ok(Answer::No),
+        true => {
+            if args.format == Format::Text {
+                let hint = match &args.name {
+                    Some(name) if !name.contains('*') => "; * stands for any text in --name",
+                    _ => "",
+                };
+                let _ = writeln!(io::stderr(), "none of {all} members matches{hint}");
+            }
+            Ok(Answer::No)
+        }
         false => Ok(Answer::Yes),
     }
 }

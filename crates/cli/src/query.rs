@@ -112,6 +112,10 @@ impl Tally {
     }
 
     fn text(&self) -> String {
+        if self.answers + self.declined + self.silent.len() == 0 {
+            return "nobody was asked: no member matches (consort members lists names and tags)"
+                .to_owned();
+        }
         let mut text = match self.answers {
             1 => "1 answer".to_owned(),
             n => format!("{n} answers"),

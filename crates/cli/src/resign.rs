@@ -1,7 +1,7 @@
 //! `consort resign`.
 
 use crate::Answer;
-use crate::client::{AgentAddr, ClientError, block_on, election_path};
+use crate::client::{self, AgentAddr, ClientError, block_on, election_path};
 use crate::output;
 use consort_agent::api::{Done, ResignRequest};
 use core::time::Duration;
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the election
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     election: String,
     /// The member that should lead: its id, or a name that only one member has
     #[arg(long, value_name = "NODE")]

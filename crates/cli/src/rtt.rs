@@ -29,7 +29,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
         asked.is_none_or(|text| m.name == *text || m.id == *text)
     };
     if !members.iter().any(is_asked) {
-        anyhow::bail!("no member is called so or has that id; consort members lists them");
+        let asked = safe(args.member.as_deref().unwrap_or_default());
+        anyhow::bail!("no member is called `{asked}` or has that id; consort members lists them");
     }
     let mut times: Vec<(u64, &MemberView)> = members
         .iter()

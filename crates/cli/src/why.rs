@@ -1,7 +1,7 @@
 //! `consort why`: the events that led to the current state, as an agent saw them.
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, election_path, path};
+use crate::client::{self, AgentAddr, block_on, election_path, path};
 use crate::events::{clock, text};
 use crate::output::{self, Format, safe};
 use crate::{leader, why_down};
@@ -37,6 +37,7 @@ enum What {
     /// Show the former leaders of an election, how their terms ended, and why the leader leads
     Leader {
         /// Name of the election
+        #[arg(value_parser = client::name)]
         election: String,
         #[command(flatten)]
         how: How,
@@ -44,6 +45,7 @@ enum What {
     /// Show the holder of a lock, its waiters, and its former holders
     Lock {
         /// Name of the lock
+        #[arg(value_parser = client::name)]
         lock: String,
         #[command(flatten)]
         how: How,

@@ -60,13 +60,18 @@ impl RawLocks {
         let Some(nodes) = nodes else {
             return Ok(self);
         };
-        if nodes == 0 || !has_state {
+        let expected = match (nodes, has_state) {
+            (0, _) => "write how many nodes the new group has",
+            (_, false) => {
+                "set state as well (--state DIR): a node that was restarted without it would be taken for a new one"
+            }
+            _ => "",
+        };
+        if !expected.is_empty() {
             return Err(ConfigError::Value {
                 key: "expect",
                 value: nodes.to_string(),
-                expected: "write how many nodes the new group has, and set state: a node that was restarted without it \
-                           would be taken for a new one"
-                    .to_owned(),
+                expected: expected.to_owned(),
             });
         }
         self.bootstrap = self.bootstrap.or(Some(true));

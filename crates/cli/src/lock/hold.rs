@@ -4,15 +4,18 @@ use super::{Args, LOST, NOT_GRANTED};
 use crate::Answer;
 use crate::client::{ClientError, EventStream, path};
 use crate::guarded::{Ended, Guarded, Signals};
-use crate::output;
+use crate::{locks, output};
 use anyhow::{Context, bail};
-use consort_agent::api::{Done, RequestView};
+use consort_agent::api::{Done, LocksView, RequestView};
 use core::pin::Pin;
 use core::time::Duration;
 use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+/// How long a request waits before the holder is looked up and named.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// How long the agent may take to process the release.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
@@ -72,14 +75,41 @@ async fn take(
         .agent
         .take::<RequestView>(resource, &args.request())
         .await?;
+    let mut look = Some(Instant::now() + LOOK_AFTER);
     loop {
-        let event = stream.next().await?;
+        let event = tokio::select! {
+            event = stream.next() => event?,
+            () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {
+                look = None;
+                note_holders(args, resource).await;
+                continue;
+            }
+        };
         let event = event.context("the agent has gone while the lock was waited for")?;
         match event.event.as_str() {
             "granted" => return Ok(Ok((stream, event))),
             "refused" => return refused(args, &event).map(Err),
-            _ => note_waiting(args, &event),
+            _ => {
+                if note_waiting(args, &event) {
+                    look = None;
+                }
+            }
         }
+    }
+}
+
+/// Says who holds the lock that this program waits for, unless nothing is to be said.
+async fn note_holders(args: &Args, resource: &str) {
+    if args.quiet {
+        return;
+    }
+    let Ok(view) = args.agent.get::<LocksView>(resource).await else {
+        return;
+    };
+    let contenders = view.locks.iter().flat_map(|l| &l.contenders);
+    let holders: Vec<String> = contenders.filter(|c| c.held).map(locks::who).collect();
+    if !holders.is_empty() {
+        args.say(&format!("waits: {} holds it", holders.join(", ")));
     }
 }
 
@@ -99,14 +129,15 @@ fn refused(args: &Args, event: &RequestView) -> anyhow::Result<Answer> {
     }
 }
 
-/// Prints what the request waits for, even with --quiet, because it may wait for ever.
-fn note_waiting(args: &Args, event: &RequestView) {
+/// Prints what the request waits for, even with --quiet, because it may wait for ever. Returns whether it waits for
+/// something other than a holder.
+fn note_waiting(args: &Args, event: &RequestView) -> bool {
     let Some(readiness) = &event.readiness else {
-        return;
+        return false;
     };
     match &readiness.waits_for {
         Some(what) => args.say(&format!("waits: {}", output::safe(what))),
-        None if readiness.mature || args.quiet => {}
+        None if readiness.mature || args.quiet => return false,
         None => {
             let left = readiness.matures_in_ms.div_ceil(1000);
             args.say(&format!(
@@ -114,6 +145,7 @@ fn note_waiting(args: &Args, event: &RequestView) {
             ));
         }
     }
+    true
 }
 
 struct Held<'a> {

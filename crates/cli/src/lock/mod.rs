@@ -7,7 +7,7 @@
 mod hold;
 
 use crate::Answer;
-use crate::client::{AgentAddr, block_on, path};
+use crate::client::{self, AgentAddr, block_on, path};
 use crate::output::safe;
 use consort_agent::api::{BreakRequest, Done, LockRequest};
 use consort_agent::parse_bound;
@@ -39,7 +39,7 @@ pub(crate) const LOST: u8 = 76;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the lock
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = client::name)]
     name: String,
     /// Fail at once if the lock is taken
     #[arg(long = "try", conflicts_with = "timeout")]
