@@ -4,8 +4,8 @@ use crate::common::{Process, consort};
 use crate::page::Block;
 use core::time::Duration;
 use std::fs::{self, File};
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Programs of the reader's own that pages run.
-const SCRIPTS: [&str; 3] = ["backup.sh", "job", "deploy"];
+const SCRIPTS: [&str; 4] = ["backup.sh", "job", "deploy", "migrate"];
 /// Settings that pages presume.
 const SETTINGS: &str = "\
 [[handler]]
@@ -24,11 +24,46 @@ on = \"query:load\"
 run = \"echo 0.5\"
 ";
 
+/// How long a command runs that is typed for a moment only.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// Files of the reader's own that pages read.
+const FILES: [(&str, &str); 5] = [
+    ("my-site.csv", "0,0\n3,0\n6,0\n9,0\n"),
+    ("lists.csv", LISTS),
+    ("scenario.movements", "0 0 0\n0 50 0 5 50 0 6 500 0\n"),
+    ("etc/consort.toml", SETTINGS),
+    ("etc.toml", SETTINGS),
+];
+/// Member lists of two nodes that know each other.
+const LISTS: &str = "\
+view,0,0,1,alive,0
+view,0,1,0,alive,0
+";
+
 /// Agents that are there already when the reader types. They end with the value.
 pub(crate) struct Group {
-    _agents: Vec<Process>,
+    agents: Vec<Process>,
     /// Port of the first agent's HTTP interface.
     http: u16,
+}
+
+impl Group {
+    /// Asks until a command succeeds and prints `text`.
+    fn until(&self, what: &str, args: &[&str], text: &str) {
+        let start = Instant::now();
+        loop {
+            let mut command = consort(args);
+            command.env("CONSORT_HTTP", format!("127.0.0.1:{}", self.http));
+            let asked = command.output().unwrap();
+            let told = String::from_utf8_lossy(&asked.stdout);
+            if asked.status.success() && told.contains(text) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "not reached: {what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 pub(crate) struct Machine {
@@ -77,6 +112,15 @@ impl Machine {
         for folder in ["etc", "state"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
+        for (name, text) in FILES {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        // What the reader of docs/UPGRADE.md has brought along.
+        symlink(
+            env!("CARGO_BIN_EXE_consort"),
+            dir.path().join("consort-new"),
+        )
+        .unwrap();
         // So that curl fails when an agent refuses.
         fs::write(dir.path().join(".curlrc"), "fail-with-body\n").unwrap();
         let machine = Machine { dir };
@@ -92,59 +136,80 @@ impl Machine {
 
     /// Starts two agents, and waits until all is as pages presume: one leads, and locks can be taken.
     pub(crate) fn group(&self) -> Group {
+        self.agents(&["kitchen", "robot-7"])
+    }
+
+    /// Starts five agents, of which the third fails.
+    pub(crate) fn five(&self) -> Group {
+        let mut group = self.agents(&["node-1", "node-2", "node-3", "node-4", "node-5"]);
+        drop(group.agents.remove(2));
+        let failed = ["members", "--status", "failed"];
+        group.until("a failed member", &failed, "node-3");
+        group
+    }
+
+    fn agents(&self, names: &[&str]) -> Group {
         fs::write(self.path("agent.toml"), SETTINGS).unwrap();
-        let (config, http) = (self.path("agent.toml"), free_port());
         // Commands change its keys, and pages presume that the file of the reader's own has one.
         let key = self.path("group-of-agents.key");
         fs::copy(self.path("etc/group.key"), &key).unwrap();
-        let start = |name: &str, http: &str, join: Option<String>| {
-            let mut command = consort(&["agent", "--name", name, "--bind", "127.0.0.1:0"]);
+        let sockets: Vec<UdpSocket> = names
+            .iter()
+            .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let addrs: Vec<String> = sockets
+            .iter()
+            .map(|s| s.local_addr().unwrap().to_string())
+            .collect();
+        drop(sockets);
+        let mut group = Group {
+            agents: Vec::new(),
+            http: free_port(),
+        };
+        for (at, name) in names.iter().enumerate() {
+            let http = match at {
+                0 => format!("127.0.0.1:{}", group.http),
+                _ => format!("unix:{}", self.path(name)),
+            };
+            let mut command = consort(&["agent", "--name", name, "--bind", &addrs[at]]);
             command
-                .args(["--period", "150ms", "--bootstrap", "--http", http])
-                .args(["--config", &config, "--tag", "role=gateway"])
-                .args(["--key-file", &key])
-                .args(["--campaign", "gateway"])
-                .args(join.iter().flat_map(|seed| ["--join", seed]))
+                .args(["--period", "150ms", "--bootstrap", "--http", &http])
+                .args([
+                    "--config",
+                    &self.path("agent.toml"),
+                    "--tag",
+                    "role=gateway",
+                ])
+                .args(["--key-file", &key, "--campaign", "gateway"])
                 .stderr(Stdio::null());
-            Process(command.spawn().unwrap(), "-KILL")
-        };
-        let address = format!("127.0.0.1:{http}");
-        let first = start("kitchen", &address, None);
-        let ask = |args: &[&str]| {
-            let asked = consort(args)
-                .env("CONSORT_HTTP", &address)
-                .output()
-                .unwrap();
-            asked
-                .status
-                .success()
-                .then(|| String::from_utf8_lossy(&asked.stdout).into_owned())
-        };
-        let until = |what: &str, args: &[&str], text: &str| {
-            let start = Instant::now();
-            loop {
-                if let Some(told) = ask(args).filter(|told| told.contains(text)) {
-                    return told;
-                }
-                assert!(start.elapsed() < PATIENCE, "not reached: {what}");
-                std::thread::sleep(Duration::from_millis(50));
+            for peer in addrs.iter().filter(|peer| **peer != addrs[at]) {
+                command.args(["--peer", peer]);
             }
-        };
-        let info = until("the agent answers", &["info", "--format", "json"], "");
-        let info: serde_json::Value = serde_json::from_str(&info).unwrap();
-        let seed = info["address"].as_str().unwrap().to_owned();
-        let second = start(
-            "robot-7",
-            &format!("unix:{}", self.path("robot-7")),
-            Some(seed),
-        );
-        until("two members", &["members", "--status", "alive"], "robot-7");
-        until("a leader", &["leader", "gateway"], "");
-        until("locks", &["lock", "ready", "--timeout", "5s"], "");
-        Group {
-            _agents: vec![first, second],
-            http,
+            group
+                .agents
+                .push(Process(command.spawn().unwrap(), "-KILL"));
         }
+        for name in names {
+            group.until("all members", &["members", "--status", "alive"], name);
+        }
+        group.until("a leader", &["leader", "gateway"], "");
+        group.until("locks", &["lock", "ready", "--timeout", "5s"], "");
+        group
+    }
+
+    /// Starts what `consort up` starts, and waits until it is there.
+    pub(crate) fn lab(&self) -> Group {
+        let http = free_port();
+        let address = format!("127.0.0.1:{http}");
+        let mut command = consort(&["up", "--plain", "--http", &address, "--bind", "127.0.0.1:0"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let up = Process(command.stderr(Stdio::null()).spawn().unwrap(), "-KILL");
+        let group = Group {
+            agents: vec![up],
+            http,
+        };
+        group.until("a third node", &["members"], "node-3");
+        group
     }
 
     /// The line with the places of this machine in place of those of the page.
@@ -153,7 +218,10 @@ impl Machine {
             .replace("0.0.0.0:7718", &format!("0.0.0.0:{http}"))
             .replace("/var/lib/consort", &self.path("state"))
             .replace("/etc/consort", &self.path("etc"))
+            .replace("/run/consort/api.sock", &self.path("robot-7"))
+            .replace("=wlan0", "=lo")
             // Nobody listens there; an agent goes on trying.
+            .replace("10.0.0.5:7717", "127.0.0.1:9")
             .replace("10.0.0.5", "127.0.0.1:9")
             .replace("10.0.0.6", "127.0.0.1:9")
             .replace("192.168.1.20", "127.0.0.1:9")
@@ -218,15 +286,26 @@ impl Machine {
         let output = File::create(&printed).unwrap();
         let bin = Path::new(env!("CARGO_BIN_EXE_consort")).parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
+        let line = self.place(line, http);
         // A pipe fails if any of its commands does.
         let mut command = Command::new("bash");
+        command.args(["-o", "pipefail", "-c"]);
+        if block.terminal {
+            let inside = format!("stty columns 100 rows 30; {line}");
+            command
+                .arg("exec script -qefc \"$0\" /dev/null")
+                .arg(inside);
+            command.env("TERM", "xterm-256color");
+        } else {
+            command.arg(&line);
+        }
         command
-            .args(["-o", "pipefail", "-c", &self.place(line, http)])
             .current_dir(self.dir.path())
             .env("PATH", format!("{}:{path}", bin.display()))
             .env("CURL_HOME", self.dir.path())
             .env("CONSORT_HTTP", format!("127.0.0.1:{http}"))
             .env("CONSORT_BIND", "127.0.0.1:0")
+            .env("HOME", self.dir.path())
             .stdout(output.try_clone().unwrap())
             .stderr(output)
             .process_group(0);
@@ -246,7 +325,12 @@ impl Machine {
             }
             match ended {
                 Some(status) if status.success() => return (typed, Ok(false)),
+                // A simulation may answer no.
+                Some(status) if block.moment && status.code() == Some(1) => {
+                    return (typed, Ok(false));
+                }
                 Some(status) => return (typed, Err(format!("{status}\n{text}"))),
+                None if block.moment && start.elapsed() > MOMENT => return (typed, Ok(false)),
                 None if start.elapsed() > PATIENCE => {
                     return (typed, Err(format!("does not end; so far:\n{text}")));
                 }

@@ -6,7 +6,12 @@
 //!
 //! - `<!-- not typed: WHY -->`: the block is skipped.
 //! - `<!-- typed until TEXT -->`: a line that prints TEXT is interrupted and the next one typed; one line has to print it.
-//! - `<!-- typed elsewhere -->`, `<!-- typed elsewhere until TEXT -->`: on a machine where no agent runs.
+//! - `<!-- typed for a moment: WHY -->`: a line that still runs after a second has been taken, and is interrupted.
+//! - `<!-- typed elsewhere -->`, `<!-- typed in the lab -->`, `<!-- typed in a group of five -->`: on a machine where no agent
+//!   runs, where `consort up` does, or where one of five agents has failed.
+//! - `<!-- typed in a terminal until TEXT -->`: with a terminal.
+//!
+//! These can be combined in this order: place, terminal, and for how long.
 #![allow(
     clippy::std_instead_of_alloc,
     reason = "tests need std; naming alloc would tell nothing"
@@ -41,14 +46,21 @@ fn pages() -> Vec<PathBuf> {
 /// Types the blocks of a page, in order, in one directory. Says what went wrong.
 fn type_page(name: &str, blocks: &[Block]) -> Vec<String> {
     let machine = Machine::new();
-    let here = blocks.iter().any(|b| !b.elsewhere && !b.settings);
+    let here = blocks
+        .iter()
+        .any(|b| !b.elsewhere && !b.lab && !b.five && !b.settings);
     let group = here.then(|| machine.group());
     let mut wrong = Vec::new();
     for block in blocks {
         let typed = if block.settings {
             machine.check_settings(block)
         } else {
-            machine.type_block(block, group.as_ref())
+            let other = match (block.lab, block.five) {
+                (true, _) => Some(machine.lab()),
+                (_, true) => Some(machine.five()),
+                _ => None,
+            };
+            machine.type_block(block, other.as_ref().or(group.as_ref()))
         };
         if let Err(why) = typed {
             wrong.push(format!("{name}:{}: {why}", block.line));

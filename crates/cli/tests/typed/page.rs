@@ -9,8 +9,17 @@ pub(crate) struct Block {
     /// Settings of an agent, not commands.
     pub(crate) settings: bool,
     pub(crate) skip: bool,
+    /// On a machine where no agent runs.
     pub(crate) elsewhere: bool,
+    /// On a machine where `consort up` runs.
+    pub(crate) lab: bool,
+    /// In a group of five of which the third has failed.
+    pub(crate) five: bool,
+    /// In a terminal.
+    pub(crate) terminal: bool,
     pub(crate) until: Option<String>,
+    /// It is interrupted soon after it began.
+    pub(crate) moment: bool,
 }
 
 /// What a comment right before a block says about it.
@@ -22,16 +31,29 @@ fn mark(line: &str) -> Option<Block> {
             ..Block::default()
         });
     }
-    let rest = text.strip_prefix("typed")?;
-    let (rest, elsewhere) = match rest.strip_prefix(" elsewhere") {
-        Some(rest) => (rest, true),
-        None => (rest, false),
+    let mut rest = text.strip_prefix("typed")?;
+    let mut says = |words: &str| match rest.strip_prefix(words) {
+        Some(after) => {
+            rest = after;
+            true
+        }
+        None => false,
     };
+    let elsewhere = says(" elsewhere");
+    let lab = says(" in the lab");
+    let five = says(" in a group of five");
+    let terminal = says(" in a terminal");
+    let moment = says(" for a moment: ");
     let until = rest.strip_prefix(" until ").map(str::to_owned);
-    assert!(until.is_some() || rest.is_empty(), "not understood: {line}");
+    let understood = moment && !rest.is_empty() || until.is_some() || rest.is_empty();
+    assert!(understood, "not understood: {line}");
     Some(Block {
         elsewhere,
+        lab,
+        five,
+        terminal,
         until,
+        moment,
         ..Block::default()
     })
 }
