@@ -249,6 +249,13 @@ async fn a_unix_socket_serves_the_same_and_is_removed() {
     };
     let agent = start(raw).await;
     assert_eq!(get(&agent, "/v1/health").await.0, 200);
+    // No web page reaches a Unix socket, so any host name will do: curl wants one.
+    let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
+    let request = "GET /v1/members HTTP/1.1\r\nhost: any.name\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     agent.leave().await.unwrap();
     assert!(!path.exists());
 }

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Agent, consort, run, until};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 #[test]
 fn an_interface_can_be_named_to_listen_on() {
@@ -161,4 +163,152 @@ fn nodes_of_another_group_or_version_are_named_once() {
         read(&log).contains(&line).then_some(())
     });
     assert_eq!(read(&log).matches("cannot be read").count(), 1);
+}
+
+/// Two machines with a network of their own between them and one file of host names, without privileges: Linux
+/// namespaces.
+struct Machines {
+    holders: [common::Process; 2],
+    hosts: PathBuf,
+}
+
+impl Machines {
+    /// `None` if the system does not let this user have any.
+    fn connected(dir: &Path) -> Option<Machines> {
+        let hosts = dir.join("hosts");
+        std::fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
+        let start = |command: &mut Command| {
+            let child = command.args(["sleep", "600"]).spawn().ok()?;
+            let mut holder = common::Process(child, "-KILL");
+            // It is in its namespaces when it has become the command.
+            let name = format!("/proc/{}/comm", holder.0.id());
+            while std::fs::read_to_string(&name).ok()? != "sleep\n" {
+                if holder.0.try_wait().unwrap().is_some() {
+                    return None;
+                }
+                std::thread::sleep(core::time::Duration::from_millis(5));
+            }
+            Some(holder)
+        };
+        let first = start(Command::new("unshare").arg("-rnm"))?;
+        let second = start(inside(&first, "unshare").arg("-n"))?;
+        let machines = Machines {
+            holders: [first, second],
+            hosts,
+        };
+        let peer = machines.holders[1].0.id().to_string();
+        let hosts = machines.hosts.display().to_string();
+        let made = machines.run(0, &["mount", "--bind", &hosts, "/etc/hosts"])
+            && machines.run(1, &["mount", "--bind", &hosts, "/etc/hosts"])
+            && machines.run(
+                0,
+                &[
+                    &["ip", "link", "add", "v0", "type", "veth"][..],
+                    &["peer", "name", "v1", "netns", &peer],
+                ]
+                .concat(),
+            )
+            && machines.run(0, &["ip", "addr", "add", "10.77.0.1/24", "dev", "v0"])
+            && machines.run(1, &["ip", "addr", "add", "10.77.0.2/24", "dev", "v1"])
+            && machines.run(0, &["ip", "link", "set", "v0", "up"])
+            && machines.run(1, &["ip", "link", "set", "v1", "up"])
+            && machines.run(0, &["ip", "route", "add", "default", "dev", "v0"])
+            && machines.run(1, &["ip", "route", "add", "default", "dev", "v1"]);
+        made.then_some(machines)
+    }
+
+    fn command(&self, machine: usize, program: &str) -> Command {
+        inside(&self.holders[machine], program)
+    }
+
+    fn run(&self, machine: usize, args: &[&str]) -> bool {
+        let mut command = self.command(machine, args[0]);
+        let status = command.args(&args[1..]).status();
+        status.is_ok_and(|s| s.success())
+    }
+
+    fn agent(&self, dir: &Path, machine: usize, name: &str, join: &[&str]) -> Agent {
+        let mut command = self.command(machine, env!("CARGO_BIN_EXE_consort"));
+        command.args(["agent", "--insecure", "--bind", "0.0.0.0:7717"]);
+        command.args(join).env_remove("CONSORT_HTTP");
+        Agent::run(dir, name, command)
+    }
+}
+
+/// A command in the namespaces of a process.
+fn inside(holder: &common::Process, program: &str) -> Command {
+    let id = holder.0.id().to_string();
+    let mut command = Command::new("nsenter");
+    command.args(["-t", &id, "-U", "-n", "-m", "--preserve-credentials"]);
+    command.arg(program).stdin(Stdio::null());
+    command
+}
+
+/// A device that boots before its names can be resolved, and gets another address later, as by DHCP.
+#[test]
+fn a_name_that_appears_is_joined_and_an_address_that_changes_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(machines) = Machines::connected(dir.path()) else {
+        eprintln!("SKIPPED: there are no network namespaces for this user");
+        return;
+    };
+    let a = machines.agent(dir.path(), 0, "a", &[]);
+    let b = machines.agent(dir.path(), 1, "b", &["--join", "seed.test"]);
+    assert_eq!(b.info()["members"]["alive"], 1, "the name does not exist");
+    std::fs::write(&machines.hosts, "10.77.0.1 seed.test\n").unwrap();
+    until("the name is found and joined", || {
+        (b.info()["members"]["alive"] == 2).then_some(())
+    });
+    let seen = |what: &str| {
+        let output = run(&[
+            "members", "--name", "b", "--format", "json", "--http", &a.http,
+        ]);
+        let members: Value = serde_json::from_slice(&output.stdout).unwrap();
+        members[0][what].clone()
+    };
+    let id = seen("id");
+    assert_eq!(seen("address"), "10.77.0.2:7717");
+    assert!(machines.run(1, &["ip", "addr", "del", "10.77.0.2/24", "dev", "v1"]));
+    assert!(machines.run(1, &["ip", "addr", "add", "10.77.0.3/24", "dev", "v1"]));
+    // The default route went with the address. It looks every ten seconds, and believes an address that is there twice.
+    let start = std::time::Instant::now();
+    while seen("address") != "10.77.0.3:7717" || seen("status") != "alive" {
+        assert!(
+            start.elapsed() < 3 * common::PATIENCE,
+            "{}",
+            seen("address")
+        );
+        std::thread::sleep(core::time::Duration::from_millis(200));
+    }
+    assert_eq!(seen("id"), id, "the same member");
+}
+
+/// What `Type=notify` and `WatchdogSec=` of a unit of systemd need.
+#[test]
+fn a_supervisor_hears_of_start_life_and_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let supervisor = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    supervisor.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let next = || {
+        let mut told = [0; 512];
+        let len = supervisor.recv(&mut told).expect("a message in time");
+        String::from_utf8_lossy(&told[..len]).into_owned()
+    };
+    let mut command = consort(&["agent", "--bind", "127.0.0.1:0"]);
+    command.env("NOTIFY_SOCKET", &path);
+    command.env("WATCHDOG_USEC", "400000");
+    let agent = Agent::run(dir.path(), "attic", command);
+    let ready = next();
+    assert!(ready.starts_with("READY=1\n"), "{ready}");
+    let address = agent.info()["address"].as_str().unwrap().to_owned();
+    assert!(
+        ready.contains("attic") && ready.contains(&address),
+        "{ready}"
+    );
+    for _ in 0..3 {
+        assert_eq!(next(), "WATCHDOG=1\n");
+    }
+    common::signal(&agent.process.0, "-TERM");
+    while next() != "STOPPING=1\n" {}
 }

@@ -64,7 +64,16 @@ impl Driver {
         let near = self.radio.as_ref().and_then(Radio::own_ip);
         let found = match (near, moves.towards) {
             (Some(ip), None) => Some(SocketAddr::new(ip, moves.bound.port())),
-            (_, towards) => address::advertised(None, moves.bound, towards).ok(),
+            (_, towards) => {
+                let bound = moves.bound;
+                // Where no route leads to everywhere, one leads to the members.
+                let table = self.node.membership().table();
+                let mut addrs = table.iter().map(|m| m.addr());
+                let member = addrs.find(|a| a.port() != 0 && !a.ip().is_loopback());
+                address::advertised(None, bound, towards)
+                    .or_else(|_| address::advertised(None, bound, member))
+                    .ok()
+            }
         };
         if let Some(addr) = moves.take(told, found) {
             tracing::info!(
