@@ -368,10 +368,7 @@ impl Driver {
                     break;
                 }
                 // Some systems report here that an earlier datagram found no listener at its port.
-                Err(e) => {
-                    self.stats.receive_errors += 1;
-                    self.port.read(Err(&e));
-                }
+                Err(e) => self.port.read_failed(&e, &mut self.stats),
             }
         }
         acted |= self.listen_around().await;

@@ -1,5 +1,6 @@
 //! Whether the node's socket still works: a port is lost when nothing can be sent or read for a while.
 
+use crate::stats::DriverStats;
 use core::time::Duration;
 use std::io;
 use tokio::time::Instant;
@@ -57,6 +58,12 @@ impl Port {
             result => self.reads.note(result),
         }
         self.log();
+    }
+
+    /// Counts a read that failed, and notes it.
+    pub(super) fn read_failed(&mut self, error: &io::Error, stats: &mut DriverStats) {
+        stats.receive_errors += 1;
+        self.read(Err(error));
     }
 
     /// What fails, and for how long it has, if the port is lost.
@@ -118,20 +125,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reads_that_report_a_closed_port_of_a_peer_do_not_count() {
-        let mut port = Port::default();
+        let (mut port, mut stats) = (Port::default(), DriverStats::default());
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         let broken = io::Error::from(io::ErrorKind::NetworkDown);
         for _ in 0..2 * FAILURES_MIN {
-            port.read(Err(&refused));
+            port.read_failed(&refused, &mut stats);
         }
         tokio::time::advance(PATIENCE).await;
         assert_eq!(port.error(), None);
         for _ in 0..FAILURES_MIN {
-            port.read(Err(&broken));
+            port.read_failed(&broken, &mut stats);
         }
         tokio::time::advance(PATIENCE).await;
         assert!(port.error().unwrap().contains("read for 3 s"));
         port.read(Ok(()));
         assert_eq!(port.error(), None);
+        assert_eq!(stats.receive_errors, u64::from(3 * FAILURES_MIN));
     }
 }

@@ -186,6 +186,7 @@ fn a_zombie_in_the_list_delays_but_does_not_block() {
     let held = bench.held().unwrap();
     assert_eq!(held.leader.0, best[0]);
     assert!(held.is_degraded(), "S6: fewer lists than the quorum");
+    assert_eq!(bench.e.stats().degraded, 1);
 }
 
 #[test]
@@ -205,6 +206,7 @@ fn a_silent_winner_is_told_four_times_then_the_next_of_the_same_lists_is() {
     assert_eq!(second, best[1]);
     assert_eq!(claim.key.token.revision, first.key.token.revision + 1);
     assert!(effects.contains(&Effect::Emit(Report::Probe(NodeId(best[0])))));
+    assert_eq!(bench.e.stats().passed_over, 1);
     // A late acceptance of the first proposal, after the next revision, changes nothing.
     assert_eq!(bench.msg(best[0], accept(&first)), []);
     assert_eq!(bench.held(), None);

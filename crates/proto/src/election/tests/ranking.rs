@@ -371,4 +371,5 @@ fn objections_in_vain_become_rare() {
         assert!(wait >= Duration::from_secs(expected), "{wait:?}");
         assert!(wait < Duration::from_secs(expected + 2), "{wait:?}");
     }
+    assert_eq!(bench.e.stats().objections, 2);
 }

@@ -74,3 +74,33 @@ fn who_acts_knows_itself_as_the_leader_by_the_same_claim() {
     }
     assert!(acted);
 }
+
+/// A claim is never used twice, so at the end of their range a node that should lead does not act.
+#[test]
+fn claims_that_are_used_up_are_counted() {
+    let config = Config {
+        claim_after: ms(50),
+        ..Config::default()
+    };
+    let mut world = World::new(2, 5, config);
+    world.line(&[0, 1]);
+    world.run(secs(3));
+    assert_eq!(world.leaders(), [2, 2]);
+    // What others claim is followed so far an hour; after some years it may be anything.
+    let mut last = world.hosts[1].omega.own_record(id(1)).unwrap().clone();
+    last.version.seq += 1;
+    last.seats[0].claim = Some(u32::MAX);
+    last.seats[0].class = crate::membership::CLASS_NEVER;
+    let omega = &mut world.hosts[0].omega;
+    let mut later = world.now;
+    while !omega.believes_claims(later, &last) {
+        later = later + secs(3600);
+    }
+    world.hear(0, 1, &[last]);
+    world.crash(1);
+    world.run(ms(500));
+    assert_eq!(world.leader(0), Some(id(0)));
+    let standing = world.hosts[0].omega.standing(id(0), world.now, ELECTION);
+    assert_eq!(standing.unwrap().acting, None);
+    assert!(world.hosts[0].omega.stats().claims_exhausted > 0);
+}

@@ -382,7 +382,7 @@ fn a_copy_of_a_running_process_is_noticed_and_no_number_is_used_twice_after_that
     ours.handle_bytes(now, addr(9), &theirs[0][0]);
     assert_eq!(clones(&ours), 0);
     ours.handle_bytes(now, addr(9), &theirs[2][0]);
-    assert_eq!(clones(&ours), 1);
+    assert_eq!(ours.stats().seal.clones_seen, 1);
     let events: Vec<Event> = core::iter::from_fn(|| ours.poll_event()).collect();
     assert!(events.contains(&Event::Cloned));
     assert_eq!(say(&mut ours, now, 53), [[0; 0]; 0]);
@@ -442,4 +442,31 @@ fn nothing_is_sealed_beyond_the_last_counter() {
         [1, 0, 0, 0, 0],
         "a salt with counters of its own"
     );
+}
+
+/// A datagram that any member can read can be shown to any member, so most of it does not count.
+#[test]
+fn a_broadcast_says_who_hears_whom_and_no_more() {
+    let mut net = group();
+    let mut out = Datagram::default();
+    let shown = loop {
+        net.now = net.now + Duration::from_millis(100);
+        net.nodes[1].handle_timeout(net.now);
+        let mut sent = core::iter::from_fn(|| {
+            while net.nodes[1].poll_fact().is_some() {}
+            while net.nodes[1].poll_event().is_some() {}
+            net.nodes[1].poll_transmit(&mut out)?;
+            Some(out.clone())
+        });
+        if let Some(datagram) = sent.find(|d| !d.frames.is_empty()) {
+            break datagram;
+        }
+    };
+    let mut broadcast = shown.clone();
+    broadcast.envelope.as_mut().unwrap().to = None;
+    let mut bytes = Vec::new();
+    net.nodes[1].encode(&broadcast, &mut bytes);
+    net.nodes[0].handle_bytes(net.now, addr(2), &bytes);
+    let stats = net.nodes[0].stats().seal;
+    assert_eq!(stats.undirected, shown.frames.len() as u64);
 }

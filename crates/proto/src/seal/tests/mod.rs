@@ -166,6 +166,20 @@ fn strangers_are_looked_at_less_often_than_members() {
 }
 
 #[test]
+fn what_comes_in_a_members_name_from_elsewhere_has_a_limit_of_its_own() {
+    let mut node = knowing(2);
+    let now = Instant::ZERO + Duration::from_secs(1);
+    for _ in 0..3000 {
+        node.handle_datagram(now, addr(9), &mut datagram(2, vec![]));
+        sent(&mut node);
+    }
+    assert!(node.stats().seal.rate_dropped_known > 1000);
+    let before = node.stats().datagrams_in;
+    node.handle_datagram(now, addr(2), &mut datagram(2, vec![]));
+    assert_eq!(node.stats().datagrams_in, before + 1);
+}
+
+#[test]
 fn one_member_tells_of_so_many_strangers_a_minute() {
     let mut node = knowing(2);
     for n in 1000..13_000 {
