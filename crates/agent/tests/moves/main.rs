@@ -108,6 +108,15 @@ const MOVED: &[(By, &[&str])] = &[
     (Core("proto/src/seal/tests/keyed.rs", "a_copy_of_a_running_process_is_noticed_and_no_number_is_used_twice_after_that"), &[
         "consort_seal_clones_seen_total", "consort_seal_unsealable_total",
     ]),
+    (Core("proto/src/seal/tests/identified.rs", "the_groups_key_moves_no_window_and_makes_nobody_leave"), &[
+        "consort_seal_unpaired_total",
+    ]),
+    (Core("proto/src/seal/tests/identified.rs", "the_groups_key_alone_makes_nobody_a_member"), &[
+        "consort_seal_certs_refused_total",
+    ]),
+    (Core("proto/src/seal/tests/identified.rs", "one_that_restarts_is_let_in_although_it_forgot_all_certificates"), &[
+        "consort_seal_certs_unknown_total",
+    ]),
     (Core("proto/src/seal/tests/rotation.rs", "a_ring_that_nobody_asked_for_is_not_taken"), &[
         "consort_seal_rings_refused_total",
     ]),

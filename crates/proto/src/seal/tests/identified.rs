@@ -274,6 +274,7 @@ fn one_that_restarts_is_let_in_although_it_forgot_all_certificates() {
     assert_eq!(accusations(&net), accused);
     let minute = net.carried - carried;
     assert!(minute < 400, "{minute}");
+    assert!(net.nodes[2].stats().seal.certs_unknown > 0);
 }
 
 fn accusations(net: &Net) -> u64 {
