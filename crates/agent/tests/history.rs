@@ -102,6 +102,62 @@ impl Stream {
     }
 }
 
+/// Nobody asks who holds the lock: the events come by themselves.
+#[tokio::test(flavor = "multi_thread")]
+async fn hand_overs_of_locks_are_events_at_whoever_reads_them() {
+    let a = start("a", vec![], None).await;
+    let seed = vec![a.node().local_addr().to_string()];
+    let b = start("b", seed.clone(), None).await;
+    let c = start("c", seed, None).await;
+    until("all three know each other", async || {
+        let members = get(&a, "/v1/members").await;
+        (members.as_array()?.len() == 3).then_some(())
+    })
+    .await;
+    let mut stream = Stream::open(&a, "/v1/events?kind=lock_granted,lock_released", None).await;
+    let first = b.node().lock("door").acquire().await.unwrap();
+    let mut told = async || loop {
+        let (_, event) = stream.next().await;
+        if event["event"] != "subscribed" {
+            return event;
+        }
+    };
+    let event = told().await;
+    assert_eq!(
+        (&event["event"], &event["member"]["name"], &event["lock"]),
+        (&json!("lock_granted"), &json!("b"), &json!("door")),
+        "{event}"
+    );
+    assert_eq!(event["token"], first.token().to_string());
+    let second = tokio::spawn({
+        let node = c.node().clone();
+        async move { node.lock("door").acquire().await.unwrap() }
+    });
+    until("c waits", async || {
+        let known = a.node().known_locks().await.ok()?;
+        (known.first()?.contenders.len() == 2).then_some(())
+    })
+    .await;
+    first.release().await;
+    let second = second.await.unwrap();
+    let (released, granted) = (told().await, told().await);
+    assert_eq!(
+        (&released["event"], &released["member"]["name"]),
+        (&json!("lock_released"), &json!("b")),
+        "{released}"
+    );
+    assert_eq!(
+        (&granted["event"], &granted["member"]["name"]),
+        (&json!("lock_granted"), &json!("c")),
+        "{granted}"
+    );
+    assert_eq!(granted["cause"], released["seq"]);
+    assert_eq!(granted["token"], second.token().to_string());
+    assert!(granted["waited_ms"].is_u64(), "{granted}");
+    second.release().await;
+    assert_eq!(told().await["member"]["name"], "c");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_is_one_chain_of_causes_and_can_be_read_later() {
     let a = start("a", vec![], None).await;

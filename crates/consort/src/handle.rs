@@ -11,7 +11,7 @@ use crate::error::{
 use crate::event::{Event, Events};
 use crate::farewell::Farewell;
 use crate::fault::Faults;
-use crate::lock::{self, End, Lock, LockGuard, LockStatus, Readiness};
+use crate::lock::{self, End, Lock, LockChanges, LockGuard, LockStatus, Readiness};
 use crate::member::Member;
 use crate::members::Members;
 use crate::stats::Stats;
@@ -48,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) locks: Arc<mutex::Config>,
     pub(crate) mode: watch::Sender<Mode>,
     pub(crate) faults: watch::Sender<Arc<Faults>>,
+    pub(crate) lock_changes: watch::Receiver<u64>,
     /// Weak, so that subscribers notice when the task stops.
     pub(crate) events: broadcast::WeakSender<Event>,
 }
@@ -164,6 +165,18 @@ impl Node {
         let name = name.map(str::to_owned);
         self.ask(|reply| Order::Lock(LockOrder::Look(name, reply)))
             .await
+    }
+
+    /// The holders and waiters of all locks, as far as this node knows without asking. It knows its own requests
+    /// exactly. Of the requests that other nodes told it about, it knows at first only that they wait: that one was
+    /// granted, it learns when the holder renews its lease.
+    pub async fn known_locks(&self) -> Result<Vec<LockStatus>, Stopped> {
+        self.ask(|reply| Order::Lock(LockOrder::Known(reply))).await
+    }
+
+    /// Follows changes of what [`known_locks`](Node::known_locks) returns.
+    pub fn observe_locks(&self) -> LockChanges {
+        LockChanges::new(self.inner.lock_changes.clone())
     }
 
     /// Takes a lock from its holder: see [`Lock::break_it`].

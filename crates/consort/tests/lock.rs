@@ -235,6 +235,7 @@ async fn a_semaphore_admits_as_many_as_it_has_permits() {
     let seen = nodes[3].locks(Some("spare")).await.unwrap();
     let shown: Vec<String> = seen.iter().map(|s| s.lock.to_string()).collect();
     assert_eq!(shown, ["spare#0", "spare#1"]);
+    assert!(seen.iter().all(|s| s.permits == Some(2)), "{seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

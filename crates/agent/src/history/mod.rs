@@ -3,6 +3,7 @@
 
 mod cause;
 mod follow;
+mod locks;
 mod term;
 mod traffic;
 mod turn;
@@ -21,6 +22,7 @@ use term::Terms;
 use tokio::sync::watch;
 use traffic::Traffic;
 use turn::Turns;
+pub(crate) use turn::Word;
 
 /// The number of past events that are kept.
 const EVENTS_MAX: usize = 4096;
@@ -90,6 +92,7 @@ impl History {
         let history = History::new(node.id().to_string());
         tokio::spawn(history.clone().record(node.clone(), node.subscribe()));
         tokio::spawn(history.clone().sample(node.clone()));
+        tokio::spawn(history.clone().follow_locks(node.clone()));
         history
     }
 
@@ -210,13 +213,13 @@ impl History {
         self.book().terms.of(election_id)
     }
 
-    /// Records the current holders of locks, and adds the known turns to the answer.
-    pub(crate) fn look(&self, locks: &mut [LockView], whole: bool) {
+    /// Records the holders of locks if these are all locks, and adds the known turns to the answer.
+    pub(crate) fn look(&self, locks: &mut [LockView], by: Word, whole: bool) {
         let mut book = self.book();
         if whole {
             let down = book.states.clone();
             let gone = |id: &str| down.get(id).is_some_and(|(s, _)| s == "failed");
-            for event in book.turns.take(locks, gone) {
+            for event in book.turns.take(locks, by, gone) {
                 book.take(event);
             }
         }

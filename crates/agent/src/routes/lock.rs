@@ -8,6 +8,7 @@ use super::{Served, answer};
 use crate::api::{BreakRequest, Done, LockRequest, LockView, LocksView, RequestView};
 use crate::config::parse_bound;
 use crate::error::ApiError;
+use crate::history::Word;
 use crate::view;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
@@ -63,7 +64,9 @@ async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, Ap
     // This takes as long as the slowest members may take.
     let locks = served.node.locks(name).await?;
     let mut locks: Vec<LockView> = locks.iter().map(view::lock).collect();
-    served.history.look(&mut locks, name.is_none());
+    served
+        .history
+        .look(&mut locks, Word::Members, name.is_none());
     let idle = match name {
         None => served.history.idle_locks(&locks),
         Some(_) => Vec::new(),

@@ -72,6 +72,8 @@ pub(crate) fn lock(status: &LockStatus) -> LockView {
         held: status.holders().next().is_some(),
         waiting: status.waiting() as u64,
         contenders: status.contenders.iter().map(contender).collect(),
+        slot: status.lock.slot,
+        permits: status.permits,
         turns: Vec::new(),
     }
 }

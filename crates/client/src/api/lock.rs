@@ -155,7 +155,13 @@ pub struct LockView {
     pub waiting: u64,
     /// The holders first, then the waiters.
     pub contenders: Vec<ContenderView>,
-    /// The holders seen since the agent started, while a client asked; oldest first, at most 64.
+    /// The number of the slot, if it is one of a semaphore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
+    /// The number of permits of that semaphore, if one of the contenders told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permits: Option<u16>,
+    /// The holders seen since the agent started, oldest first, at most 64.
     #[serde(default)]
     pub turns: Vec<TurnView>,
 }

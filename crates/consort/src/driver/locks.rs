@@ -18,6 +18,7 @@ pub(crate) enum LockOrder {
     Acquire(Asked),
     Break(Vec<LockId>, oneshot::Sender<()>),
     Look(Option<String>, oneshot::Sender<Vec<LockStatus>>),
+    Known(oneshot::Sender<Vec<LockStatus>>),
     Readiness(Option<(LockId, Option<Bound>)>, oneshot::Sender<Readiness>),
 }
 
@@ -27,6 +28,8 @@ pub(super) struct Locks {
     clients: BTreeMap<(LockId, Ticket), Client>,
     looks: Vec<Look>,
     nonce: u32,
+    /// The number of changes that observers were told.
+    changes: watch::Sender<u64>,
 }
 
 /// The client of a request.
@@ -43,6 +46,21 @@ enum Stage {
 }
 
 impl Locks {
+    /// Those of a node that has just started, which tells `changes` that there are news.
+    pub(super) fn new(changes: watch::Sender<u64>) -> Locks {
+        Locks {
+            changes,
+            ..Locks::default()
+        }
+    }
+
+    /// Tells observers if the core counts more changes than they were told.
+    pub(super) fn tell(&self, changes: u64) {
+        if *self.changes.borrow() != changes {
+            self.changes.send_replace(changes);
+        }
+    }
+
     /// The time at which the first pending question has to be answered.
     pub(super) fn next_look(&self) -> Option<tokio::time::Instant> {
         self.looks.iter().map(|l| l.until).min()
@@ -133,6 +151,7 @@ impl Driver {
                 let _ = reply.send(());
             }
             LockOrder::Look(name, reply) => self.look(name, reply).await,
+            LockOrder::Known(reply) => self.known(reply),
             LockOrder::Readiness(of, reply) => {
                 let mutex = self.node.mutex();
                 let (lock, bound) = match &of {
@@ -214,18 +233,31 @@ impl Driver {
         self.command(Command::Lock(Order::Look(None, nonce))).await;
     }
 
+    /// Answers with what this node knows itself.
+    fn known(&self, reply: oneshot::Sender<Vec<LockStatus>>) {
+        let mut look = Look::new(0, tokio::time::Instant::now(), None, reply);
+        let me = self.node.id();
+        let mutex = self.node.mutex();
+        mutex.known(self.clock.now(), |seen| look.take(me, seen));
+        look.answer(|id| self.called(id));
+    }
+
+    /// The announced name of a node; empty if it is not listed.
+    fn called(&self, id: NodeId) -> String {
+        let membership = self.node.membership();
+        match membership.table().get(id) {
+            Some(member) => member.meta.name.clone(),
+            None if id == self.node.id() => membership.meta().name.clone(),
+            None => String::new(),
+        }
+    }
+
     /// Answers the questions whose time is over.
     pub(super) fn answer_looks(&mut self) {
         let now = tokio::time::Instant::now();
         while let Some(at) = self.locks.looks.iter().position(|l| l.until <= now) {
             let look = self.locks.looks.swap_remove(at);
-            let membership = self.node.membership();
-            let me = self.node.id();
-            look.answer(|id: NodeId| match membership.table().get(id) {
-                Some(member) => member.meta.name.clone(),
-                None if id == me => membership.meta().name.clone(),
-                None => String::new(),
-            });
+            look.answer(|id| self.called(id));
         }
     }
 }

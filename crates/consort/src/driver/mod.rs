@@ -110,6 +110,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
     let (mode, mode_in) = watch::channel(Mode::Running);
     let (events, first) = broadcast::channel(start.events_max);
     let (faults, faults_in) = watch::channel(Arc::default());
+    let (lock_changes, lock_changes_in) = watch::channel(0);
     let taken = Arc::new(AtomicBool::new(false));
     let inner = Inner {
         taken: Arc::clone(&taken),
@@ -123,6 +124,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         locks: Arc::new(start.node.mutex().config().clone()),
         mode,
         faults,
+        lock_changes: lock_changes_in,
         events: events.downgrade(),
     };
     let driver = Driver {
@@ -151,7 +153,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         followed: (0, 0),
         meta_max: start.meta_max,
         elections_max: start.elections_max,
-        locks: Locks::default(),
+        locks: Locks::new(lock_changes),
         arrivals: Arrivals::default(),
         weather: Weather::new(faults_in, builder::random_bits()),
         storage: Storage::default(),

@@ -90,6 +90,7 @@ impl Driver {
             // There may be no subscribers.
             let _ = self.events.send(event);
         }
+        self.locks.tell(self.node.mutex().changes());
         while let Some((to, _)) = self.node.poll_transmit(&mut self.out) {
             self.out_bytes.clear();
             self.node.encode(&self.out, &mut self.out_bytes);

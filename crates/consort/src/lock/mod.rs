@@ -1,10 +1,12 @@
 //! Locks, semaphores and shared locks: handles, guards and their tokens.
 
+mod changes;
 mod grounds;
 mod guard;
 mod name;
 mod status;
 
+pub use changes::LockChanges;
 pub use grounds::Grounds;
 pub use guard::{LockGuard, Loss};
 pub use name::{LockName, LockNameError};
@@ -292,7 +294,10 @@ impl Lock {
             ticket,
             mode: self.mode,
             patience,
-            policy: Arc::new(self.policy.clone()),
+            policy: Arc::new(Policy {
+                permits: self.permits,
+                ..self.policy.clone()
+            }),
             reply,
         };
         let order = Order::Lock(LockOrder::Acquire(asked));

@@ -33,14 +33,11 @@ impl LockName {
                 slot: None,
             };
         };
-        let (name, slot) = match full.split_once(SLOT) {
-            Some((name, slot)) => (name, slot.parse().ok()),
-            None => (full, None),
-        };
+        let mut parts = full.split(SLOT);
         LockName {
             id,
-            name: Some(name.into()),
-            slot,
+            name: parts.next().map(Arc::from),
+            slot: parts.next().and_then(|slot| slot.parse().ok()),
         }
     }
 }
@@ -72,6 +69,11 @@ pub(crate) fn check(name: &str) -> Result<(), LockNameError> {
     }
 }
 
+/// The number of permits that a contender adds to the full name of a slot.
+pub(crate) fn permits(announced: &str) -> Option<u16> {
+    announced.split(SLOT).nth(2)?.parse().ok()
+}
+
 /// The full name of a slot of the semaphore called `name`.
 pub(crate) fn slot(name: &str, slot: u16) -> Arc<str> {
     format!("{name}{SLOT}{slot}").into()
@@ -99,6 +101,10 @@ mod tests {
         let shown = |full: Option<&str>| LockName::of_full(LockId(0xc0ffee), full).to_string();
         assert_eq!(shown(Some("nightly")), "nightly");
         assert_eq!(shown(Some(&slot("nightly", 3))), "nightly#3");
+        let announced = format!("{}\u{1f}5", slot("nightly", 3));
+        assert_eq!(shown(Some(&announced)), "nightly#3");
+        assert_eq!(permits(&announced), Some(5));
+        assert_eq!(permits(&slot("nightly", 3)), None);
         assert_eq!(shown(None), "00000000000000000000000000c0ffee");
         assert_ne!(LockId::of("a#1"), LockId::of(&slot("a", 1)));
     }

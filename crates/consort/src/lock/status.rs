@@ -1,6 +1,6 @@
 //! The holders and waiters of locks, gathered from the answers of members.
 
-use super::LockName;
+use super::{LockName, name};
 use consort_fence::Token;
 use consort_proto::mutex::{LockId, Mode, ReqId, Seen};
 use consort_proto::{Life, NodeId};
@@ -47,6 +47,8 @@ pub struct Contender {
 pub struct LockStatus {
     /// The lock.
     pub lock: LockName,
+    /// The number of permits, if it is a slot of a semaphore and one of the contenders told.
+    pub permits: Option<u16>,
     /// The holders first, then the waiters, in the order of their tokens.
     pub contenders: Vec<Contender>,
 }
@@ -205,7 +207,12 @@ impl Look {
         let all = locks.into_iter().map(|(id, mut contenders)| {
             contenders.sort_by_key(|c| (!c.held, c.token));
             let lock = LockName::of_full(id, names.get(&id).map(String::as_str));
-            LockStatus { lock, contenders }
+            let permits = names.get(&id).and_then(|n| name::permits(n));
+            LockStatus {
+                lock,
+                permits,
+                contenders,
+            }
         });
         let wanted = |s: &LockStatus| match &self.name {
             Some(name) => s.lock.name.as_deref() == Some(name),

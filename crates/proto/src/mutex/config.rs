@@ -89,6 +89,9 @@ pub struct Policy {
     pub hold_max: Option<Duration>,
     /// The greatest number of local waiters that may follow one another while other nodes wait. Default: 8.
     pub cohort: u8,
+    /// The number of permits, if the lock is a slot of a semaphore. Those who look at locks are told; it changes
+    /// nothing else.
+    pub permits: Option<u16>,
 }
 
 impl Default for Policy {
@@ -100,6 +103,7 @@ impl Default for Policy {
             service: Service::Arrival,
             hold_max: None,
             cohort: 8,
+            permits: None,
         }
     }
 }

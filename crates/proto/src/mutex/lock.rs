@@ -10,7 +10,6 @@ use crate::id::{Life, NodeId};
 use crate::protocol::To;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::String;
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -106,6 +105,14 @@ impl Lock {
         }
     }
 
+    /// Which requests there are, and which of them hold the lock: differs after each change of that.
+    pub(super) fn outline(&self) -> impl PartialEq + use<> {
+        let own = self.own.as_ref().map(|own| (own.ctr, own.waits()));
+        let held = self.table.values().filter(|e| e.held).count();
+        let latest = self.table.values().map(|e| e.number).max();
+        (own, self.queue.len(), self.table.len(), held, latest)
+    }
+
     /// Whether nothing is left to remember except the floor.
     pub(super) fn is_idle(&self) -> bool {
         self.own.is_none() && self.table.is_empty() && self.done.is_empty() && self.queue.is_empty()
@@ -195,7 +202,7 @@ impl Lock {
                 token,
                 left_ms: millis(left),
                 behind: self.queue.len().min(usize::from(u16::MAX)) as u16,
-                name: own.waiters.first().map(|w| String::from(&*w.name)),
+                name: own.waiters.first().map(Waiter::announced),
             });
         }
         // The first local request is queued because this node may not ask for the lock yet.
@@ -213,7 +220,7 @@ impl Lock {
                 token: Fence::ZERO,
                 left_ms: 0,
                 behind: (self.queue.len() - 1).min(usize::from(u16::MAX)) as u16,
-                name: Some(String::from(&*first.name)),
+                name: Some(first.announced()),
             });
         }
         for (id, entry) in &self.table {

@@ -197,6 +197,8 @@ pub struct Mutex {
     clock_asked: BTreeMap<NodeId, Instant>,
     /// Orders to break locks, with the number of transmissions left.
     breaks: Vec<(LockId, Fence, u8)>,
+    /// The number of times that a request began, ended or was granted, as far as this node knows.
+    changes: u64,
 }
 
 impl Mutex {
@@ -216,6 +218,7 @@ impl Mutex {
             nonce: life.0 as u32,
             clock_asked: BTreeMap::new(),
             breaks: Vec::new(),
+            changes: 0,
         }
     }
 
@@ -246,12 +249,14 @@ impl Mutex {
             .locks
             .entry(id)
             .or_insert_with(|| Lock::new(id, sh.floor, sh.heard));
+        let before = lock.outline();
         if lock.is_due(cx.now) {
             lock.clean(cx, sh, peers);
             lock.poll(cx, sh, peers);
         }
         f(lock, cx, sh, peers);
         lock.arm(cx);
+        self.changes += u64::from(lock.outline() != before);
         if lock.is_idle() {
             sh.floor = sh.floor.max(lock.floor);
             sh.heard = sh.heard.max(lock.heard);

@@ -151,7 +151,8 @@ pub struct Seen {
     pub left_ms: u32,
     /// The number of local requests behind it.
     pub behind: u16,
-    /// The lock's name, if the sender is the contender.
+    /// The lock's name, if the sender is the contender. U+001F and the number of permits follow for a slot of a
+    /// semaphore.
     pub name: Option<String>,
 }
 

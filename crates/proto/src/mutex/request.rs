@@ -10,6 +10,8 @@ use super::{Bound, Fence, Mode, Policy};
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -42,6 +44,16 @@ pub(super) struct Waiter {
     pub(super) name: Arc<str>,
     /// Set if nobody will confirm that the work has stopped: the time at which it must have stopped.
     pub(super) abandoned: Option<Instant>,
+}
+
+impl Waiter {
+    /// The name of the lock, and the number of permits of its semaphore.
+    pub(super) fn announced(&self) -> String {
+        match self.policy.permits {
+            Some(permits) => format!("{}\u{1f}{permits}", self.name),
+            None => String::from(&*self.name),
+        }
+    }
 }
 
 /// The answer of a witness.

@@ -111,6 +111,16 @@ impl Mutex {
         self.locks.keys().copied()
     }
 
+    /// Grows whenever a request begins, ends or is granted, as far as this node knows.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// What this node knows about the contenders for all locks, without asking others.
+    pub fn known(&self, now: Instant, tell: impl FnMut(Seen)) {
+        self.seen(now, None, 0, tell);
+    }
+
     /// The number of requests of other nodes that this node remembers for a lock.
     pub fn witnessed(&self, lock: LockId) -> usize {
         self.locks.get(&lock).map_or(0, |l| l.table.len())
