@@ -13,6 +13,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// How many recordings can be shown side by side.
+const SIDES: usize = 2;
+
 /// The largest file. This program never writes a larger recording, except for its last chunk.
 const FILE_MAX: u64 = 2 * BYTES_MAX as u64;
 
@@ -180,8 +183,8 @@ impl WatchArgs {
         self.watch || self.record.is_some()
     }
 
-    /// Starts one recording for each title, at most two.
-    pub(crate) fn begin(&self, titles: &[String]) -> anyhow::Result<Watching> {
+    /// Starts a recording for each title, or for the first two. `option` chooses others.
+    pub(crate) fn begin(&self, titles: &[String], option: &str) -> anyhow::Result<Watching> {
         let mut watching = Watching {
             recordings: Vec::new(),
             files: Vec::new(),
@@ -190,12 +193,15 @@ impl WatchArgs {
         if !self.wanted() {
             return Ok(watching);
         }
-        if titles.len() > 2 {
-            bail!(
-                "two can be watched side by side, not {}: choose them with --core",
-                titles.len()
-            );
+        let (shown, rest) = titles.split_at(titles.len().min(SIDES));
+        if !rest.is_empty() {
+            let shown = shown.join(" and ");
+            writeln!(
+                std::io::stderr(),
+                "shown: {shown}; choose one or two others with {option}"
+            )?;
         }
+        let titles = shown;
         let command = command();
         let recording = |title: &String| Recording::new(title, &command, BYTES_MAX);
         watching.recordings = titles.iter().map(recording).collect();
@@ -220,6 +226,11 @@ impl WatchArgs {
 }
 
 impl Watching {
+    /// The recordings, in the order of their titles.
+    pub(crate) fn recordings(&self) -> &[Recording] {
+        &self.recordings
+    }
+
     /// The recording of a simulation, if there is one.
     pub(crate) fn recording(&self, number: usize) -> Option<&Recording> {
         self.recordings.get(number)

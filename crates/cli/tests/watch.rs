@@ -80,6 +80,52 @@ fn a_run_is_watched_while_it_is_recorded() {
     assert!(bytes.starts_with(b"CONSREC\x01"));
 }
 
+/// Every simulation can be recorded, the first two of several protocols without a choice.
+#[test]
+fn every_simulation_is_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let file = path("run.rec");
+    let name = file.to_str().unwrap();
+    for (args, option, titles) in [
+        (
+            &["mutex", "--nodes", "16"][..],
+            "--lock",
+            ["ricart-agrawala", "camera"],
+        ),
+        (
+            &["election", "--nodes", "9", "--warmup", "100"],
+            "--variant",
+            ["base", "optimistic"],
+        ),
+        (&["bandit", "--requests", "20"], "--policy", ["dle", "rle"]),
+        (
+            &["omega", "--nodes", "9", "--side", "150", "--duration", "5"],
+            "--core",
+            ["ta-closeness", "cel-1"],
+        ),
+    ] {
+        let plain = run(&[&["sim"], args].concat());
+        let recorded = run(&[&["sim"], args, &["--record", name]].concat());
+        assert_eq!(
+            plain.stdout, recorded.stdout,
+            "{args:?}: recording changes nothing"
+        );
+        let said = String::from_utf8(recorded.stderr).unwrap();
+        assert!(
+            said.contains(&format!("choose one or two others with {option}")),
+            "{said}"
+        );
+        for title in titles {
+            let file = path(&format!("run-{title}.rec"));
+            let bytes =
+                std::fs::read(&file).unwrap_or_else(|_| panic!("{}: {said}", file.display()));
+            assert!(bytes.starts_with(b"CONSREC"), "{title}");
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_watched_is_refused_with_a_reason() {
     let said = |args: &[&str]| {
@@ -89,8 +135,6 @@ fn what_cannot_be_watched_is_refused_with_a_reason() {
     };
     let error = said(&["sim", "chaos", "--watch"]);
     assert!(error.contains("--seeds 0"), "{error}");
-    let error = said(&["sim", "omega", "--watch"]);
-    assert!(error.contains("choose them with --core"), "{error}");
     let error = said(&["watch", env!("CARGO_MANIFEST_DIR")]);
     assert!(error.contains("cannot read"), "{error}");
     let error = said(&[&SMALL[..], &["--record", "/nowhere/run.rec"]].concat());

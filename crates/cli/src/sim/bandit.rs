@@ -3,9 +3,12 @@
 use super::{Runs, mean, over};
 use crate::Answer;
 use crate::output::table;
+use crate::watch::WatchArgs;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use consort_sim::bandit::{Failures, Links, Params, Policy, Pool, Rates, Report, run_many};
+use consort_sim::bandit::{
+    Failures, Links, Params, Policy, Pool, Rates, Report, run_many_recorded,
+};
 use consort_sim::report::Summary;
 use core::time::Duration;
 use serde::Serialize;
@@ -62,6 +65,8 @@ pub(super) struct BanditArgs {
     text: bool,
     #[command(flatten)]
     runs: Runs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,11 +130,16 @@ pub(super) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
         loss: args.loss,
     };
     let rates = rates(args)?;
+    let params = |&policy: &Policy| params(args, policy, rates, links);
+    let all: Vec<Params> = args.policy.iter().map(params).collect();
+    all.iter().try_for_each(Params::check)?;
+    let titles: Vec<String> = args.policy.iter().map(Policy::to_string).collect();
+    let watching = args.watch.begin(&titles, "--policy")?;
     let mut policies = Vec::new();
-    for &policy in &args.policy {
-        let params = params(args, policy, rates, links);
-        params.check()?;
-        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
+    for (n, (&policy, params)) in args.policy.iter().zip(&all).enumerate() {
+        let Runs { seed, count, .. } = args.runs;
+        let recording = watching.recording(n);
+        let reports = pool.install(|| run_many_recorded(params, seed, count, recording))?;
         policies.push(row(policy, &reports));
     }
     let broken = policies.iter().any(|row| row.out_of_bounds > 0);
@@ -142,6 +152,7 @@ pub(super) fn run(args: &BanditArgs) -> anyhow::Result<Answer> {
         policies,
     };
     args.runs.print(&output, text)?;
+    watching.finish()?;
     Ok(if broken { Answer::No } else { Answer::Yes })
 }
 

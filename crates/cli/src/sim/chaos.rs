@@ -86,7 +86,9 @@ pub(super) fn run(args: &ChaosArgs) -> anyhow::Result<Answer> {
             seeds.start
         );
     }
-    let watching = args.watch.begin(&[format!("storm {}", seeds.start)])?;
+    let watching = args
+        .watch
+        .begin(&[format!("storm {}", seeds.start)], "--seeds")?;
     let recording = watching.recording(0);
     let answer = storms(args, &params, seeds, recording)?;
     watching.finish()?;

@@ -3,11 +3,12 @@
 use super::{Runs, TopologyKind, mean};
 use crate::Answer;
 use crate::output::table;
+use crate::watch::WatchArgs;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use consort_papers::election::{Adopt, Config, Method};
 use consort_sim::election::{
-    Health, Loss, Outcome, Params, Report, Trace, published_missing_max, run_many,
+    Health, Loss, Outcome, Params, Report, Trace, published_missing_max, run_many_recorded,
 };
 use consort_sim::report::Summary;
 use consort_sim::topology::Topology;
@@ -76,6 +77,8 @@ pub(super) struct ElectionArgs {
     record_trace: Option<PathBuf>,
     #[command(flatten)]
     runs: Runs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -137,10 +140,15 @@ pub(super) fn run(args: &ElectionArgs) -> anyhow::Result<Answer> {
         std::fs::write(path, trace.to_text())
             .with_context(|| format!("cannot write the trace to {}", path.display()))?;
     }
+    let titles: Vec<String> = args.variant.iter().map(|v| title(v.name())).collect();
+    let watching = args.watch.begin(&titles, "--variant")?;
+    let Runs { seed, count, .. } = args.runs;
+    let recordings = watching.recordings();
     let reports =
-        pool.install(|| run_many(&params, trace.as_ref(), args.runs.seed, args.runs.count))?;
+        pool.install(|| run_many_recorded(&params, trace.as_ref(), seed, count, recordings))?;
     let output = summary(args, &params, &reports);
     args.runs.print(&output, text)?;
+    watching.finish()?;
     let agreed = output
         .elections
         .iter()
@@ -260,4 +268,18 @@ fn text(output: &Output) -> String {
         100.0 * output.local_wrong,
         table(head, &rows)
     )
+}
+
+/// The title of a recording: the election in words, and its name on the command line.
+fn title(name: &str) -> String {
+    let words = match name {
+        "base" => "Base",
+        "optimistic" => "Optimistic",
+        "preferred" => "Preferred",
+        "hybrid" => "Hybrid",
+        "ask-all" => "Ask all",
+        "bully" => "Bully",
+        _ => return name.to_owned(),
+    };
+    format!("{words} ({name})")
 }

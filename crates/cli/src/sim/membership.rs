@@ -343,7 +343,7 @@ pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
         );
     };
     let params = params(args, point)?;
-    let watching = args.watch.begin(&[title(args)])?;
+    let watching = args.watch.begin(&[title(args)], "--protocol")?;
     let recording = watching.recording(0);
     let result = pool(args.threads)?
         .install(|| run_many_recorded(&params, args.seed, args.runs, recording))?;

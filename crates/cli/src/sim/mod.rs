@@ -17,8 +17,7 @@ use serde::Serialize;
 
 /// Run the protocols in a deterministic simulator
 ///
-/// membership, chaos and omega can be watched in the browser (--watch) and recorded (--record): their simulations have
-/// nodes on a map and a common clock. election, mutex and bandit measure many short runs without these.
+/// Each of them can be watched in the browser (--watch) and recorded (--record), two protocols side by side in one clock.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]

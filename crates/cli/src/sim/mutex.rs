@@ -3,6 +3,7 @@
 use super::{Runs, mean, over};
 use crate::Answer;
 use crate::output::table;
+use crate::watch::WatchArgs;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use consort_papers::mutex::{Config, Mode, SlowPath};
@@ -10,7 +11,7 @@ use consort_proto::mutex;
 use consort_sim::membership::Profile;
 use consort_sim::mutex::{
     Gap, Group, Lists, Lock, Params, Report, Spread, Transport, Trouble, Who, Witness, Workload,
-    run_many,
+    run_many_recorded,
 };
 use consort_sim::report::Summary;
 use core::time::Duration;
@@ -124,6 +125,8 @@ pub(super) struct MutexArgs {
     limit: u64,
     #[command(flatten)]
     runs: Runs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 /// A lock by its name.
@@ -244,12 +247,16 @@ pub(super) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
     if !(0.1..=100.0).contains(&args.shape) || !(0.0..=10.0).contains(&args.exponent) {
         bail!("--shape must be between 0.1 and 100, --exponent between 0 and 10");
     }
+    let all: Vec<Params> = args.lock.iter().map(|&kind| params(args, kind)).collect();
+    all.iter().try_for_each(Params::check)?;
+    let titles: Vec<String> = all.iter().map(|p| title(p.lock.name())).collect();
+    let watching = args.watch.begin(&titles, "--lock")?;
     let mut locks = Vec::new();
-    for &kind in &args.lock {
-        let params = params(args, kind);
-        params.check()?;
-        let reports = pool.install(|| run_many(&params, args.runs.seed, args.runs.count))?;
-        locks.push(row(&params, &reports));
+    for (n, params) in all.iter().enumerate() {
+        let Runs { seed, count, .. } = args.runs;
+        let recording = watching.recording(n);
+        let reports = pool.install(|| run_many_recorded(params, seed, count, recording))?;
+        locks.push(row(params, &reports));
     }
     let output = Output {
         nodes: args.nodes,
@@ -260,6 +267,7 @@ pub(super) fn run(args: &MutexArgs) -> anyhow::Result<Answer> {
         locks,
     };
     args.runs.print(&output, text)?;
+    watching.finish()?;
     let safe = output.locks.iter().all(|row| row.overlaps == 0);
     Ok(if safe { Answer::Yes } else { Answer::No })
 }
@@ -415,4 +423,16 @@ fn text(output: &Output) -> String {
         output.seed,
         table(head, &rows)
     )
+}
+
+/// The title of a recording: the lock in words, and its name on the command line.
+fn title(name: &str) -> String {
+    let words = match name {
+        "ricart-agrawala" => "Ricart and Agrawala",
+        "camera" => "Camera",
+        "camera-repaired" => "Camera, repaired",
+        "witness" => "Consort",
+        _ => return name.to_owned(),
+    };
+    format!("{words} ({name})")
 }

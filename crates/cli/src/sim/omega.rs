@@ -238,7 +238,7 @@ pub(super) fn run(args: &OmegaArgs) -> anyhow::Result<Answer> {
     let all = args.core.iter().map(|&kind| params(args, kind, &mobility));
     let all: Vec<Params> = all.collect();
     let titles: Vec<String> = all.iter().map(|p| title(&p.core.name())).collect();
-    let watching = args.watch.begin(&titles)?;
+    let watching = args.watch.begin(&titles, "--core")?;
     let mut cores = Vec::new();
     for (n, params) in all.iter().enumerate() {
         params.check()?;

@@ -2,9 +2,11 @@
 
 use super::environment::Environment;
 use super::params::Params;
+use super::record;
 use super::report::{Observer, Report, RoundEnd};
 use crate::membership::{ExperimentError, run_seed};
 use crate::queue::{Due, EventQueue};
+use crate::recording::{Change, HostIs, Recording};
 use crate::stream;
 use crate::world::addr_of;
 use alloc::collections::BTreeMap;
@@ -20,19 +22,40 @@ use rayon::prelude::*;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    run_recorded(params, seed, None)
+}
+
+fn run_recorded(
+    params: &Params,
+    seed: u64,
+    recording: Option<&Recording>,
+) -> Result<Report, ExperimentError> {
     params.check()?;
-    Ok(Run::new(params, seed).run())
+    if let Some(recording) = recording {
+        recording.begin(&record::stage(params), seed);
+    }
+    Ok(Run::new(params, seed, recording).run())
 }
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
+    run_many_recorded(params, seed, runs, None)
+}
+
+/// The same, with a recording of the first run.
+pub fn run_many_recorded(
+    params: &Params,
+    seed: u64,
+    runs: usize,
+    recording: Option<&Recording>,
+) -> Result<Vec<Report>, ExperimentError> {
+    let one = |n: u64| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0));
     (0..runs as u64).into_par_iter().map(one).collect()
 }
 
 /// A core with its timers.
-struct Host<P: Protocol> {
-    core: P,
+pub(super) struct Host<P: Protocol> {
+    pub(super) core: P,
     rng: Rng,
     timers: TimerQueue<P::Timer>,
     /// The earliest entry of this host in the queue.
@@ -58,9 +81,9 @@ struct Packet {
     msg: Option<Msg>,
 }
 
-struct Run<'a> {
+pub(super) struct Run<'a> {
     params: &'a Params,
-    nodes: Vec<Host<PaperNode>>,
+    pub(super) nodes: Vec<Host<PaperNode>>,
     /// The client has the number after those of the nodes.
     client: Host<Client>,
     lives: Vec<Life>,
@@ -69,7 +92,7 @@ struct Run<'a> {
     queue: EventQueue,
     packets: Vec<Packet>,
     free: Vec<usize>,
-    now: Instant,
+    pub(super) now: Instant,
     done: bool,
     net: Rng,
     node_effects: Vec<EffectOf<PaperNode>>,
@@ -79,11 +102,12 @@ struct Run<'a> {
     elected: BTreeMap<Round, Vec<usize>>,
     down_time: Vec<Duration>,
     down_since: Vec<Instant>,
-    report: Report,
+    pub(super) report: Report,
+    pub(super) recording: Option<&'a Recording>,
 }
 
 impl<'a> Run<'a> {
-    fn new(params: &'a Params, seed: u64) -> Run<'a> {
+    fn new(params: &'a Params, seed: u64, recording: Option<&'a Recording>) -> Run<'a> {
         let count = usize::from(params.config.nodes);
         let of = |node: usize| if params.same_seed { 0 } else { node as u64 };
         let priors = hash_pair(seed, stream::BANDIT_PRIORS);
@@ -113,6 +137,7 @@ impl<'a> Run<'a> {
             down_time: vec![Duration::ZERO; count],
             down_since: vec![Instant::ZERO; count],
             report: Report::default(),
+            recording,
         }
     }
 
@@ -156,9 +181,12 @@ impl<'a> Run<'a> {
             changed |= self.params.omniscient;
             if down {
                 self.down_since[n] = self.now;
+                self.record(&Change::Host(n as u32, HostIs::Crashed));
+                self.record(&Change::Acts(0, n as u32, false));
                 self.step(n, |node, cx| node.on_input(cx, (), Input::Fail));
             } else {
                 self.lives[n].0 += 1;
+                self.record(&Change::Restart(n as u32));
                 self.down_time[n] += self.now.since(self.down_since[n]);
                 self.step(n, |node, cx| node.on_input(cx, (), Input::Recover));
             }
@@ -291,11 +319,13 @@ impl<'a> Run<'a> {
         };
         let links = &self.params.links;
         if links.loss > 0.0 && self.net.chance(links.loss) {
+            self.record_datagram(from, to, &msg, None);
             return;
         }
         let (least, most) = links.delay;
         let spread = (most - least).as_micros() as u64;
         let delay = least + Duration::from_micros(self.net.below64(spread));
+        self.record_datagram(from, to, &msg, Some(delay));
         let packet = Packet {
             from,
             life: self.lives[from],
@@ -328,15 +358,21 @@ impl<'a> Run<'a> {
                 if !winners.contains(&n) {
                     winners.push(n);
                 }
+                let winners = winners.clone();
+                self.record_winners(&winners);
                 round.request << 8
             }
-            Event::Follows(id) => 1 + id.0,
+            Event::Follows(id) => {
+                self.record(&Change::Follows(0, n as u32, Some(id.0 as u32)));
+                1 + id.0
+            }
             Event::Counted(_, winner) => winner.map_or(0, |w| (1 + w.0) << 32),
         };
         self.trace(n, what);
     }
 
     fn note_client(&mut self, event: ClientEvent) {
+        self.record_client(&event);
         let at = seconds(self.now);
         let reply_wait = self.params.client.reply_wait;
         let what = match event {
@@ -372,6 +408,7 @@ impl<'a> Run<'a> {
         for n in (0..self.down.len()).filter(|n| self.down[*n]) {
             self.down_time[n] += now.since(self.down_since[n]);
         }
+        self.end_recording();
         let mut report = self.report;
         report.finished = self.done;
         report.seconds = span;

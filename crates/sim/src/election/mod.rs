@@ -9,9 +9,10 @@ mod churn;
 mod group;
 mod paper;
 mod params;
+mod record;
 mod views;
 
 pub use crate::lists::{Health, Recorder, Trace, TraceError};
 pub use churn::{Churn, churn};
-pub use paper::{Outcome, Report, run, run_many, run_on_trace};
+pub use paper::{Outcome, Report, run, run_many, run_many_recorded, run_on_trace};
 pub use params::{Loss, Params, published_missing_max};

@@ -5,10 +5,12 @@
 
 use super::group::{group, index};
 use super::params::{Loss, Params};
+use super::record;
 use super::views::{Player, Views};
 use crate::lists::Trace;
 use crate::membership::{ExperimentError, run_seed};
 use crate::net::survive;
+use crate::recording::Recording;
 use crate::routes::Routes;
 use crate::stream;
 use crate::topology::{Layout, Topology};
@@ -59,6 +61,14 @@ pub struct Report {
 
 /// Elections over a live group.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    run_live(params, seed, &[])
+}
+
+fn run_live(
+    params: &Params,
+    seed: u64,
+    recordings: &[Recording],
+) -> Result<Report, ExperimentError> {
     params.check()?;
     let mut engine = group(params, seed)?;
     let start = at_tu(params.warmup);
@@ -66,7 +76,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
     let layout = engine.world().net().layout().clone();
     let engine = Box::new(engine);
     let views = Views::Live { engine, start };
-    Race::new(params, layout, seed).run(views)
+    Race::new(params, layout, seed, recordings).run(views)
 }
 
 /// Elections over recorded views. The trace determines the nodes, and their positions if it has them; the first run
@@ -76,6 +86,16 @@ pub fn run_on_trace(
     trace: &Trace,
     seed: u64,
     run: u64,
+) -> Result<Report, ExperimentError> {
+    play(params, trace, seed, run, &[])
+}
+
+fn play(
+    params: &Params,
+    trace: &Trace,
+    seed: u64,
+    run: u64,
+    recordings: &[Recording],
 ) -> Result<Report, ExperimentError> {
     let mut params = Params {
         nodes: trace.nodes(),
@@ -96,7 +116,7 @@ pub fn run_on_trace(
         _ => Rng::seed(seed, stream::ELECTION + 2000).below64(half),
     };
     let player = Player::new(trace, Instant::from_micros(start));
-    Race::new(&params, layout, seed).run(Views::Trace(player))
+    Race::new(&params, layout, seed, recordings).run(Views::Trace(player))
 }
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
@@ -106,9 +126,24 @@ pub fn run_many(
     seed: u64,
     runs: usize,
 ) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| match trace {
-        None => run(params, run_seed(seed, n)),
-        Some(trace) => run_on_trace(params, trace, run_seed(seed, n), n),
+    run_many_recorded(params, trace, seed, runs, &[])
+}
+
+/// The same, with recordings of the first run: the first of the first election, and so on.
+pub fn run_many_recorded(
+    params: &Params,
+    trace: Option<&Trace>,
+    seed: u64,
+    runs: usize,
+    recordings: &[Recording],
+) -> Result<Vec<Report>, ExperimentError> {
+    let one = |n: u64| {
+        let recordings = if n == 0 { recordings } else { &[] };
+        let seed = run_seed(seed, n);
+        match trace {
+            None => run_live(params, seed, recordings),
+            Some(trace) => play(params, trace, seed, n, recordings),
+        }
     };
     (0..runs as u64).into_par_iter().map(one).collect()
 }
@@ -137,8 +172,8 @@ struct Multicast {
 }
 
 /// One election.
-struct Lane {
-    nodes: Vec<PaperElection>,
+pub(super) struct Lane {
+    pub(super) nodes: Vec<PaperElection>,
     timeout: Duration,
     choice: Rng,
     net: Rng,
@@ -165,23 +200,28 @@ impl Lane {
 }
 
 /// All elections of a run.
-struct Race<'a> {
-    params: &'a Params,
+pub(super) struct Race<'a> {
+    pub(super) params: &'a Params,
     routes: Routes,
     frailty: Vec<f64>,
-    initiator: usize,
-    lanes: Vec<Lane>,
+    pub(super) initiator: usize,
+    pub(super) lanes: Vec<Lane>,
     /// By time and order of scheduling.
     queue: BTreeMap<(Instant, u64), (usize, Item)>,
     scheduled: u64,
-    now: Instant,
-    listed: Vec<Listed>,
+    pub(super) now: Instant,
+    pub(super) listed: Vec<Listed>,
     effects: Vec<EffectOf<PaperElection>>,
+    /// By lane.
+    pub(super) recordings: &'a [Recording],
 }
 
 impl<'a> Race<'a> {
-    fn new(params: &'a Params, layout: Layout, seed: u64) -> Race<'a> {
+    fn new(params: &'a Params, layout: Layout, seed: u64, recordings: &'a [Recording]) -> Race<'a> {
         let nodes = params.nodes;
+        for recording in recordings {
+            recording.begin(&record::stage(&layout), seed);
+        }
         let lanes = params.lanes.iter();
         Race {
             params,
@@ -194,6 +234,7 @@ impl<'a> Race<'a> {
             now: Instant::ZERO,
             listed: Vec::new(),
             effects: Vec::new(),
+            recordings,
         }
     }
 
@@ -206,7 +247,9 @@ impl<'a> Race<'a> {
             wrong += u32::from(View(&self.listed).lowest() != Some(id_of(0)));
         }
         let initiator = self.initiator;
+        self.record_views(&views);
         for lane in 0..self.lanes.len() {
+            self.record_note(lane, || format!("node {initiator} starts the election"));
             self.step(&views, lane, initiator, |e, cx, view| {
                 e.on_input(cx, view, Input::Start);
             });
@@ -220,9 +263,11 @@ impl<'a> Race<'a> {
             self.handle(&mut views, lane, item)?;
         }
         let finish = |lane: &Lane| finish(lane, initiator, &unhealth);
+        let outcomes: Vec<Outcome> = self.lanes.iter().map(finish).collect();
+        self.end_recordings(&outcomes);
         Ok(Report {
             initiator,
-            outcomes: self.lanes.iter().map(finish).collect(),
+            outcomes,
             local_wrong: f64::from(wrong) / nodes as f64,
         })
     }
@@ -281,6 +326,7 @@ impl<'a> Race<'a> {
         handler: impl FnOnce(&mut PaperElection, &mut Cx<'_, PaperElection>, View<'_>),
     ) {
         views.list(node, &mut self.listed);
+        self.record_list(lane, node);
         let mut effects = core::mem::take(&mut self.effects);
         let at = &mut self.lanes[lane];
         let mut cx = Cx {
@@ -294,6 +340,7 @@ impl<'a> Race<'a> {
             self.carry_out(lane, node, effect);
         }
         self.effects = effects;
+        self.record_leader(lane, node);
     }
 
     fn carry_out(&mut self, lane: usize, node: usize, effect: EffectOf<PaperElection>) {
@@ -313,8 +360,16 @@ impl<'a> Race<'a> {
             }
             Effect::Emit(Event::Multicast(msg)) => self.multicast(lane, node, msg),
             Effect::Emit(Event::Leader(_)) => at.followed[node] = Some(now),
-            Effect::Emit(Event::Restarted(_)) => at.outcome.restarts += 1,
-            Effect::Emit(Event::Confirmed(_)) => at.outcome.confirmed = true,
+            Effect::Emit(Event::Restarted(why)) => {
+                at.outcome.restarts += 1;
+                self.record_restart(lane, node, why);
+            }
+            Effect::Emit(Event::Confirmed(_)) => {
+                at.outcome.confirmed = true;
+                self.record_note(lane, || {
+                    format!("node {node} hears from the leader it chose")
+                });
+            }
             Effect::Emit(Event::Notified(_) | Event::GaveUp)
             | Effect::Send(..)
             | Effect::Persist(_) => {}
@@ -325,7 +380,8 @@ impl<'a> Race<'a> {
         let nodes = self.params.nodes;
         let at = &mut self.lanes[lane];
         let last = at.multicasts.last().map(|m| m.from);
-        at.outcome.changes += u32::from(last != Some(from));
+        let other = last != Some(from);
+        at.outcome.changes += u32::from(other);
         at.outcome.multicasts += 1;
         // A tree that reaches all nodes has one link less than nodes.
         at.outcome.byte_hops_tree += msg.encoded_len() as u64 * (nodes as u64 - 1);
@@ -335,6 +391,9 @@ impl<'a> Race<'a> {
             msg: msg.clone(),
             got: vec![false; nodes],
         });
+        if other {
+            self.record_note(lane, || format!("node {from} tells all that it leads"));
+        }
         for to in (0..nodes).filter(|&to| to != from) {
             self.send(lane, from, to, msg.clone(), Some(number), false);
         }
@@ -379,6 +438,7 @@ impl<'a> Race<'a> {
             };
             self.push(Duration::from_micros(delay), lane, item);
         }
+        self.record_datagram(lane, from, to, arrived.then_some(delay));
     }
 }
 

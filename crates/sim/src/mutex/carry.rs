@@ -46,10 +46,12 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
                         self.report.lost += 1;
                     }
                     self.hosts[node].open.remove(&ticket);
+                    self.record_claim(node);
                     self.push(Duration::ZERO, Item::Stopped(node, ticket));
                 }
                 Happened::Refused(ticket) => {
                     self.hosts[node].open.remove(&ticket);
+                    self.record_claim(node);
                     self.report.refused += 1;
                 }
                 Happened::Hint(id) if !self.live => {
@@ -78,6 +80,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         self.sums.wait_client += client;
         self.report.wait_max = self.report.wait_max.max(client.as_secs_f64());
         self.report.overlaps += u64::from(!self.inside.is_empty());
+        self.record_overlap(node);
         self.report.regressions += u64::from(self.report.entries > 1 && token <= self.token);
         self.token = self.token.max(token);
         if let Some(exit) = self.last_exit.filter(|&exit| exit > open.asked) {
@@ -85,6 +88,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
             self.sums.gaps += 1;
         }
         self.inside.insert(node, ticket);
+        self.record_claim(node);
         self.push(self.params.hold, Item::Exit(node, ticket));
     }
 
@@ -114,6 +118,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
             let most = self.params.hop_delay_ms;
             let hop = |_| u64::from(self.delay.below(most));
             after += Duration::from_millis((0..travelled).map(hop).sum());
+            self.record_datagram(trip.from, trip.to, arrives.then_some(after));
             if arrives {
                 let Trip {
                     from,

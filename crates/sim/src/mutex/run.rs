@@ -3,10 +3,12 @@
 use super::actor::{Actor, Birth};
 use super::params::{Bound, Lock, Params};
 use super::paths::Paths;
+use super::record;
 use super::report::Report;
 use super::trouble::{Fault, Trouble};
 use crate::lists::Trace;
 use crate::membership::{ExperimentError, run_seed};
+use crate::recording::{Change, HostIs, Recording};
 use crate::stream;
 use crate::world::{addr_of, id_of};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -19,11 +21,20 @@ use rayon::prelude::*;
 
 /// One run.
 pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
+    run_recorded(params, seed, None)
+}
+
+/// One run, recorded if there is a recording.
+pub fn run_recorded(
+    params: &Params,
+    seed: u64,
+    recording: Option<&Recording>,
+) -> Result<Report, ExperimentError> {
     params.check()?;
     match &params.lock {
         Lock::Paper(config) => {
             let make = |_: Instant, _: usize, life| PaperMutex::new(*config, life);
-            Ok(Run::new(params, seed, (), make)?.run())
+            Ok(Run::new(params, seed, recording, (), make)?.run())
         }
         Lock::Witness(witness) => {
             let make = |now: Instant, node, life| {
@@ -36,14 +47,24 @@ pub fn run(params: &Params, seed: u64) -> Result<Report, ExperimentError> {
                 Mutex::new(config, id_of(node), life, None, witness.frames_max, now)
             };
             let terms = Arc::new(witness.policy.clone());
-            Ok(Run::new(params, seed, terms, make)?.run())
+            Ok(Run::new(params, seed, recording, terms, make)?.run())
         }
     }
 }
 
 /// `runs` runs with derived seeds, in parallel. The result does not depend on the number of threads.
 pub fn run_many(params: &Params, seed: u64, runs: usize) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run(params, run_seed(seed, n));
+    run_many_recorded(params, seed, runs, None)
+}
+
+/// The same, with a recording of the first run.
+pub fn run_many_recorded(
+    params: &Params,
+    seed: u64,
+    runs: usize,
+    recording: Option<&Recording>,
+) -> Result<Vec<Report>, ExperimentError> {
+    let one = |n: u64| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0));
     (0..runs as u64).into_par_iter().map(one).collect()
 }
 
@@ -132,6 +153,7 @@ pub(super) struct Run<'a, A: Actor, F> {
     pub(super) sums: Sums,
     pub(super) report: Report,
     effects: Vec<EffectOf<A>>,
+    pub(super) recording: Option<&'a Recording>,
 }
 
 #[derive(Default)]
@@ -149,6 +171,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
     fn new(
         params: &'a Params,
         seed: u64,
+        recording: Option<&'a Recording>,
         terms: A::Terms,
         make: F,
     ) -> Result<Self, ExperimentError> {
@@ -168,8 +191,12 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             timers: Vec::new(),
         };
         let alive = (0..nodes).filter(|&i| present(i)).count() as u32;
+        let layout = params.layout(seed)?;
+        if let Some(recording) = recording {
+            recording.begin(&record::stage(&layout), seed);
+        }
         let mut run = Run {
-            paths: Paths::new(params.layout(seed)?),
+            paths: Paths::new(layout),
             hosts: lists.into_iter().enumerate().map(host).collect(),
             terms,
             make,
@@ -193,8 +220,12 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
             sums: Sums::default(),
             report: Report::default(),
             effects: Vec::new(),
+            recording,
             params,
         };
+        for node in absent.clone() {
+            run.record(&Change::Host(node as u32, HostIs::Crashed));
+        }
         for node in (0..nodes).filter(|&i| present(i)) {
             run.begin(node);
         }
@@ -245,6 +276,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
                 break;
             }
         }
+        self.end_recording();
         let open = |h: &Host<A>| h.queue.len() + h.open.len();
         let running = self.hosts.iter().filter(|h| h.up);
         let mut report = self.report;
@@ -276,6 +308,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
                 if self.hosts[node].up {
                     self.report.requests += 1;
                     self.hosts[node].queue.push_back(self.now);
+                    self.record_claim(node);
                     self.serve(node);
                 }
             }
@@ -308,6 +341,7 @@ impl<'a, A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'a, A, F> {
                     self.inside.remove(&node);
                     self.last_exit = Some(self.now);
                     self.hosts[node].open.remove(&ticket);
+                    self.record_claim(node);
                     self.step(node, |a, cx, view| a.release(cx, view, ticket));
                     self.serve(node);
                 }

@@ -1,9 +1,10 @@
 //! Applies faults, and lets nodes notice them.
 
-use super::actor::{Actor, Change};
+use super::actor::{self, Actor};
 use super::params::Bound;
 use super::run::{Item, Run};
 use super::trouble::{Fault, notice};
+use crate::recording::{Change, HostIs};
 use crate::world::id_of;
 use consort_proto::{Instant, Life};
 use core::time::Duration;
@@ -18,15 +19,17 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         let change = match (host.list.binary_search(&id), there) {
             (Err(place), true) => {
                 host.list.insert(place, id);
-                Change::Added(id, life)
+                actor::Change::Added(id, life)
             }
             (Ok(place), false) => {
                 host.list.remove(place);
-                Change::Removed(id, life)
+                actor::Change::Removed(id, life)
             }
             _ => return,
         };
-        if host.up {
+        let up = host.up;
+        self.record_listed(at, of, there);
+        if up {
             self.step(at, |a, cx, view| a.change(cx, view, change));
         }
     }
@@ -54,10 +57,12 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
             Fault::List(at, of) => self.set_listed(at, of, true),
             Fault::Cut(cut) => {
                 self.cut = Some(cut);
+                self.record_cut(cut);
                 self.tell_across(cut, false);
             }
             Fault::Heal => {
                 if let Some(cut) = self.cut.take() {
+                    self.record(&Change::Heal);
                     self.tell_across(cut, true);
                 }
             }
@@ -82,6 +87,8 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         host.queue.clear();
         host.timers.clear();
         self.inside.remove(&node);
+        self.record(&Change::Host(node as u32, HostIs::Crashed));
+        self.record_claim(node);
     }
 
     fn crash(&mut self, node: usize) {
@@ -100,6 +107,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         let core = (self.make)(self.now, node, Life(life));
         let host = &mut self.hosts[node];
         (host.core, host.life, host.up) = (core, life, true);
+        self.record(&Change::Restart(node as u32));
         self.begin(node);
         self.tell(node, true);
     }
@@ -115,7 +123,7 @@ impl<A: Actor, F: Fn(Instant, usize, Life) -> A> Run<'_, A, F> {
         if self.params.bound == Bound::Alive {
             for at in 0..self.hosts.len() {
                 if self.hosts[at].up {
-                    self.step(at, |a, cx, view| a.change(cx, view, Change::Size));
+                    self.step(at, |a, cx, view| a.change(cx, view, actor::Change::Size));
                 }
             }
         }

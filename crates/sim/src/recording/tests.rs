@@ -3,6 +3,9 @@ use crate::chaos::{ChaosParams, chaos, chaos_recorded};
 use crate::membership::{self, Failures, Params};
 use crate::mobility::Model;
 use crate::omega;
+use crate::units::tu;
+use crate::{bandit, election, mutex};
+use consort_papers::election::Config;
 use consort_papers::omega::Mode;
 use consort_proto::Instant;
 use core::time::Duration;
@@ -85,6 +88,79 @@ fn moving_networks_are_the_same_with_and_without() {
         .filter(|((_, n), l)| tape.state.ought[n] != **l)
         .count();
     assert!(wrong < 10, "{wrong} of 20 follow another than they should");
+}
+
+#[test]
+fn locks_are_the_same_with_and_without() {
+    for (lock, trouble) in [
+        (mutex::Lock::Witness(Box::default()), mutex::Trouble::None),
+        (
+            mutex::Params::default().lock,
+            mutex::Trouble::HolderCrashes(vec![0.5]),
+        ),
+    ] {
+        let crashes = trouble != mutex::Trouble::None;
+        let params = mutex::Params {
+            nodes: 25,
+            lock,
+            trouble,
+            limit: Duration::from_secs(60),
+            ..mutex::Params::default()
+        };
+        let recording = empty();
+        let plain = mutex::run(&params, 3).unwrap();
+        let recorded = mutex::run_recorded(&params, 3, Some(&recording)).unwrap();
+        // Means of nothing are no numbers, and equal nothing.
+        assert_eq!(format!("{plain:?}"), format!("{recorded:?}"));
+        let tape = read(&recording.bytes()).unwrap();
+        let granted = format!("{} of 10 requests were granted", plain.entries);
+        assert!(tape.outcome.starts_with(&granted), "{}", tape.outcome);
+        let crashed = tape.state.hosts.iter().filter(|h| **h == HostIs::Crashed);
+        assert_eq!(crashed.count(), usize::from(crashes));
+        // Nobody holds the lock at the end; who waits for a crashed node still does.
+        let all = tape.state.locks.values();
+        assert!(all.clone().all(|claim| *claim == Claim::Waits));
+        assert_eq!(all.count() as u64, plain.blocked);
+        assert!(tape.datagrams >= plain.messages);
+    }
+}
+
+#[test]
+fn elections_are_the_same_with_and_without() {
+    let lane = |name: &str| Config::paper(name.parse().unwrap(), 2, tu(1.0));
+    let params = election::Params {
+        nodes: 16,
+        warmup: 200.0,
+        lanes: vec![lane("base"), lane("hybrid")],
+        ..election::Params::default()
+    };
+    let recordings = [empty(), empty()];
+    let plain = election::run_many(&params, None, 3, 1).unwrap();
+    let recorded = election::run_many_recorded(&params, None, 3, 1, &recordings).unwrap();
+    assert_eq!(format!("{plain:?}"), format!("{recorded:?}"));
+    for (recording, outcome) in recordings.iter().zip(&plain[0].outcomes) {
+        let tape = read(&recording.bytes()).unwrap();
+        let leader = outcome.leader.unwrap() as u32;
+        assert_eq!(tape.state.follows.len(), 16);
+        assert!(tape.state.follows.values().all(|l| *l == leader));
+        assert_eq!(tape.state.acts, [(0, leader)].into());
+        assert!(tape.outcome.contains(&format!("all follow node {leader}")));
+        assert!(tape.datagrams >= outcome.unicasts);
+    }
+}
+
+#[test]
+fn learning_elections_are_the_same_with_and_without() {
+    let params = bandit::Params::stationary("dle".parse().unwrap(), 5, 40);
+    let recording = empty();
+    let plain = bandit::run_many(&params, 3, 1).unwrap();
+    let recorded = bandit::run_many_recorded(&params, 3, 1, Some(&recording)).unwrap();
+    assert_eq!(plain[0].trace_hash, recorded[0].trace_hash);
+    let tape = read(&recording.bytes()).unwrap();
+    let rounds = tape.notes.iter().filter(|n| n.1.contains("asks all nodes"));
+    assert_eq!(rounds.count() as u32, plain[0].rounds);
+    assert!(plain[0].rounds > 0 && tape.datagrams > 0);
+    assert!(tape.state.acts.len() <= 1, "the last winner, if it runs");
 }
 
 #[test]
