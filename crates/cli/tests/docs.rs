@@ -52,6 +52,35 @@ fn every_link_leads_to_a_file() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
+/// The book has only what is in docs/; pages from above it are included there.
+#[test]
+fn links_stay_within_the_book() {
+    let book = fs::read_to_string(root().join("docs/book.toml")).unwrap();
+    let mut broken = Vec::new();
+    let mut included = 0;
+    for page in pages() {
+        if !page.parent().unwrap().ends_with("docs") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let outside = links(&text).into_iter().filter(|l| l.starts_with(".."));
+        broken.extend(outside.map(|l| format!("{}: {l}", page.display())));
+        let Some(above) = text.strip_prefix("{{#include ../") else {
+            continue;
+        };
+        included += 1;
+        let above = root().join(above.trim_end().trim_end_matches('}'));
+        for link in links(&fs::read_to_string(above).unwrap()) {
+            let html = link.replace(".md", ".html");
+            if !book.contains(&format!("\"/{html}\" = ")) {
+                broken.push(format!("{}: no redirect of {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(included, 3, "pages from above docs/");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
 #[test]
 fn the_book_has_every_page() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();

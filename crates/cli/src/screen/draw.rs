@@ -64,7 +64,8 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, ui: &Ui, own: &[Key], n
     frame.render_widget(Paragraph::new(header(model, ui, columns, now)), head);
     frame.render_widget(Paragraph::new(foot), below);
     if ui.help {
-        frame.render_widget(Paragraph::new(help(theme, own)), body);
+        let lines = help(theme, own, ui.help_from, body.height.into());
+        frame.render_widget(Paragraph::new(lines), body);
         return;
     }
     if ui.view == View::Events {
@@ -297,7 +298,8 @@ fn state_note(model: &Model, ui: &Ui, now: Instant) -> String {
     notes.join(", ")
 }
 
-fn help(theme: Theme, own: &[Key]) -> Vec<Line<'static>> {
+/// The help, from a line on, as far as it fits.
+fn help(theme: Theme, own: &[Key], from: usize, height: usize) -> Vec<Line<'static>> {
     let keys = own.iter().chain(&KEYS);
     let lines = keys.map(|(key, _, sentence)| {
         Line::from(vec![
@@ -306,5 +308,14 @@ fn help(theme: Theme, own: &[Key]) -> Vec<Line<'static>> {
         ])
     });
     let end = Line::styled("   ? or esc closes this", theme.dim());
-    lines.chain([end]).collect()
+    let mut lines: Vec<Line<'static>> = lines.chain([end]).collect();
+    let from = from.min(lines.len().saturating_sub(height));
+    let rest = lines.len() - from;
+    lines.drain(..from);
+    if rest > height && height > 0 {
+        lines.truncate(height - 1);
+        let (arrow, left) = (if theme.ascii { "down" } else { "↓" }, rest - height + 1);
+        lines.push(Line::styled(format!("   {arrow} {left} more"), theme.dim()));
+    }
+    lines
 }

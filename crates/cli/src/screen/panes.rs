@@ -122,7 +122,8 @@ pub(super) fn elections(
             .terms
             .iter()
             .rev()
-            .filter(|t| t.until_ms.is_some())
+            // A leader with a later token is no other leader.
+            .filter(|t| t.until_ms.is_some() && t.ended.as_deref() != Some("renewed"))
             .take(3)
         {
             let until = term.until_ms.unwrap_or(term.from_ms);

@@ -117,7 +117,14 @@ fn headline(event: &EventView, name: &dyn Fn(&str) -> String) -> Option<(Tone, S
         ("lab", _) => {
             let on = event.member.as_ref().map(|_| format!(" {who}"));
             let on = on.unwrap_or_default();
-            (Tone::Deed, format!("{}{on}", cut(reason, 60)))
+            let text = match reason.split_once(' ') {
+                Some(("lock", name)) => format!("{who} is told to take {}", cut(name, NAME_MAX)),
+                Some(("unlock", name)) => {
+                    format!("{who} is told to release {}", cut(name, NAME_MAX))
+                }
+                _ => format!("{}{on}", cut(reason, 60)),
+            };
+            (Tone::Deed, text)
         }
         ("self_accused", _) => (
             Tone::Suspect,

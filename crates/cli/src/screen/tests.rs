@@ -216,8 +216,8 @@ fn every_view_is_drawn_at_any_size() {
     let mut ui = Ui::new(THEME, Sort::Trouble);
     for (help, details) in [(false, false), (true, false), (false, true)] {
         for view in ['1', '2', '3', '4'] {
-            (ui.help, ui.details) = (help, details);
             press(&mut ui, &model, KeyCode::Char(view));
+            (ui.help, ui.details) = (help, details);
             for (columns, height) in [
                 (1, 1),
                 (39, 24),
@@ -232,6 +232,19 @@ fn every_view_is_drawn_at_any_size() {
             }
         }
     }
+}
+
+#[test]
+fn a_help_that_does_not_fit_is_scrolled() {
+    let (model, now) = five();
+    let mut ui = Ui::new(THEME, Sort::Trouble);
+    press(&mut ui, &model, KeyCode::Char('?'));
+    let text = |ui: &Ui| screen(&model, ui, 80, 12, now).join("\n");
+    assert!(text(&ui).contains("more") && !text(&ui).contains("closes this"));
+    press(&mut ui, &model, KeyCode::End);
+    assert!(text(&ui).contains("closes this") && !text(&ui).contains(" more"));
+    press(&mut ui, &model, KeyCode::Char('2'));
+    assert!(!ui.help, "a view is looked at");
 }
 
 #[test]

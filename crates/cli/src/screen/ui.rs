@@ -81,9 +81,14 @@ pub(crate) struct Ui {
     pub(crate) marked: BTreeSet<String>,
     pub(crate) details: bool,
     pub(crate) help: bool,
+    /// The number of lines of the help that are scrolled away.
+    pub(crate) help_from: usize,
     /// The number of newest events that are scrolled away.
     pub(crate) back: usize,
 }
+
+/// More lines than any help has.
+const HELP_MAX: usize = 100;
 
 impl Ui {
     pub(crate) fn new(theme: Theme, sort: Sort) -> Ui {
@@ -97,6 +102,7 @@ impl Ui {
             marked: BTreeSet::new(),
             details: false,
             help: false,
+            help_from: 0,
             back: 0,
         }
     }
@@ -162,13 +168,16 @@ impl Ui {
                     }
                 }
             }
-            KeyCode::Char('?') => self.help = !self.help,
+            KeyCode::Char('?') => {
+                self.help = !self.help;
+                self.help_from = 0;
+            }
             KeyCode::Char('/') => {
                 self.typing = true;
                 self.view = View::Members;
             }
             KeyCode::Char('o') => self.sort = self.sort.next(),
-            KeyCode::Char(c @ '1'..='4') => self.view = VIEWS[c as usize - '1' as usize].0,
+            KeyCode::Char(c @ '1'..='4') => self.show(VIEWS[c as usize - '1' as usize].0),
             KeyCode::Tab => self.turn(1),
             KeyCode::BackTab => self.turn(VIEWS.len() - 1),
             KeyCode::Enter => self.details = !self.details,
@@ -201,10 +210,19 @@ impl Ui {
 
     fn turn(&mut self, by: usize) {
         let at = VIEWS.iter().position(|(v, _)| *v == self.view).unwrap_or(0);
-        self.view = VIEWS[(at + by) % VIEWS.len()].0;
+        self.show(VIEWS[(at + by) % VIEWS.len()].0);
+    }
+
+    fn show(&mut self, view: View) {
+        self.view = view;
+        self.help = false;
     }
 
     fn step(&mut self, by: isize, model: &Model, now: Instant) {
+        if self.help {
+            self.help_from = self.help_from.saturating_add_signed(by).min(HELP_MAX);
+            return;
+        }
         if self.view == View::Events {
             let most = model.events.len().saturating_sub(1);
             self.back = self

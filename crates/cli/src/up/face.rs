@@ -345,7 +345,10 @@ pub(super) fn farewell(deeds: usize, failures: usize, leaders: usize, shown: Dur
          consort lock nightly -- ./backup.sh",
         shown.as_secs(),
         count(deeds, "order", "orders"),
-        count(failures, "failure", "failures"),
+        match failures {
+            0 => "no failure".to_owned(),
+            n => format!("{} declared failed", count(n, "node", "nodes")),
+        },
         count(leaders, "leader", "leaders"),
     )
 }

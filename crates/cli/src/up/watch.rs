@@ -9,6 +9,9 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+/// Within this time after a member is back at one node, others that only suspected it hear from it too.
+const RETURN: Duration = Duration::from_secs(2);
+
 /// What happened to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -287,14 +290,42 @@ impl Watch {
     /// Reports events that have reached all nodes, or make no progress.
     pub(crate) fn settle(&mut self, now: Instant, running: &BTreeMap<usize, NodeId>) -> Vec<News> {
         let mut due = Vec::new();
+        // Only those that held a member failed, or suspected it, report that it is back.
+        let mut before = BTreeMap::new();
+        for (&(id, kind), wave) in &self.waves {
+            before.insert((id, kind), (wave.seen.clone(), wave.last));
+        }
         for (&(id, kind), wave) in self.waves.iter_mut().filter(|(_, w)| !w.told) {
             let others = running.iter().filter(|(_, r)| **r != id);
-            let (mut of, mut at) = (0, 0);
+            let doubt = match kind {
+                Kind::Returned => before.get(&(id, Kind::Failed)),
+                Kind::Refuted => before.get(&(id, Kind::Suspected)),
+                _ => None,
+            };
+            let doubt = doubt.map(|(seen, _)| seen);
+            // Who held it failed has said so; that the others did not is no news once it is back.
+            let back = before.get(&(id, Kind::Returned));
+            let slack = match kind {
+                Kind::Failed => Some(Duration::ZERO),
+                // Some of those that doubted it had gone on to hold it failed.
+                Kind::Refuted => Some(RETURN),
+                _ => None,
+            };
+            let over = |(_, last): &(BTreeSet<usize>, Instant)| {
+                slack.is_some_and(|slack| *last + slack >= wave.last)
+            };
+            if back.is_some_and(over) {
+                wave.told = true;
+                continue;
+            }
+            let (mut of, mut at, mut all) = (0, 0, true);
             for (observer, _) in others {
                 of += 1;
-                at += usize::from(wave.seen.contains(observer));
+                let seen = wave.seen.contains(observer);
+                at += usize::from(seen);
+                all &= seen || doubt.is_some_and(|d| !d.contains(observer));
             }
-            if at == of || now.duration_since(wave.last) > self.patience {
+            if all || now.duration_since(wave.last) > self.patience {
                 wave.told = true;
                 due.push((wave.last, id, kind, wave.life, at, of));
             }
@@ -321,7 +352,12 @@ impl Watch {
                     Kind::Failed => Tone::Failed,
                     Kind::Left => Tone::Left,
                 };
-                let text = format!("{} {what} at {at}/{of} others", self.name(id));
+                let place = match kind {
+                    Kind::Returned if at < of => format!("at the {at} that had lost it"),
+                    Kind::Refuted if at < of => format!("at the {at} that doubted it"),
+                    _ => format!("at {at}/{of} others"),
+                };
+                let text = format!("{} {what} {place}", self.name(id));
                 news(last, tone, text, self.after(id, last))
             })
             .collect()

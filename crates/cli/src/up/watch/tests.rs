@@ -111,3 +111,34 @@ fn a_wave_that_stands_still_is_told_as_it_is() {
         ["    0.0s  node-9 joined, known at 1/3 others"]
     );
 }
+
+#[test]
+fn only_those_that_lost_a_member_tell_that_it_is_back() {
+    let start = Instant::now();
+    let mut watch = Watch::new(start, Duration::from_secs(5));
+    let running = [(1, NodeId(1)), (2, NodeId(2)), (3, NodeId(3))].into();
+    let down = Event::Down {
+        member: member(9),
+        life: Life(1),
+        why: Departure::Failed,
+        by: NodeId(1),
+    };
+    let up = Event::Up {
+        member: member(9),
+        life: Life(1),
+        how: Arrival::Returned,
+    };
+    watch.note(1, &down, start, &running);
+    watch.note(2, &down, start, &running);
+    assert!(watch.note(1, &up, start, &running).is_empty());
+    let lines = watch.note(2, &up, start, &running);
+    assert_eq!(
+        plain(&watch, &lines),
+        ["    0.0s  node-9 is back at the 2 that had lost it"]
+    );
+    let later = start + Duration::from_secs(60);
+    assert!(
+        watch.settle(later, &running).is_empty(),
+        "it is not said to have failed after it came back"
+    );
+}
