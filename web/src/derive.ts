@@ -1,6 +1,6 @@
 // What follows from what the agent says: names, parts of a split group, stories, and the sentence at the top.
 
-import { cut, list, span } from './format'
+import { cut, list, plural, span } from './format'
 import { now, state } from './store'
 import type { Contender, Election, Ev, LabNode, Lock, Member, Summary, Term } from './types'
 
@@ -273,6 +273,7 @@ export function stories(events: Ev[]): Story[] {
   const root = new Map<number, number>()
   const groups = new Map<number, Ev[]>()
   let crowd: { at: number; root: number } | null = null
+  const seats = new Map<string, { id: string; at: number; root: number }>()
   for (const e of events) {
     if (e.event === 'updated' || e.event === 'lagged') continue
     let at = e.cause !== undefined ? root.get(e.cause) : undefined
@@ -282,8 +283,12 @@ export function stories(events: Ev[]): Story[] {
       if (crowd && e.at_ms - crowd.at < together && groups.get(crowd.root)?.[0].event === e.event) at = crowd.root
       crowd = { at: e.at_ms, root: at ?? e.seq }
     }
+    // The same leader, confirmed or with a later token.
+    const seat = e.event === 'leader_changed' ? seats.get(e.election_id ?? '') : undefined
+    if (at === undefined && seat && seat.id === e.leader?.id && e.at_ms - seat.at < 5000) at = seat.root
     at ??= e.seq
     root.set(e.seq, at)
+    if (e.event === 'leader_changed' && e.leader) seats.set(e.election_id ?? '', { id: e.leader.id, at: e.at_ms, root: at })
     const group = groups.get(at)
     if (group) group.push(e)
     else groups.set(at, [e])
@@ -296,6 +301,7 @@ function story(id: number, events: Ev[]): Story {
   const of = (event: string, reason?: string) => events.filter((e) => e.event === event && (!reason || e.reason === reason))
   const names = (list: Ev[]) => [...new Set(list.map((e) => (e.member ? label(e.member) : '')))].filter(Boolean)
   const failed = of('down', 'failed')
+  const apart = cutOff(events[0])
   const leaders = of('leader_changed')
   const last = leaders.at(-1)
   const first = events[0]
@@ -306,6 +312,7 @@ function story(id: number, events: Ev[]): Story {
   if (failed.length) {
     const who = `${list(names(failed))} failed`
     const back = of('up', 'returned').length + of('up', 'joined').length
+    if (apart) return make('split', 'failed', `The group was cut, ${plural(apart.length, 'member is', 'members are')} on the other side${took ? `, ${took}` : ''}`)
     return make('failed', 'failed', took ? `${who}, ${took}` : back ? `${who}, and came back` : who)
   }
   const refuted = of('up', 'refuted')
@@ -331,6 +338,12 @@ function story(id: number, events: Ev[]): Story {
   return make('dot', 'left', headline(first))
 }
 
+/** Whom an order of the lab cut off from the others, if it is such an order. */
+function cutOff(e: Ev): string[] | null {
+  const [deed, ...rest] = e.event === 'lab' ? (e.reason ?? '').split(' ') : []
+  return deed === 'partition' ? rest : null
+}
+
 const DEEDS: Record<string, string> = {
   kill: 'Kill',
   revive: 'Revive',
@@ -338,7 +351,6 @@ const DEEDS: Record<string, string> = {
   resume: 'Resume',
   goodbye: 'Goodbye of',
   isolate: 'Isolate',
-  partition: 'Partition',
   heal: 'Heal the network',
   add: 'Add',
   lose: 'Loss at',
@@ -396,6 +408,7 @@ export function headline(e: Ev): string {
       return 'Too few members remember the clock of lock tokens'
     case 'lab': {
       const [deed, ...rest] = (e.reason ?? '').split(' ')
+      if (deed === 'partition') return `Cut ${list(rest.map((name) => cut(name)))} off from the others`
       if (deed === 'lock') return `Have ${who} take ${cut(rest.join(' '))}`
       if (deed === 'unlock') return `Have ${who} give ${cut(rest.join(' '))} back`
       return [DEEDS[deed] ?? deed, who, cut(rest.join(' '), 60)].filter(Boolean).join(' ')

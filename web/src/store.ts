@@ -1,6 +1,7 @@
 // What the page knows, and how it learns it: the HTTP interface and its event stream, nothing else.
 
 import { useEffect, useState } from 'preact/hooks'
+import { semaphores } from './semaphores'
 import type * as T from './types'
 
 export type Connection = 'loading' | 'live' | 'mute' | 'gone' | 'locked'
@@ -157,6 +158,7 @@ export function lookAt(newView: string, member: string | null): void {
   view = newView
   chosen = member
   summaries.due = Math.min(summaries.due, state.at.summaries + (SUMMARIES[view] ?? Infinity))
+  locks.due = Math.min(locks.due, state.at.locks + locks.every())
   wake()
 }
 
@@ -200,11 +202,11 @@ const elections = source<T.Election[]>('/v1/elections', 2000, (list) => {
 })
 const locks = source<T.Locks>(
   '/v1/locks',
-  // Each answer asks all members.
-  () => (state.locks?.locks.length || view === 'locks' || state.lab ? 1000 : 5000) * big(),
+  // Each answer asks all members. Hand-overs are events; what is left of a lease is asked for where it is shown.
+  () => (view === 'locks' || (view === 'overview' && state.locks?.locks.length) ? 1500 : 5000) * big(),
   (answer) => {
     answer.locks.sort((a, b) => (a.name < b.name ? -1 : 1))
-    state.locks = answer
+    state.locks = semaphores(answer)
     state.at.locks = Date.now()
   },
 )
@@ -333,6 +335,8 @@ function heard(): void {
 // ---------- the event stream ----------
 
 let stream: AbortController | null = null
+/** Where the stream is: the id of its last event, with the run of the agent. */
+let place = '0'
 let tries = 0
 let retry = 0
 
@@ -351,9 +355,8 @@ function listen(): void {
 }
 
 async function follow(signal: AbortSignal): Promise<void> {
-  const last = state.events.at(-1)?.seq ?? 0
   const init: RequestInit = { signal, cache: 'no-store', headers: credentials() }
-  const answer = await fetch(`/v1/events?since=${last}`, init)
+  const answer = await fetch(`/v1/events?since=${encodeURIComponent(place)}`, init)
   if (!answer.ok || !answer.body) {
     const json = await answer.json()
     throw new Refused(answer.status, json.code ?? '', json.message ?? answer.statusText)
@@ -367,6 +370,7 @@ async function follow(signal: AbortSignal): Promise<void> {
     rest = lines.pop() ?? ''
     for (const line of lines) {
       if (line.startsWith('data: ')) take(JSON.parse(line.slice(6)))
+      else if (line.startsWith('id: ')) place = line.slice(4)
     }
   }
 }
@@ -378,6 +382,8 @@ function take(event: T.Ev): void {
     return
   }
   if (event.event === 'lagged') {
+    // Another life of the agent, which numbers its events anew: all that it keeps follow.
+    if (event.missed === undefined) forget()
     for (const s of sources) soon(s, 0)
   }
   if (!event.seq) return
@@ -393,6 +399,13 @@ function take(event: T.Ev): void {
     timer = window.setTimeout(wake, 60)
   }
   changed()
+}
+
+/** Forgets what another life of the agent told. */
+function forget(): void {
+  state.events = []
+  state.cases.clear()
+  state.before.clear()
 }
 
 /** The agent is gone, or frozen: tries again, less and less often. */
@@ -427,11 +440,10 @@ export async function connect(): Promise<void> {
   retry = 0
   try {
     const self = await ask<T.Self>('/v1/self')
+    // Its events are told from the first one that is kept.
     if (state.self && state.self.run !== self.run) {
-      // Another life of the agent: its events are numbered anew.
-      state.events = []
-      state.cases.clear()
-      state.before.clear()
+      forget()
+      place = '0'
     }
     state.self = self
   } catch (error) {

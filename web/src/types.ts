@@ -135,6 +135,12 @@ export interface Turn {
 export interface Lock {
   name: string
   id: string
+  /** The number of the slot, if it is one of a semaphore. */
+  slot?: number
+  /** The number of permits of the semaphore, if a contender told. */
+  permits?: number
+  /** Set where the slots of a semaphore are one: see `semaphores`. */
+  semaphore?: boolean
   held: boolean
   waiting: number
   contenders: Contender[]

@@ -127,6 +127,28 @@ export async function partition(browser, group) {
   await close()
 }
 
+/** Nobody tells the page who holds a lock but the event stream: a hand-over is told within seconds. */
+export async function handover(browser, group) {
+  const { page, calm, go, close } = await open(browser, group.base)
+  const { nodes } = await cast(group.base)
+  const [a, b] = nodes.slice(2, 4)
+  await go('timeline')
+  await until('the page is live', async () => (await page.innerText('body')).includes('Live'))
+  let asked = 0
+  const before = await get(group.base, '/v1/locks')
+  await page.route('**/v1/locks', (route) => (asked++, route.fulfill({ json: before })))
+  for (const n of [a, b]) await send(group.base, { do: 'lock', node: n.number, name: 'gate' })
+  await until('the holder is told', async () => (await page.innerText('main')).includes(`${a.name} holds gate`), 10)
+  await send(group.base, { do: 'unlock', node: a.number, name: 'gate' })
+  await until('the hand-over is told', async () => (await page.innerText('main')).includes(`gate went from ${a.name} to ${b.name}`), 10)
+  await send(group.base, { do: 'unlock', node: b.number, name: 'gate' })
+  await until('its end is told', async () => (await page.innerText('main')).includes(`${b.name} gave gate back`), 10)
+  await page.unroute('**/v1/locks')
+  calm()
+  await close()
+  return `the page asked ${asked} times in vain`
+}
+
 /** Every button does what it says, by what the group says of itself; some by their keys. */
 export async function buttons(browser, group) {
   const { page, calm, close } = await open(browser, group.base)
@@ -653,6 +675,77 @@ function crowd(n) {
         }
       }
     },
+  }
+}
+
+/** Cells of a long table do not cover one another, on a phone and beside a chosen member; who is chosen on a phone is seen. */
+export async function dense(browser) {
+  const { members, answers } = crowd(500)
+  const server = await fake(answers)
+  try {
+    for (const [what, options] of [['on a phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }], ['beside a member', {}]]) {
+      const { page, calm, go, close } = await open(browser, server.base, options)
+      await go(options.isMobile ? 'members' : `members/${members[20].id}`)
+      await until('rows', async () => (await page.locator('table.windowed tbody tr').count()) > 10)
+      const bad = await page.evaluate(() => {
+        const head = [...document.querySelectorAll('table.windowed thead th')].filter((c) => c.offsetWidth)
+        const narrow = head.filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.innerText)
+        const table = document.querySelector('table.windowed').getBoundingClientRect()
+        const over = [...document.querySelectorAll('table.windowed tbody tr:not(.spacer)')].flatMap((row) => {
+          const cells = [...row.children].filter((c) => c.offsetWidth)
+          const range = document.createRange()
+          return cells.slice(0, -1).filter((c, i) => {
+            if (getComputedStyle(c).overflow === 'hidden') return false
+            range.selectNodeContents(c)
+            return range.getBoundingClientRect().right > cells[i + 1].getBoundingClientRect().left + 1
+          }).map((c) => c.innerText)
+        })
+        const gap = Math.round(table.right - head.at(-1).getBoundingClientRect().right)
+        return [...narrow, ...over, ...(gap > 1 ? [`${gap} px behind the last column`] : [])]
+      })
+      check(bad.length === 0, `${what}, these cover others: ${bad.slice(0, 5).join(' | ')}`)
+      if (options.isMobile) {
+        await page.evaluate(() => document.querySelector('main').scrollTo(0, 6000))
+        await page.locator('table.windowed a.plain', { hasText: /^node-2\d\d$/ }).first().click()
+        await until('the chosen member is seen', () => page.locator('aside.side h2').evaluate((e) => e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().top < innerHeight - 200))
+      }
+      calm()
+      await close()
+    }
+  } finally {
+    server.stop()
+  }
+}
+
+/** The slots of a semaphore are one row; a stream that breaks off goes on after its last event. */
+export async function permits(browser) {
+  const { members, answers } = crowd(5)
+  const contender = (m, held) => ({ name: m.name, id: m.id, life: 1, mode: 'exclusive', held, token: `0000${m.id}-1`, left_ms: 9000, behind: 0, own_word: true, supporters: 4, waited_ms: held ? null : 2000 })
+  const slot = (n, holder) => ({ name: `pool#${n}`, id: `${n}`, slot: n, permits: 3, held: true, waiting: 1, contenders: [contender(members[holder], true), contender(members[4], false)], turns: [] })
+  const server = await fake((path) => {
+    const answer = answers(path)
+    return path === '/v1/locks' ? { ...answer, locks: [slot(0, 1), slot(1, 2)] } : answer
+  })
+  try {
+    const { page, calm, go, close } = await open(browser, server.base)
+    await go('locks')
+    await until('one row', async () => (await page.locator('.lk h3').allInnerTexts()).join() === 'pool')
+    const text = await page.innerText('.lk')
+    check(text.includes('2 of 3 permits held') && text.includes(members[1].name) && text.includes(members[2].name), text)
+    check((await page.locator('.lk .wait').count()) === 1, 'who waits is there once')
+    await until('the stream is open', () => server.since.length > 0)
+    check(server.since[0] === '0', `it begins at ${server.since[0]}`)
+    server.tell({ seq: 7, at_ms: Date.now(), event: 'lock_granted', lock: 'pool#0', member: members[1] })
+    await go('timeline')
+    await until('the event is there', async () => (await page.innerText('main')).includes('holds pool#0'))
+    server.drop()
+    await until('it goes on by the id', () => server.since.at(-1) === 'fake-7')
+    server.tell({ at_ms: Date.now(), event: 'lagged' })
+    await until('another life of the agent is told from its start', async () => !(await page.innerText('main')).includes('holds pool#0'))
+    calm(/ERR_INCOMPLETE/)
+    await close()
+  } finally {
+    server.stop()
   }
 }
 

@@ -145,9 +145,12 @@ export async function fake(answers) {
     .replace(/\\\s+/g, '')
   const types = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
   const streams = new Set()
+  // Where streams of events began.
+  const since = []
   const server = createServer((request, response) => {
     const path = request.url.split('?')[0]
     if (path === '/v1/events') {
+      since.push(new URL(request.url, 'http://x').searchParams.get('since'))
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(`event: subscribed\ndata: {"event":"subscribed","at_ms":${Date.now()}}\n\n`)
       streams.add(response)
@@ -173,5 +176,9 @@ export async function fake(answers) {
   const tell = (event) => {
     for (const s of streams) s.write(`event: ${event.event}\nid: fake-${event.seq}\ndata: ${JSON.stringify(event)}\n\n`)
   }
-  return { base, tell, stop: () => (server.closeAllConnections(), server.close()) }
+  const drop = () => {
+    for (const s of streams) s.end()
+    streams.clear()
+  }
+  return { base, tell, since, drop, stop: () => (server.closeAllConnections(), server.close()) }
 }

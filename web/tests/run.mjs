@@ -12,8 +12,8 @@ if (!findChromium()) {
 }
 
 // Those that share a group run one after the other; each leaves it as it found it.
-const SHARED = ['failover', 'locks', 'partition', 'islands', 'filters', 'traffic', 'buttons', 'accessibility', 'phone', 'reconnect']
-const ALONE = ['deployed', 'restart', 'hostile', 'guess', 'components', 'keyed', 'states', 'token', 'scene', 'watch', 'duel', 'storm', 'smooth']
+const SHARED = ['failover', 'locks', 'handover', 'partition', 'islands', 'filters', 'traffic', 'buttons', 'accessibility', 'phone', 'reconnect']
+const ALONE = ['deployed', 'restart', 'hostile', 'guess', 'components', 'keyed', 'states', 'dense', 'permits', 'token', 'scene', 'watch', 'duel', 'storm', 'others', 'smooth']
 
 const wanted = process.argv.slice(2)
 const chosen = (name) => wanted.length === 0 || wanted.includes(name)

@@ -75,7 +75,7 @@ export async function duel(browser) {
     await loaded(page)
     check((await page.locator('.stage .canvas').count()) === 2, 'two maps')
     const heads = await page.innerText('.figures thead')
-    check(heads.includes('Flooding (fd-event)') && heads.includes('CEL (cel-1)'), `both have figures under their names: ${heads}`)
+    check(heads.includes('Flooding') && heads.includes('CEL'), `both have figures under their names: ${heads}`)
     check((await page.title()).includes('Flooding (fd-event) against CEL (cel-1)'), await page.title())
     check((await words(page, 1)).includes('components') || (await words(page, 1)).includes('component'), await words(page, 1))
     await page.selectOption('[data-do="speed"]', '5')
@@ -92,7 +92,7 @@ export async function duel(browser) {
     await page.locator('.stage canvas').first().focus()
     await page.keyboard.press('Alt+ArrowRight')
     await until('a node is chosen', () => page.locator('[data-chosen]').count())
-    check((await page.innerText('[data-chosen]')).includes('cel-1'), 'it is shown in both')
+    check((await page.innerText('[data-chosen]')).includes('CEL'), 'it is shown in both')
     await page.click('.panel .seg >> text=Nodes')
     check((await page.locator('.nodes tbody tr').count()) === 30, 'the table has all nodes')
     const found = await axe(page, 'two side by side')
@@ -137,4 +137,42 @@ export async function storm(browser) {
     await close()
     await theater.stop()
   }
+}
+
+/** The other simulations: locks that are handed over, elections, and elections that learn. */
+export async function others(browser) {
+  const seen = async (args, test) => {
+    const theater = await show(['sim', ...args, '--watch'])
+    const { page, calm, close } = await open(browser, theater.base, { bypassCSP: true })
+    try {
+      await loaded(page)
+      await until('the recording is whole', () => page.evaluate(() => window.show.reels.every((r) => r.tape.done)))
+      await page.evaluate(() => window.show.seek(window.show.end))
+      const story = await page.evaluate(() => window.show.reels.map((r) => r.story.items.map((i) => i.text).join('\n')))
+      await test(page, story)
+      calm()
+    } finally {
+      await close()
+      await theater.stop()
+    }
+  }
+  await seen(['mutex', '--nodes', '25', '--lock', 'camera,witness'], async (page, story) => {
+    check((await page.title()).includes('Camera (camera) against Consort (witness)'), await page.title())
+    for (const text of story) check(/holds lock one, after node \d+/.test(text), `no hand-over is told: ${text}`)
+    check((await page.innerText('.outcome')).includes('10 of 10 requests were granted'), await page.innerText('.outcome'))
+    const most = await page.evaluate(() => {
+      const { tape } = window.show.reels[0]
+      let most = 0
+      for (let t = 0; t < tape.end; t += 1e4) most = Math.max(most, [...tape.stateAt(t).locks[0].values()].filter((x) => x === 2).length)
+      return most
+    })
+    check(most === 1, `${most} hold the lock at once`)
+  })
+  await seen(['election', '--nodes', '16', '--warmup', '200', '--variant', 'base,hybrid'], async (page, story) => {
+    for (const text of story) check(text.includes('starts the election') && text.includes('leads election one'), text)
+    check((await words(page)).includes('leads election one'), await words(page))
+  })
+  await seen(['bandit', '--policy', 'dle,product', '--requests', '60'], async (page, story) => {
+    for (const text of story) check(text.includes('the client finds node') && text.includes('crashes'), text)
+  })
 }

@@ -50,8 +50,11 @@ export function Who({ id, name, bold = true }: { id: string; name?: string; bold
 
 /** A text whose names are links. */
 export function Linked({ text }: { text: string }) {
-  return <>{parts(text).map((p, i) => (p.to ? <a key={i} class="name" href={`#/${p.to}`}><bdi>{p.text}</bdi></a> : p.text))}</>
+  return <>{parts(text).map((p, i) => (p.to ? <a key={i} class="name" href={`#/${p.to}`}><bdi>{p.text}</bdi></a> : whole(p.text)))}</>
 }
+
+/** A number stays on one line with its unit. */
+const whole = (text: string) => text.replace(/(\d) (ms|s|min|h|d)\b/g, '$1\u00a0$2')
 
 /** A number, and its unit in smaller letters. */
 export function Unit({ text, after = '' }: { text: string; after?: string }) {

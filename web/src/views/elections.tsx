@@ -93,7 +93,7 @@ function Terms({ e }: { e: Election }) {
   const y = (id: string) => 18 + lanes.indexOf(id) * 34
   const height = lanes.length * 34 + 34
   return (
-    <Card class="c7" title={`Terms, last ${span(reach)}`} right={`${plural(terms.length, 'term')} · ${plural(Math.max(0, changes), 'change')} · ${span(without, true)} without a leader`}>
+    <Card class="c7" title={`Terms, last ${span(reach)}`} right={`${plural(terms.length, 'term')} · ${changes > 0 ? plural(changes, 'change') : 'no change'}${without > 0 ? ` · ${span(without, true)} without a leader` : ''}`}>
       <div ref={ref} class="terms">
         {width > 0 && terms.length > 0 && (
           <svg width={width} height={height} role="img" aria-label={`Terms: ${terms.slice(-6).map((t) => `${nameOf(t.id, t.name)} from ${clock(t.from_ms, false)}`).join(', ')}`}>

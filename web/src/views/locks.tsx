@@ -11,6 +11,7 @@ import type { Contender, Lock } from '../types'
 export function Locks({ chosen }: { chosen: string | null }) {
   useStore(100)
   const [only, setOnly] = useState<'all' | 'contended'>('all')
+  const [free, setFree] = useState(6)
   const answer = state.locks
   const all = answer?.locks ?? []
   const held = all.filter((l) => l.held).length
@@ -18,7 +19,8 @@ export function Locks({ chosen }: { chosen: string | null }) {
   const stuck = blocked()
   const contended = all.filter((l) => l.waiting > 0)
   const shown = [...(only === 'all' ? all : contended)].sort((a, b) => Number(stuck.includes(b)) - Number(stuck.includes(a)))
-  const idle = only === 'all' ? (answer?.idle ?? []) : []
+  const last = (l: Lock) => l.turns.at(-1)?.until_ms ?? 0
+  const idle = only === 'all' ? [...(answer?.idle ?? [])].sort((a, b) => last(b) - last(a)) : []
   const lock = [...shown, ...idle].find((l) => l.name === chosen) ?? shown[0] ?? idle[0]
   const ready = answer?.readiness
   const sub = [
@@ -38,7 +40,8 @@ export function Locks({ chosen }: { chosen: string | null }) {
           <div>
             <div class="card locklist">
               {shown.map((l) => <LockRow key={l.id} lock={l} on={l === lock} />)}
-              {idle.map((l) => <IdleRow key={l.id} lock={l} on={l === lock} />)}
+              {idle.slice(0, free).map((l) => <IdleRow key={l.id} lock={l} on={l === lock} />)}
+              {idle.length > free && <p class="foot"><button type="button" class="btn sm" onClick={() => setFree(free + 50)}>{plural(idle.length - free, 'more free lock')}</button></p>}
               <p class="foot xs t3">A bar is what is left of the lease. It is renewed at the mark, so it rarely falls below. The hatched end is the notice: work has stopped, and nobody else has the lock yet.</p>
             </div>
             <Turns lock={lock} />
@@ -76,7 +79,7 @@ function LockRow({ lock, on }: { lock: Lock; on: boolean }) {
         <span class="xs t3">{kindOf(lock, shared)}</span>
       </div>
       <div>
-        {holders.map((c) => <Holder key={c.token} c={c} ttl={ttl} name={lock.name} />)}
+        {holders.map((c) => <Holder key={`${c.id} ${c.token}`} c={c} ttl={ttl} name={lock.name} />)}
         {holders.length === 0 && <p class="t3 sm">Nobody holds it just now.</p>}
         {waiters.length > 0 ? (
           <div class="q">
@@ -92,20 +95,16 @@ function LockRow({ lock, on }: { lock: Lock; on: boolean }) {
         {dead && <><span class="tag failed"><Icon id="failed" /> holder failed</span><p>Not renewed. It blocks for one lease and no longer.</p></>}
         {!dead && late && <><span class="tag suspect"><Icon id="suspect" /> renewal late</span></>}
         {!dead && !late && turn && turn.until_ms === null && <p>held for {turn.partly ? 'at least ' : ''}{calm(now() - turn.from_ms)}</p>}
-        {lock.turns.length > 1 && <p class="t3">{plural(lock.turns.length - 1, 'hand-over')} seen</p>}
+        {lock.turns.length > holders.length && <p class="t3">{plural(lock.turns.filter((t) => t.until_ms !== null).length, 'earlier turn')}</p>}
       </div>
     </article>
   )
 }
 
-/** A semaphore has a lock for each of its permits, with the number of the slot behind its name. */
 function kindOf(lock: Lock, shared: boolean): string {
-  const slot = lock.name.match(/#(\d+)$/)
-  if (!slot) return shared ? 'shared' : 'exclusive'
-  const base = lock.name.slice(0, -slot[0].length)
-  const locks = state.locks?.locks ?? []
-  const held = locks.filter((l) => l.held && l.name.startsWith(`${base}#`)).length
-  return `slot ${slot[1]} of a semaphore, ${plural(held, 'slot')} held`
+  if (!lock.semaphore) return shared ? 'shared' : 'exclusive'
+  const held = lock.contenders.filter((c) => c.held).length
+  return lock.permits ? `${held} of ${plural(lock.permits, 'permit')} held` : `${plural(held, 'permit')} held`
 }
 
 function Holder({ c, ttl, name }: { c: Contender; ttl: number; name: string }) {
@@ -171,7 +170,7 @@ function Turns({ lock }: { lock: Lock }) {
               const dead = open && statusOf(t.id) === 'failed'
               const wait = t.waited_ms ? Math.max(left, x(t.from_ms - t.waited_ms)) : a
               return (
-                <g key={t.token}>
+                <g key={`${t.id} ${t.token}`}>
                   {a - wait > 4 && <line x1={wait} x2={a - 2} y1={y(t.id)} y2={y(t.id)} class="waits" />}
                   <rect x={a} y={y(t.id) - 9} width={w} height={18} rx={4} class={`turn ${open ? 'open' : ''} ${dead || t.ended === 'failed' ? 'dead' : ''}`} />
                 </g>
@@ -183,7 +182,7 @@ function Turns({ lock }: { lock: Lock }) {
           </svg>
         )}
       </div>
-      <p class="xs t3">As seen by asking once a second: shorter turns may be missing.</p>
+      <p class="xs t3">Hand-overs as they happen. Turns of other members that last less than half a second may be missing.</p>
     </Card>
   )
 }
@@ -221,6 +220,7 @@ function Detail({ lock }: { lock: Lock }) {
         <Policies bound={d.bound} memory={d.memory_ms} known={known} />
         <p class="xs t3">Marked is how this agent asks unless a request says otherwise. What a lock guards must check the token where two sides may both lock.</p>
       </div>
+      {lock.semaphore && <p class="xs t3 fold">Each permit is a lock of its own. Token, word and witnesses are those of the first holder.</p>}
       <Shell command={`consort locks ${cut(lock.name)}`} />
     </aside>
   )

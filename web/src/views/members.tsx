@@ -57,7 +57,7 @@ export function Members({ chosen }: { chosen: string | null }) {
         </div>
       }
     >
-      <div class={chosen ? 'split' : ''}>
+      <div class={chosen ? 'split first' : ''}>
         <Table rows={rows} chosen={chosen} />
         {chosen && <Detail id={chosen} />}
       </div>
@@ -108,11 +108,11 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
 
 function Spacer({ rows, height }: { rows: number; height: number }) {
   const cell = useRef<HTMLTableCellElement>(null)
-  // Before it is shown: the rows below must not jump.
+  // Before it is shown: the rows below must not jump. One cell, as columns that are hidden must not come back by it.
   useLayoutEffect(() => {
     if (cell.current) cell.current.style.height = `${rows * height}px`
   })
-  return <tr aria-hidden="true" class="spacer"><td colSpan={8} ref={cell} /></tr>
+  return <tr aria-hidden="true" class="spacer"><td ref={cell} /></tr>
 }
 
 interface RowProps {
@@ -162,10 +162,14 @@ function row({ m, at, on, far }: RowProps) {
   )
 }
 
+/** An hour says something about a week; less does not. */
+const OBSERVED_LEAST_S = 3600
+
 function Fails({ m }: { m: Member }) {
   const r = m.reliability
-  if (m.self) return <span class="t3" title="Of itself a node knows the rank only">rank {r.bucket}</span>
-  if (!r.observed_s) return <span class="t3" title="Not observed for long enough">–</span>
+  if (m.self) return <span class="t3" title="Of itself a node knows the rank only"><Rank bucket={r.bucket} /> own rank</span>
+  if (!r.observed_s) return <span class="t3" title="Not observed yet">–</span>
+  if (r.observed_s < OBSERVED_LEAST_S) return <span class="t3" title={`Observed for ${calm(r.observed_s * 1000)}`}><Rank bucket={r.bucket} /> too early</span>
   return <><Rank bucket={r.bucket} /> {perWeek(r.per_week_milli)} a week</>
 }
 
@@ -186,6 +190,11 @@ function accusers(m: Member): string {
 export function Detail({ id, back = '#/members' }: { id: string; back?: string }) {
   const m = state.members.find((m) => m.id === id)
   const [history, setHistory] = useState(false)
+  const box = useRef<HTMLElement>(null)
+  // Where it stands above the list, whoever chose from far below would not see it.
+  useEffect(() => {
+    if (matchMedia('(max-width: 1180px)').matches) box.current?.scrollIntoView({ block: 'start' })
+  }, [id])
   if (!m) {
     return (
       <aside class="card side" aria-label="Member">
@@ -197,7 +206,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
   const age = since(m)
   const about = state.events.filter((e) => e.member?.id === id || e.leader?.id === id)
   return (
-    <aside class="card side" aria-label={`Member ${label(m)}`}>
+    <aside ref={box} class="card side" aria-label={`Member ${label(m)}`}>
       <h2>
         <Icon id={m.status} tone={m.status} /> <bdi>{label(m)}</bdi>
         <span class={`tag ${m.status}`}>{m.status} {age === null ? '' : calm(age)}</span>
@@ -227,7 +236,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
         {distance(m) && <><dt>Distance</dt><dd>{distance(m)}</dd></>}
         <dt>Suspected</dt><dd>{m.suspicions === 0 ? 'never' : `${plural(m.suspicions, 'time')}, ${m.refutations} answered`}</dd>
         <dt>Recent health</dt><dd>{m.health_percent} %</dd>
-        <dt>Failures</dt><dd>{m.self || !m.reliability.observed_s ? `rank ${m.reliability.bucket}` : `${perWeek(m.reliability.per_week_milli)} a week, rank ${m.reliability.bucket}`}</dd>
+        <dt>Failures</dt><dd>{m.self || m.reliability.observed_s < OBSERVED_LEAST_S ? `rank ${m.reliability.bucket}` : `${perWeek(m.reliability.per_week_milli)} a week, rank ${m.reliability.bucket}`}</dd>
         {Object.entries(m.tags).map(([key, value]) => <><dt><bdi>{cut(key, 20)}</bdi></dt><dd title={safe(value)}><bdi>{cut(value, 60)}</bdi></dd></>)}
       </dl>
       <Shell command={m.self ? 'consort members' : `consort why member ${cut(m.name || m.id)}`} />

@@ -98,7 +98,7 @@ function Figures() {
       </div>
       <div>
         <dt>Locks held</dt>
-        <dd class="v">{held} {waiting > 0 && <small>· {waiting} wait</small>}</dd>
+        <dd class="v">{held} {waiting > 0 && <small>· {plural(waiting, 'waits', 'wait')}</small>}</dd>
         <dd class="s">{stuck ? <><Icon id="failed" tone="failed" /> {plural(stuck, 'holder')} failed</> : state.locks && !state.locks.readiness.mature ? `ready in ${calm(state.locks.readiness.matures_in_ms)}` : held ? 'all renewed' : 'nobody asks for one'}</dd>
       </div>
       <div>

@@ -7,7 +7,7 @@ import { Icon } from '../ui/icons'
 import { clockText } from './player'
 import type { Reel, Show } from './show'
 import { nodeName, upTo } from './story'
-import { CRASHED, FAILED, HOLDS, LEFT, PAUSED, State, SUSPECT, UP } from './tape'
+import { CRASHED, FAILED, HOLDS, LEFT, PAUSED, State, SUSPECT, UP, WAITS } from './tape'
 import { components, wrongly } from './words'
 
 const ROWS = 40
@@ -35,17 +35,19 @@ function Figures({ show, states }: { show: Show; states: State[] }) {
   const rows: [string, (reel: Reel, state: State) => string | number][] = [
     ['Nodes that run', (_, s) => s.running()],
   ]
-  if (!header.moving) {
-    const sum = (numbers: Int32Array) => numbers.reduce((a, b) => a + b, 0)
-    rows.push(['Suspicions held', (_, s) => count(sum(s.suspects))], ['Verdicts held', (_, s) => count(sum(s.verdicts))])
-  } else {
-    rows.push(['Components', (_, s) => components(s)], ['Follow another than the best', (_, s) => wrongly(s)])
+  const sum = (numbers: Int32Array) => numbers.reduce((a, b) => a + b, 0)
+  if (header.moving) rows.push(['Components', (_, s) => components(s)], ['Follow another than the best', (_, s) => wrongly(s)])
+  else if (show.doubtful) rows.push(['Suspicions held', (_, s) => count(sum(s.suspects))], ['Verdicts held', (_, s) => count(sum(s.verdicts))])
+  if (!header.moving && header.elections.length === 1) rows.push(['Follow a leader', (_, s) => s.follows[0].reduce((n, l) => n + Number(l >= 0), 0)])
+  if (header.locks.length) {
+    const wait = (s: State) => s.locks.reduce((n, lock) => n + [...lock.values()].filter((is) => is === WAITS).length, 0)
+    rows.push(['Wait for a lock', (_, s) => wait(s)], ['Times a lock was granted', (r) => r.story.items.slice(0, upTo(r.story.items, show.now)).filter((i) => i.icon === 'key').length])
   }
   rows.push(['Datagrams a second', (r) => count(rate(r, show.now))])
   return (
     <table class="figures">
       <caption class="sr">Figures at {clockText(show.now)}</caption>
-      <thead class={show.reels.length > 1 ? '' : 'sr'}><tr><th scope="col"></th>{show.titles.map((t, n) => <th key={n} scope="col" class="num">{t}</th>)}</tr></thead>
+      <thead class={show.reels.length > 1 ? '' : 'sr'}><tr><th scope="col"></th>{show.short.map((t, n) => <th key={n} scope="col" class="num">{t}</th>)}</tr></thead>
       <tbody>{rows.map(([name, of]) => <tr key={name}><th scope="row">{name}</th>{show.reels.map((r, n) => <td key={n} class="num"><b>{of(r, states[n])}</b></td>)}</tr>)}</tbody>
     </table>
   )
@@ -66,9 +68,9 @@ function Chosen({ show, states, node }: { show: Show; states: State[]; node: num
       <h2><Icon id={STATES[states[0].hosts[node]]?.[0] ?? 'dot'} tone={STATES[states[0].hosts[node]]?.[0]} /> {nodeName(node)} <button type="button" class="btn sm" onClick={() => show.select(null)}>Close</button></h2>
       {states.map((state, n) => node < state.n && (
         <dl key={n} class="kv">
-          {show.reels.length > 1 && <><dt>In</dt><dd><b>{show.titles[n]}</b></dd></>}
+          {show.reels.length > 1 && <><dt>In</dt><dd><b>{show.short[n]}</b></dd></>}
           <dt>State</dt><dd>{STATES[state.hosts[node]]?.[1]}{impairment(state, node)}</dd>
-          {!show.reels[n].tape.header!.moving && <><dt>Suspected by</dt><dd>{names(state, (o) => state.hosts[o] === UP && state.opinion(node, o) === SUSPECT)}</dd>
+          {!show.reels[n].tape.header!.moving && show.doubtful && <><dt>Suspected by</dt><dd>{names(state, (o) => state.hosts[o] === UP && state.opinion(node, o) === SUSPECT)}</dd>
           <dt>Held failed by</dt><dd>{names(state, (o) => state.hosts[o] === UP && state.opinion(node, o) === FAILED)}</dd>
           <dt>It suspects</dt><dd>{names(state, (s) => state.opinion(s, node) === SUSPECT)}</dd>
           <dt>It holds failed</dt><dd>{names(state, (s) => state.opinion(s, node) === FAILED)}</dd></>}
@@ -119,7 +121,7 @@ function Events({ show }: { show: Show }) {
             <button type="button" onClick={() => { show.seek(item.at); if (item.node !== null) show.select(item.node) }}>
               <span class="mono t3">{clockText(item.at)}</span>
               <Icon id={item.icon} tone={item.tone} />
-              <span>{show.reels.length > 1 && <b>{show.titles[n]}: </b>}{item.text}</span>
+              <span>{show.reels.length > 1 && <b>{show.short[n]}: </b>}{item.text}</span>
             </button>
           </li>
         ))}
@@ -139,14 +141,13 @@ function Nodes({ show, states }: { show: Show; states: State[] }) {
   return (
     <div class="fold">
       <table class="nodes">
-        <caption class="t3 xs">{show.reels.length > 1 ? `Of ${show.titles[0]}. ` : ''}How many of the others suspect it or hold it failed</caption>
-        <thead><tr><th>Node</th><th class="num">Suspect</th><th class="num">Failed</th>{header.elections.length > 0 && <th>Follows</th>}{header.locks.length > 0 && <th>Locks</th>}</tr></thead>
+        <caption class="t3 xs">{show.reels.length > 1 ? `Of ${show.titles[0]}. ` : ''}{show.doubtful ? 'How many of the others suspect it or hold it failed' : ''}</caption>
+        <thead><tr><th>Node</th>{show.doubtful && <><th class="num">Suspect</th><th class="num">Failed</th></>}{header.elections.length > 0 && <th>Follows</th>}{header.locks.length > 0 && <th>Locks</th>}</tr></thead>
         <tbody>
           {order.slice(0, shown).map((n) => (
             <tr key={n} class={n === show.selected ? 'sel' : ''}>
               <td><button type="button" class="plainbtn" onClick={() => show.select(n)}><Icon id={STATES[state.hosts[n]]?.[0] ?? 'dot'} tone={STATES[state.hosts[n]]?.[0]} title={STATES[state.hosts[n]]?.[1]} /> {n}</button></td>
-              <td class="num">{state.suspects[n] || '–'}</td>
-              <td class="num">{state.verdicts[n] || '–'}</td>
+              {show.doubtful && <><td class="num">{state.suspects[n] || '–'}</td><td class="num">{state.verdicts[n] || '–'}</td></>}
               {header.elections.length > 0 && <td>{state.follows.map((f, e) => (state.acts[e].has(n) ? 'leads' : f[n] < 0 ? '–' : f[n])).join(', ')}</td>}
               {header.locks.length > 0 && <td>{header.locks.filter((_, l) => state.locks[l].has(n)).map((name) => `${state.locks[header.locks.indexOf(name)].get(n) === HOLDS ? 'holds' : 'waits'} ${name}`).join(', ') || '–'}</td>}
             </tr>
@@ -167,7 +168,7 @@ function Legend({ show }: { show: Show }) {
   const rows: [string, string, string][] = [
     ['alive', 'alive', 'The node runs'],
     ['crash', 'crash', 'It crashed'],
-    ['failed', 'failed', 'It crashed, and all others hold it failed'],
+    ...(show.doubtful ? [['failed', 'failed', 'It crashed, and all others hold it failed'] as [string, string, string]] : []),
     ['paused', 'deed', 'Its process stands still'],
     ['left', 'left', 'It left the group'],
   ]
@@ -177,11 +178,11 @@ function Legend({ show }: { show: Show }) {
     <div class="fold legendlist">
       <ul>
         {rows.map(([icon, tone, text]) => <li key={icon}><Icon id={icon} tone={tone} /> {text}</li>)}
-        <li><i class="key-arc" /> Around a node: the share of the others that suspect it (amber) or hold it failed (red)</li>
-        <li><i class="key-dash" /> A dashed ring: this one suspects the node in question (amber) or holds it failed (red); gone once all hold it failed</li>
+        {show.doubtful && <li><i class="key-arc" /> Around a node: the share of the others that suspect it (amber) or hold it failed (red)</li>}
+        {show.doubtful && <li><i class="key-dash" /> A dashed ring: this one suspects the node in question (amber) or holds it failed (red); gone once all hold it failed</li>}
         <li><i class="key-dot" /> A datagram, seen for a third of a second at least; a red cross is where it is lost</li>
       </ul>
-      <p class="t3 xs">The node in question is the chosen one, else the last that something happened to. Keys: <kbd>Space</kbd> plays, <kbd>.</kbd> and <kbd>,</kbd> step by events, <kbd>←</kbd> <kbd>→</kbd> by a second, <kbd>+</kbd> <kbd>-</kbd> change the speed, <kbd>Alt</kbd> and arrows walk the map.</p>
+      <p class="t3 xs">{show.doubtful && 'The node in question is the chosen one, else the last that something happened to. '}Keys: <kbd>Space</kbd> plays, <kbd>.</kbd> and <kbd>,</kbd> step by events, <kbd>←</kbd> <kbd>→</kbd> by a second, <kbd>+</kbd> <kbd>-</kbd> change the speed, <kbd>Alt</kbd> and arrows walk the map.</p>
     </div>
   )
 }

@@ -87,7 +87,7 @@ function Stage({ show, n, options }: { show: Show; n: number; options: Options }
         {show.reels.length > 1 && <h2>{cut(show.titles[n], 40)}</h2>}
         <p data-words={n}>{words}</p>
       </div>
-      {n === 0 && <Key moving={tape.header?.moving ?? false} />}
+      {n === 0 && <Key show={show} />}
       <div class="zoom">
         <button type="button" class="btn" aria-label="Zoom in" onClick={() => field.current?.zoomBy(1.4)}>+</button>
         <button type="button" class="btn" aria-label="Zoom out" onClick={() => field.current?.zoomBy(1 / 1.4)}>−</button>
@@ -98,18 +98,19 @@ function Stage({ show, n, options }: { show: Show; n: number; options: Options }
 }
 
 /** The shapes on the map, in short; the panel has them in full. */
-function Key({ moving }: { moving: boolean }) {
+function Key({ show }: { show: Show }) {
+  const header = show.reels[0].tape.header
+  const doubtful = show.doubtful && !header?.moving
   return (
     <div class="card legend" aria-hidden="true">
       <span><Icon id="alive" tone="alive" /> runs</span>
       <span><Icon id="crash" tone="crash" /> crashed</span>
-      {moving
-        ? <span><Icon id="crown" tone="leader" /> leads</span>
-        : <>
-            <span><Icon id="failed" tone="failed" /> failed by all</span>
-            <span><i class="key-arc" /> share that suspects, condemns</span>
-            <span><i class="key-dash" /> this one does</span>
-          </>}
+      {header && header.elections.length > 0 && <span><Icon id="crown" tone="leader" /> leads</span>}
+      {header && header.locks.length > 0 && <span><Icon id="key" tone="lock" /> holds a lock</span>}
+      {header && header.locks.length > 0 && <span><i class="key-wait" /> waits for it</span>}
+      {doubtful && <span><Icon id="failed" tone="failed" /> failed by all</span>}
+      {doubtful && <span><i class="key-arc" /> share that suspects, condemns</span>}
+      {doubtful && <span><i class="key-dash" /> this one does</span>}
       <span><i class="key-dot" /> datagram</span>
     </div>
   )
@@ -142,7 +143,7 @@ function Transport({ show, options, flip }: { show: Show; options: Options; flip
           </select>
         </label>
         <output class="mono time" data-time>{clockText(show.now)} <span class="t3">/ {clockText(end)}{growing ? ', still running' : ''}</span></output>
-        {!show.reels[0]?.tape.header?.moving && (
+        {!show.reels[0]?.tape.header?.moving && show.doubtful && (
           <span class="markkey" aria-hidden="true">
             <span><i class="mk crash" /> crash</span><span><i class="mk failed" /> first verdict</span><span><i class="mk deed" /> all know</span><span><i class="mk doubts" /> suspicions held</span>
           </span>

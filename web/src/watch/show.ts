@@ -87,6 +87,17 @@ export class Show {
     return own.map((title, n) => (title && own.indexOf(title) === own.lastIndexOf(title) ? title : this.names[n]))
   }
 
+  /** The titles without what is in brackets, where they still differ. */
+  get short(): string[] {
+    const bare = this.titles.map((title) => title.replace(/ \(.*\)$/, ''))
+    return new Set(bare).size === bare.length ? bare : this.titles
+  }
+
+  /** Whether nodes suspect one another here, or may. */
+  get doubtful(): boolean {
+    return this.reels.some((r) => /^(membership|chaos)$/.test(r.tape.header?.experiment ?? '') || r.story.doubts.some((n) => n > 0))
+  }
+
   get end(): number {
     return Math.max(0, ...this.reels.map((r) => r.tape.end))
   }
