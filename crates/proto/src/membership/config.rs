@@ -224,6 +224,15 @@ impl Config {
         }
     }
 
+    /// Whether members are probed in turns while they are all near: only a round trip tells that.
+    pub(super) fn takes_turns(&self) -> bool {
+        let by_time = matches!(
+            self.distance_source,
+            DistanceSource::Coordinate | DistanceSource::Latency
+        );
+        by_time && self.probe_policy == TargetPolicy::Turns
+    }
+
     /// Hash of the settings that members of one group should share.
     pub(crate) fn options_hash(&self) -> u32 {
         let us = crate::time::micros(self.probe_period);

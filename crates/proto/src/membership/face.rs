@@ -58,6 +58,8 @@ pub enum Timer {
     Chase(NodeId),
     /// Tell what does not wait for a ping.
     News,
+    /// This node's turn to probe.
+    Turn,
     /// Try the next seed.
     Join,
     /// Stop waiting for confirmations of the goodbye.
