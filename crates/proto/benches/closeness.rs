@@ -6,7 +6,7 @@
 
 use consort_proto::omega::{Config, Delta, Graph, Input, Msg, Omega, Record, Version};
 use consort_proto::{
-    Cx, Effect, EffectOf, ElectionId, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender,
+    Cx, Effect, EffectOf, ElectionId, Instant, Life, NodeId, Protocol, Rng, Sender,
 };
 use core::hint::black_box;
 use core::time::Duration;
@@ -110,17 +110,7 @@ impl Listener {
     }
 
     fn hear(&mut self, msg: Msg) {
-        let from = Sender {
-            id: NodeId(1),
-            life: Life(1),
-            incarnation: Incarnation(0),
-            addr: ([127, 0, 0, 1], 1).into(),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        };
+        let from = Sender::new(NodeId(1), Life(1), ([127, 0, 0, 1], 1).into());
         self.step(|o, cx| o.on_msg(cx, (), from, msg));
     }
 

@@ -20,6 +20,8 @@ mod encoded;
 mod event;
 mod hash;
 mod id;
+#[cfg(any(test, feature = "_kit"))]
+pub mod kit;
 pub mod lease;
 pub mod membership;
 pub mod message;

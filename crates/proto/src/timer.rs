@@ -43,6 +43,11 @@ impl<K: Copy + Eq> TimerQueue<K> {
         self.entries.last().map(|e| e.0)
     }
 
+    /// When `key` is due; `None` when it has no deadline.
+    pub fn due(&self, key: K) -> Option<Instant> {
+        self.entries.iter().find(|e| e.2 == key).map(|e| e.0)
+    }
+
     /// Takes the earliest key whose deadline is not after `now`, with that deadline.
     pub fn pop_due(&mut self, now: Instant) -> Option<(Instant, K)> {
         if self.next()? > now {

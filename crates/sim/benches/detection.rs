@@ -8,9 +8,9 @@
 use consort_proto::membership::{Departure, Event as Change, TargetPolicy};
 use consort_proto::{Config, Detection, Event, Instant, NodeId, Profile, Rng};
 use consort_sim::fault::Keep;
-use consort_sim::membership::run_seed;
 use consort_sim::oracle::{Oracle, Verdict};
 use consort_sim::report::Summary;
+use consort_sim::runs::run_seed;
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::{Conditions, Engine, Fault, HostState, Start, Trace, World, WorldConfig};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -7,7 +7,7 @@
 
 use consort_proto::election::Policy;
 use consort_proto::{Config, ElectionId, Instant};
-use consort_sim::membership::run_seed;
+use consort_sim::runs::run_seed;
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::{Conditions, Engine, Fault, Start, Trace, WorldConfig};
 use core::time::Duration;

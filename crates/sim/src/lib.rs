@@ -36,6 +36,8 @@ pub mod radio;
 pub mod recording;
 pub mod report;
 pub mod routes;
+pub mod runs;
+mod seat;
 pub mod tenure;
 pub mod topology;
 pub mod trace;

@@ -1,4 +1,6 @@
-//! The event queue: events ordered by time, then by the order in which they were scheduled.
+//! The event queue of a world of nodes: events ordered by time, then by the order in which they were scheduled. Simulators
+//! of single protocols have [`Agenda`](consort_proto::kit::Agenda), which holds any item; this one holds thousands of small
+//! ones.
 
 use alloc::collections::BinaryHeap;
 use consort_proto::Instant;

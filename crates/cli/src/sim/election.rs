@@ -59,8 +59,8 @@ pub(super) struct ElectionArgs {
     #[arg(long, value_enum, default_value_t = AdoptKind::Stamped)]
     adopt: AdoptKind,
     /// What counts as poor health
-    #[arg(long, value_enum, default_value_t = HealthKind::Heard)]
-    health: HealthKind,
+    #[arg(long, value_enum, default_value_t = Health::Heard)]
+    health: Health,
     /// When elections start, in time units; a period has 20
     #[arg(
         long,
@@ -89,14 +89,6 @@ enum AdoptKind {
     LastWins,
     /// The lowest hash ever heard of, as in the text
     LowestHash,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum HealthKind {
-    /// Suspicions that the node heard of
-    Heard,
-    /// The node's own suspicions
-    Own,
 }
 
 /// The output of `--format json`.
@@ -192,10 +184,7 @@ fn params(args: &ElectionArgs, trace: Option<&Trace>) -> Params {
             false => Loss::Message,
         },
         low_hashes_are_frail: !args.no_bias,
-        health: match args.health {
-            HealthKind::Heard => Health::Heard,
-            HealthKind::Own => Health::Own,
-        },
+        health: args.health,
         warmup: args.warmup,
         lanes: args.variant.iter().map(lane).collect(),
         ..Params::default()

@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 use consort_proto::membership::TargetPolicy;
 use consort_sim::membership::{
     Aggregate, Distances, ExperimentError, Failures, Feedback, Params, Profile, Setup,
-    run_many_recorded, run_seed,
+    run_many_recorded,
 };
 use consort_sim::net::Conditions;
 use consort_sim::report::Summary;
+use consort_sim::runs::run_seed;
 use consort_sim::topology::{Topology, parse_positions};
 use consort_sim::units::PERIOD_TU;
 use rayon::prelude::*;
@@ -31,8 +32,8 @@ pub(super) struct MembershipArgs {
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
     /// Setup of the papers that determines density, range and suspicion
-    #[arg(long, value_enum, default_value_t = SetupKind::B)]
-    setup: SetupKind,
+    #[arg(long, value_enum, default_value_t = Setup::B)]
+    setup: Setup,
     /// Radio range in metres [default: the setup's]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     range: Option<f64>,
@@ -70,8 +71,8 @@ pub(super) struct MembershipArgs {
     #[arg(long, value_enum)]
     policy: Option<PolicyKind>,
     /// What nodes use as the distance of another node
-    #[arg(long, value_enum, default_value_t = DistanceKind::HopDistance)]
-    distance: DistanceKind,
+    #[arg(long, value_enum, default_value_t = Distances::Length)]
+    distance: Distances,
     /// Feedback of nodes that are probed too rarely, in the papers' form [default: the protocol's, or none]
     #[arg(long, value_enum)]
     feedback: Option<FeedbackKind>,
@@ -99,29 +100,13 @@ pub(super) struct MembershipArgs {
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
     /// Settings of the nodes
-    #[arg(long, value_enum, default_value_t = ProfileKind::Paper)]
-    profile: ProfileKind,
+    #[arg(long, value_enum, default_value_t = Profile::Paper)]
+    profile: Profile,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
     watch: WatchArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SetupKind {
-    /// 25 nodes in 50 m, range 20 m
-    A,
-    /// 49 nodes in 15 m, range 4 m
-    B,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ProfileKind {
-    /// The papers' protocol
-    Paper,
-    /// The defaults of the product
-    Product,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -138,12 +123,12 @@ enum ProtocolKind {
 
 impl ProtocolKind {
     /// Settings, exponent and feedback.
-    fn parts(self) -> (ProfileKind, Option<f32>, FeedbackKind) {
+    fn parts(self) -> (Profile, Option<f32>, FeedbackKind) {
         match self {
-            ProtocolKind::Swim => (ProfileKind::Paper, Some(0.0), FeedbackKind::None),
-            ProtocolKind::Medley => (ProfileKind::Paper, Some(3.0), FeedbackKind::None),
-            ProtocolKind::MedleyF => (ProfileKind::Paper, Some(3.0), FeedbackKind::Both),
-            ProtocolKind::Product => (ProfileKind::Product, None, FeedbackKind::None),
+            ProtocolKind::Swim => (Profile::Paper, Some(0.0), FeedbackKind::None),
+            ProtocolKind::Medley => (Profile::Paper, Some(3.0), FeedbackKind::None),
+            ProtocolKind::MedleyF => (Profile::Paper, Some(3.0), FeedbackKind::Both),
+            ProtocolKind::Product => (Profile::Product, None, FeedbackKind::None),
         }
     }
 }
@@ -158,16 +143,6 @@ enum PolicyKind {
     BagRandom,
     /// Each node at its own even pace
     Stride,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DistanceKind {
-    /// Metres of the route
-    HopDistance,
-    /// Hops of the route
-    HopNumber,
-    /// Coordinates that nodes learn from round-trip times
-    Coordinate,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -220,10 +195,7 @@ fn points(args: &MembershipArgs) -> Vec<Point> {
 }
 
 fn params(args: &MembershipArgs, point: Point) -> anyhow::Result<Params> {
-    let setup = match args.setup {
-        SetupKind::A => Setup::A,
-        SetupKind::B => Setup::B,
-    };
+    let setup = args.setup;
     let topology = match (&args.positions, args.topology, setup) {
         (Some(path), ..) => {
             let text = std::fs::read_to_string(path)
@@ -263,10 +235,7 @@ fn params(args: &MembershipArgs, point: Point) -> anyhow::Result<Params> {
             .warmup
             .unwrap_or(f64::min(4_000.0, args.duration / 2.0)),
         duration: args.duration,
-        profile: match profile {
-            ProfileKind::Paper => Profile::Paper,
-            ProfileKind::Product => Profile::Product,
-        },
+        profile,
         suspicion: args.suspicion,
         exponent: point.exponent.or(exponent),
         policy: args.policy.map(|p| match p {
@@ -275,11 +244,7 @@ fn params(args: &MembershipArgs, point: Point) -> anyhow::Result<Params> {
             PolicyKind::BagRandom => TargetPolicy::BagRandom,
             PolicyKind::Stride => TargetPolicy::Stride,
         }),
-        distances: match args.distance {
-            DistanceKind::HopDistance => Distances::Length,
-            DistanceKind::HopNumber => Distances::Hops,
-            DistanceKind::Coordinate => Distances::Coordinates,
-        },
+        distances: args.distance,
         feedback: match args.feedback.unwrap_or(feedback) {
             FeedbackKind::None => Feedback {
                 active: false,
@@ -468,8 +433,8 @@ fn title(args: &MembershipArgs) -> String {
         (Some(ProtocolKind::Swim), _) => "SWIM".into(),
         (Some(ProtocolKind::Medley), _) => "Medley".into(),
         (Some(ProtocolKind::MedleyF), _) => "Medley-F".into(),
-        (Some(ProtocolKind::Product), _) | (None, ProfileKind::Product) => "Consort".into(),
-        (None, ProfileKind::Paper) => match args.exponent.first() {
+        (Some(ProtocolKind::Product), _) | (None, Profile::Product) => "Consort".into(),
+        (None, Profile::Paper) => match args.exponent.first() {
             Some(m) => format!("Medley, m = {m}"),
             None => "SWIM".into(),
         },

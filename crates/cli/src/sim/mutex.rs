@@ -104,7 +104,7 @@ pub(super) struct MutexArgs {
     /// Use the lists of real nodes that run membership at the same places and under the same faults, with these
     /// settings
     #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "lists")]
-    live: Option<ProfileKind>,
+    live: Option<Profile>,
     /// Those nodes know only four seeds when the requests begin
     #[arg(long, requires = "live")]
     forming: bool,
@@ -172,14 +172,6 @@ enum SlowPathKind {
     Tree,
     /// Answers that name members
     Expand,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ProfileKind {
-    /// The papers' membership
-    Paper,
-    /// The product's
-    Product,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -332,10 +324,7 @@ fn params(args: &MutexArgs, kind: LockKind) -> Params {
         hold: Duration::from_millis(args.hold),
         lists: match (args.live, args.lists) {
             (Some(profile), _) => Lists::Live(Group {
-                profile: match profile {
-                    ProfileKind::Paper => Profile::Paper,
-                    ProfileKind::Product => Profile::Product,
-                },
+                profile,
                 forming: args.forming,
             }),
             (None, Some(share)) => Lists::Share(share),

@@ -55,8 +55,8 @@ pub(super) struct OmegaArgs {
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     side: Option<f64>,
     /// How nodes move
-    #[arg(long, value_enum, default_value_t = MobilityKind::Rw, conflicts_with = "trace")]
-    mobility: MobilityKind,
+    #[arg(long, value_enum, default_value_t = Model::Walk, conflicts_with = "trace")]
+    mobility: Model,
     /// Read the movements of nodes from a file of BonnMotion or ns-2
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -64,8 +64,8 @@ pub(super) struct OmegaArgs {
     #[arg(long, value_enum, default_value_t = MediumKind::Radio)]
     medium: MediumKind,
     /// Rate of broadcasts in Mb/s; beacons have 6
-    #[arg(long, value_enum, default_value_t = RateKind::R52)]
-    rate: RateKind,
+    #[arg(long, value_enum, default_value_t = Rate::Mbps52)]
+    rate: Rate,
     /// Number of silent periods after which a neighbour is gone [default: 1.125 with the ideal medium, 3.5 with the
     /// radio]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -129,41 +129,12 @@ impl core::str::FromStr for CoreKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum MobilityKind {
-    /// No movement
-    Static,
-    /// Random waypoint, 5 to 15 m/s
-    Rwp,
-    /// To random points and back to one place, 5 to 15 m/s
-    Poi,
-    /// Random walk, 0.1 to 1 m/s
-    Rw,
-    /// Truncated Lévy walk, 1 m/s
-    Tlw,
-    /// The same as the thesis's tool writes it, with nodes that jump across the area
-    TlwBm,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum MediumKind {
     /// Everybody in range hears everything, about 10 ms later
     Ideal,
     /// One shared channel
     Radio,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RateKind {
-    /// 802.11n
-    #[value(name = "52")]
-    R52,
-    /// 802.11g
-    #[value(name = "24")]
-    R24,
-    /// 802.11g, as cards do
-    #[value(name = "6")]
-    R6,
 }
 
 /// The output of `--format json`.
@@ -268,14 +239,7 @@ fn mobility(args: &OmegaArgs) -> anyhow::Result<Mobility> {
         let motion = Motion::parse(&text).with_context(|| format!("{name}"))?;
         return Ok(Mobility::Trace(Arc::new(motion)));
     }
-    Ok(Mobility::Model(match args.mobility {
-        MobilityKind::Static => Model::Static,
-        MobilityKind::Rwp => Model::Waypoint,
-        MobilityKind::Poi => Model::Interest,
-        MobilityKind::Rw => Model::Walk,
-        MobilityKind::Tlw => Model::Levy,
-        MobilityKind::TlwBm => Model::LevySampled,
-    }))
+    Ok(Mobility::Model(args.mobility))
 }
 
 fn params(args: &OmegaArgs, kind: CoreKind, mobility: &Mobility) -> Params {
@@ -291,11 +255,7 @@ fn params(args: &OmegaArgs, kind: CoreKind, mobility: &Mobility) -> Params {
     params.channel = match args.medium {
         MediumKind::Ideal => Channel::Ideal(args.loss),
         MediumKind::Radio => Channel::Radio(RadioConfig {
-            rate: match args.rate {
-                RateKind::R52 => Rate::Mbps52,
-                RateKind::R24 => Rate::Mbps24,
-                RateKind::R6 => Rate::Mbps6,
-            },
+            rate: args.rate,
             sense_factor: args.sense,
             capture: args.capture,
             loss: args.loss,

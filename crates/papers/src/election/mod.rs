@@ -19,6 +19,7 @@
 
 mod bully;
 mod config;
+pub mod desk;
 mod msg;
 #[cfg(test)]
 mod tests;

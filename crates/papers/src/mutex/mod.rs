@@ -24,6 +24,7 @@
 //! [`Config::retry`] is `None`, the transport retransmits lost messages (B8).
 
 mod config;
+pub mod desk;
 mod fast;
 mod msg;
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::kit::effects;
 use crate::protocol::{Effect, EffectOf, Passenger, Ride, To};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -76,14 +77,9 @@ impl Rig {
         &mut self,
         f: impl FnOnce(&mut Messages, &mut MessagesCx<'_>, &dyn Audience),
     ) -> Effects {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: NodeId(1),
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
-        };
-        f(&mut self.state, &mut cx, &self.list);
+        let (me, list) = (NodeId(1), &self.list);
+        let run = |m: &mut Messages, cx: &mut MessagesCx<'_>| f(m, cx, list);
+        let mut effects = effects(&mut self.state, me, self.now, &mut self.rng, run);
         for effect in &effects {
             match effect {
                 Effect::SetTimer(timer, at) => drop(self.timers.insert(*timer, *at)),

@@ -12,7 +12,8 @@ mod report;
 mod state;
 
 use consort_sim::Conditions;
-use consort_sim::membership::{Failures, Params, run_seed};
+use consort_sim::membership::{Failures, Params};
+use consort_sim::runs::run_seed;
 use consort_sim::topology::Topology;
 use consort_sim::units::PERIOD_TU;
 use harness::scene::{Kind, Outcome, Scene, run};

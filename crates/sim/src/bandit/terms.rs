@@ -3,14 +3,14 @@
 use super::environment::{Environment, Failures};
 use super::params::Links;
 use super::rates::{Pool, Rates};
-use crate::queue::{Due, EventQueue};
 use crate::stream;
 use crate::world::addr_of;
 use alloc::collections::BTreeMap;
 use consort_papers::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode};
+use consort_proto::kit::{Agenda, Host};
 use consort_proto::{
-    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, Term,
-    TimerQueue, To, hash_pair,
+    Cx, Effect, EffectOf, Instant, Life, NodeId, Protocol, Rng, Sender, Term, TimerQueue, To,
+    hash_pair,
 };
 use core::time::Duration;
 
@@ -68,10 +68,18 @@ pub struct TermReport {
     pub trace_hash: u64,
 }
 
-struct Host {
-    core: TermNode,
-    rng: Rng,
-    timers: TimerQueue<<TermNode as Protocol>::Timer>,
+/// An event that is due.
+enum Item {
+    /// The environment changes.
+    Change,
+    /// A message arrives.
+    Deliver(usize, usize, Msg),
+    /// A host asked to be woken.
+    Wake(usize),
+}
+
+struct Seat {
+    host: Host<TermNode>,
     wake_at: Instant,
     stored: Durable,
     up: bool,
@@ -81,7 +89,7 @@ struct Host {
     lease: Option<(Instant, Instant)>,
 }
 
-impl Host {
+impl Seat {
     fn local(&self, at: Instant) -> Instant {
         let us = u128::from(at.as_micros()) * u128::from(self.pace) / 1_000_000;
         Instant::from_micros(us as u64)
@@ -96,10 +104,9 @@ impl Host {
 
 struct Run<'a> {
     params: &'a TermParams,
-    hosts: Vec<Host>,
+    seats: Vec<Seat>,
     environment: Environment,
-    queue: EventQueue,
-    packets: Vec<(usize, usize, Msg)>,
+    agenda: Agenda<Item>,
     now: Instant,
     net: Rng,
     faults: Rng,
@@ -115,12 +122,12 @@ pub fn run_terms(params: &TermParams, seed: u64) -> TermReport {
     let nodes = usize::from(params.config.nodes);
     let draws = hash_pair(seed, stream::BANDIT);
     let mut clocks = Rng::seed(seed, stream::DRIFT);
-    let mut host = |n: usize| {
+    let mut seat = |n: usize| {
         let drift = u32::from(params.drift_per_mille) * 1000;
-        Host {
-            core: TermNode::new(params.config, NodeId(n as u64)),
-            rng: Rng::seed(draws, n as u64),
-            timers: TimerQueue::default(),
+        let id = NodeId(n as u64);
+        let core = TermNode::new(params.config, id);
+        Seat {
+            host: Host::new(id, core, Rng::seed(draws, n as u64)),
             wake_at: Instant::MAX,
             stored: Durable::default(),
             up: true,
@@ -130,10 +137,9 @@ pub fn run_terms(params: &TermParams, seed: u64) -> TermReport {
     };
     let mut run = Run {
         params,
-        hosts: (0..nodes).map(&mut host).collect(),
+        seats: (0..nodes).map(&mut seat).collect(),
         environment: Environment::new(params.failures, Rates::Drawn(Pool::Machines), nodes, seed),
-        queue: EventQueue::default(),
-        packets: Vec::new(),
+        agenda: Agenda::default(),
         now: Instant::ZERO,
         net: Rng::seed(seed, stream::BANDIT_NET),
         faults: Rng::seed(seed, stream::BANDIT_PRIORS),
@@ -153,23 +159,21 @@ pub fn run_terms(params: &TermParams, seed: u64) -> TermReport {
 impl Run<'_> {
     fn run(mut self) -> TermReport {
         let end = Instant::ZERO + self.params.duration;
-        self.queue.push(self.environment.next(), Due::Sample);
-        while let Some((at, due)) = self.queue.pop(end) {
+        self.agenda.push(self.environment.next(), Item::Change);
+        while let Some((at, item)) = self.agenda.pop(end) {
             self.now = at;
-            match due {
-                Due::Sample => self.change(),
-                Due::Deliver(slot) => {
-                    let (from, to, msg) = self.packets[slot];
-                    if self.hosts[to].up {
+            match item {
+                Item::Change => self.change(),
+                Item::Deliver(from, to, msg) => {
+                    if self.seats[to].up {
                         self.step(to, |node, cx| node.on_msg(cx, (), sender(from), msg));
                     }
                 }
-                Due::Wake(n) => self.wake(n),
-                Due::Fault(_) => {}
+                Item::Wake(n) => self.wake(n),
             }
         }
         self.now = end;
-        (0..self.hosts.len()).for_each(|n| self.end_lease(n));
+        (0..self.seats.len()).for_each(|n| self.end_lease(n));
         let mut report = self.report;
         report.terms = self.leaders.len() as u32;
         report.dual = self.leaders.values().filter(|l| l.len() > 1).count() as u32;
@@ -179,34 +183,34 @@ impl Run<'_> {
 
     fn change(&mut self) {
         self.environment.step(self.now);
-        for n in 0..self.hosts.len() {
+        for n in 0..self.seats.len() {
             let up = self.environment.down[n].is_none();
-            if up == self.hosts[n].up {
+            if up == self.seats[n].up {
                 continue;
             }
-            self.hosts[n].up = up;
+            self.seats[n].up = up;
             if up {
                 self.restart(n);
             } else {
                 self.end_lease(n);
-                self.hosts[n].timers = TimerQueue::default();
+                self.seats[n].host.timers = TimerQueue::default();
             }
         }
         self.tell_ranks();
-        self.queue.push(self.environment.next(), Due::Sample);
+        self.agenda.push(self.environment.next(), Item::Change);
     }
 
     fn restart(&mut self, n: usize) {
         let lost = self.faults.chance(self.params.lost_store);
-        let host = &mut self.hosts[n];
-        host.core = TermNode::new(self.params.config, NodeId(n as u64));
+        let seat = &mut self.seats[n];
+        seat.host.core = TermNode::new(self.params.config, NodeId(n as u64));
         if lost {
-            host.stored = Durable::default();
+            seat.stored = Durable::default();
         }
         let input = match (lost, self.params.amnesia) {
             (true, true) => Input::Start,
             (true, false) => Input::Restart(None),
-            (false, _) => Input::Restart(Some(host.stored)),
+            (false, _) => Input::Restart(Some(seat.stored)),
         };
         self.step(n, |node, cx| node.on_input(cx, (), input));
     }
@@ -214,8 +218,8 @@ impl Run<'_> {
     /// Sets the ranks as if all nodes had recently heard all live nodes.
     fn tell_ranks(&mut self) {
         let key = |n: usize| (self.environment.rates[n], n);
-        let up: Vec<usize> = (0..self.hosts.len())
-            .filter(|n| self.hosts[*n].up)
+        let up: Vec<usize> = (0..self.seats.len())
+            .filter(|n| self.seats[*n].up)
             .collect();
         let ranks: Vec<(usize, u16)> = up
             .iter()
@@ -228,48 +232,38 @@ impl Run<'_> {
     }
 
     fn wake(&mut self, n: usize) {
-        if self.hosts[n].wake_at != self.now {
+        if self.seats[n].wake_at != self.now {
             return;
         }
-        self.hosts[n].wake_at = Instant::MAX;
-        let local = self.hosts[n].local(self.now);
-        while let Some((_, timer)) = self.hosts[n].timers.pop_due(local) {
+        self.seats[n].wake_at = Instant::MAX;
+        let local = self.seats[n].local(self.now);
+        while let Some((_, timer)) = self.seats[n].host.timers.pop_due(local) {
             self.step(n, |node, cx| node.on_timer(cx, (), timer));
         }
         self.schedule(n);
     }
 
     fn schedule(&mut self, n: usize) {
-        let host = &mut self.hosts[n];
-        if let Some(due) = host.timers.next() {
-            let at = host.truly(due).max(self.now);
-            if at < host.wake_at {
-                host.wake_at = at;
-                self.queue.push(at, Due::Wake(n));
+        let seat = &mut self.seats[n];
+        if let Some(due) = seat.host.timers.next() {
+            let at = seat.truly(due).max(self.now);
+            if at < seat.wake_at {
+                seat.wake_at = at;
+                self.agenda.push(at, Item::Wake(n));
             }
         }
     }
 
     fn step(&mut self, n: usize, f: impl FnOnce(&mut TermNode, &mut Cx<'_, TermNode>)) {
         let mut effects = core::mem::take(&mut self.effects);
-        let host = &mut self.hosts[n];
-        let now = host.local(self.now);
-        f(
-            &mut host.core,
-            &mut Cx {
-                me: NodeId(n as u64),
-                now,
-                rng: &mut host.rng,
-                effects: &mut effects,
-            },
-        );
+        let seat = &mut self.seats[n];
+        seat.host.now = seat.local(self.now);
+        seat.host.step(&mut effects, f);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send(To::Node(to), msg) => self.send(n, to.0 as usize, msg),
-                Effect::SetTimer(timer, at) => self.hosts[n].timers.set(timer, at),
-                Effect::CancelTimer(timer) => self.hosts[n].timers.cancel(timer),
                 Effect::Emit(event) => self.note(n, event),
-                Effect::Send(..) | Effect::Persist(_) => {}
+                _ => {}
             }
         }
         self.effects = effects;
@@ -285,9 +279,8 @@ impl Run<'_> {
         let (least, most) = self.params.links.delay;
         let spread = (most - least).as_micros() as u64;
         let delay = least + Duration::from_micros(self.net.below64(spread));
-        self.packets.push((from, to, msg));
-        let slot = self.packets.len() - 1;
-        self.queue.push(self.now + delay, Due::Deliver(slot));
+        self.agenda
+            .push(self.now + delay, Item::Deliver(from, to, msg));
     }
 
     fn note(&mut self, n: usize, event: Event) {
@@ -295,7 +288,7 @@ impl Run<'_> {
         self.report.trace_hash = hash_pair(self.report.trace_hash, word);
         match event {
             Event::Store(durable) => {
-                self.hosts[n].stored = durable;
+                self.seats[n].stored = durable;
                 if let Some(to) = durable.granted {
                     let first = *self.grants.entry((n, durable.term)).or_insert(to);
                     self.report.regrants += u32::from(first != to);
@@ -306,14 +299,14 @@ impl Run<'_> {
                 if !leaders.contains(&n) {
                     leaders.push(n);
                 }
-                let until = self.hosts[n].truly(until);
-                let since = self.hosts[n].lease.map_or(self.now, |l| l.0);
+                let until = self.seats[n].truly(until);
+                let since = self.seats[n].lease.map_or(self.now, |l| l.0);
                 let now = self.now;
-                let led = |h: &Host| h.lease.is_some_and(|(_, until)| until > now);
-                let others = self.hosts.iter().enumerate();
+                let led = |s: &Seat| s.lease.is_some_and(|(_, until)| until > now);
+                let others = self.seats.iter().enumerate();
                 let overlap = others.filter(|(m, h)| *m != n && led(h)).count();
                 self.report.overlaps += u32::from(overlap > 0);
-                self.hosts[n].lease = Some((since, until));
+                self.seats[n].lease = Some((since, until));
             }
             Event::Stops(_) => self.end_lease(n),
             Event::Follows(..) => {}
@@ -321,22 +314,12 @@ impl Run<'_> {
     }
 
     fn end_lease(&mut self, n: usize) {
-        if let Some((since, until)) = self.hosts[n].lease.take() {
+        if let Some((since, until)) = self.seats[n].lease.take() {
             self.led += until.min(self.now).since(since);
         }
     }
 }
 
 fn sender(from: usize) -> Sender {
-    Sender {
-        id: NodeId(from as u64),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: addr_of(from),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(NodeId(from as u64), Life(1), addr_of(from))
 }

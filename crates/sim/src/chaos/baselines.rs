@@ -12,6 +12,7 @@ use crate::stream;
 use crate::world::{HostState, World, id_of};
 use alloc::collections::{BTreeMap, BTreeSet};
 use consort_papers::mutex::{Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View};
+use consort_proto::kit::effects;
 use consort_proto::membership::Phase;
 use consort_proto::{Cx, Effect, EffectOf, Instant, Life, NodeId, Protocol, Rng, To};
 use core::time::Duration;
@@ -252,20 +253,14 @@ impl Baselines {
         host: usize,
         handler: impl FnOnce(&mut PaperMutex, &mut Cx<'_, PaperMutex>, View<'_>),
     ) {
-        let mut effects = Vec::new();
         let at = &mut self.lanes[lane];
-        let mut cx = Cx {
-            me: id_of(host),
-            now: world.now(),
-            rng: &mut at.rng,
-            effects: &mut effects,
-        };
         let view = View {
             list: &self.seats[host].list,
             n_upper: self.seats.len() as u32,
         };
-        handler(&mut at.cores[host], &mut cx, view);
-        for effect in effects {
+        let (core, me) = (&mut at.cores[host], id_of(host));
+        let run = |core: &mut PaperMutex, cx: &mut Cx<'_, PaperMutex>| handler(core, cx, view);
+        for effect in effects(core, me, world.now(), &mut at.rng, run) {
             self.carry_out(world, lane, host, effect);
         }
     }

@@ -9,6 +9,7 @@ use consort_proto::{Event, Instant};
 
 /// What nodes count as the unhealth of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Health {
     /// How often they heard it suspected, by any node.
     #[default]

@@ -11,4 +11,4 @@ pub use params::{
     Distances, ExperimentError, Failures, Feedback, Impaired, Moved, NODES_MAX, Params, Profile,
     Setup,
 };
-pub use run::{Aggregate, Report, run, run_many, run_many_recorded, run_recorded, run_seed};
+pub use run::{Aggregate, Report, run, run_many, run_many_recorded, run_recorded};

@@ -16,15 +16,21 @@ pub const NODES_MAX: usize = 10_000;
 
 /// The papers' two setups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Setup {
-    /// 25 nodes in a square of 50 m, range 20 m, suspicion `ceil(ln(N + 1))` periods.
+    /// 25 nodes in a square of 50 m, range 20 m.
+    ///
+    /// Suspicion lasts `ceil(ln(N + 1))` periods.
     A,
-    /// 49 nodes in a square of 15 m, range 4 m, suspicion `2 ceil(ln(N + 1))` periods.
+    /// 49 nodes in a square of 15 m, range 4 m.
+    ///
+    /// Suspicion lasts `2 ceil(ln(N + 1))` periods.
     B,
 }
 
 /// Settings of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Profile {
     /// The papers' protocol.
     Paper,
@@ -34,13 +40,17 @@ pub enum Profile {
 
 /// What nodes use as the distance of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Distances {
     /// The length of the route in metres.
     #[default]
+    #[cfg_attr(feature = "clap", value(name = "hop-distance"))]
     Length,
     /// The hops of the route.
+    #[cfg_attr(feature = "clap", value(name = "hop-number"))]
     Hops,
     /// Their own coordinates, learned from round-trip times.
+    #[cfg_attr(feature = "clap", value(name = "coordinate"))]
     Coordinates,
 }
 

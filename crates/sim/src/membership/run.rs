@@ -9,11 +9,11 @@ use crate::net::{Counts, Traffic};
 use crate::recording::{Recorder, Recording, Stage};
 use crate::report::Summary;
 use crate::routes::Routes;
+use crate::runs::repeat;
 use crate::trace::Trace;
 use crate::units::{at_tu, in_tu};
 use crate::world::{Start, WorldConfig};
-use consort_proto::{Command, Instant, hash_pair, mix};
-use rayon::prelude::*;
+use consort_proto::{Command, Instant, mix};
 use serde::Serialize;
 
 /// Result of one run.
@@ -87,11 +87,6 @@ pub struct Aggregate {
 
 fn hex<S: serde::Serializer>(hash: &u64, s: S) -> Result<S::Ok, S::Error> {
     s.collect_str(&format_args!("{hash:016x}"))
-}
-
-/// The seed of run number `run`; the first is `seed` itself.
-pub fn run_seed(seed: u64, run: u64) -> u64 {
-    if run == 0 { seed } else { hash_pair(seed, run) }
 }
 
 /// One run.
@@ -231,10 +226,9 @@ pub fn run_many_recorded(
     if runs == 0 {
         return Err(ExperimentError::Param("runs must be at least 1".into()));
     }
-    let reports: Vec<Result<Report, ExperimentError>> = (0..runs as u64)
-        .into_par_iter()
-        .map(|n| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0)))
-        .collect();
+    let reports = repeat(seed, runs, |seed, n| {
+        run_recorded(params, seed, recording.filter(|_| n == 0))
+    })?;
     let mut all = Aggregate {
         nodes: params.nodes,
         runs,
@@ -251,7 +245,6 @@ pub fn run_many_recorded(
     };
     let (mut first, mut dissemination, mut half) = (Vec::new(), Vec::new(), Vec::new());
     for report in reports {
-        let report = report?;
         first.extend_from_slice(&report.first_detection);
         dissemination.extend_from_slice(&report.dissemination);
         half.extend_from_slice(&report.dissemination_half);

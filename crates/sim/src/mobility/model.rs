@@ -28,21 +28,34 @@ const SAMPLED_EVERY: f64 = 60.0;
 
 /// A model of mobility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Model {
     /// Random positions, no movement.
     Static,
-    /// Random waypoint: rest for 10 s, go to a random point at 5 to 15 m/s.
+    /// Random waypoint, 5 to 15 m/s.
+    ///
+    /// A node rests for 10 s, then goes to a random point.
+    #[cfg_attr(feature = "clap", value(name = "rwp"))]
     Waypoint,
-    /// A single point of interest: from a home on rings around the middle to a random point and back; all nodes
-    /// leave again when all are home.
+    /// To random points and back to one place, 5 to 15 m/s.
+    ///
+    /// Every node has a home on rings around the middle; all nodes leave again when all are home.
+    #[cfg_attr(feature = "clap", value(name = "poi"))]
     Interest,
-    /// Random walk: a minute in any direction at 0.1 to 1 m/s, 10 s of rest; reflected at the borders.
+    /// Random walk, 0.1 to 1 m/s.
+    ///
+    /// A node goes in one direction for a minute, then rests for 10 s. Borders reflect it.
+    #[cfg_attr(feature = "clap", value(name = "rw"))]
     Walk,
-    /// Truncated Lévy walk with exponents 1: mostly short movements and rests, few very long ones; reflected at the
-    /// borders.
+    /// Truncated Lévy walk, 1 m/s.
+    ///
+    /// Both exponents are 1: most movements and rests are short, few are very long. Borders reflect nodes.
+    #[cfg_attr(feature = "clap", value(name = "tlw"))]
     Levy,
-    /// The same as the thesis's tool writes it: positions wrap around, and positions of every minute are joined by
-    /// straight lines, so that nodes fly across the area (E33).
+    /// The same as the thesis's tool writes it, with nodes that jump across the area.
+    ///
+    /// Positions wrap around, and those of every minute are joined by straight lines (E33).
+    #[cfg_attr(feature = "clap", value(name = "tlw-bm"))]
     LevySampled,
 }
 

@@ -7,21 +7,20 @@ use super::record;
 use super::report::Report;
 use super::score::{LOOK_EVERY, Score};
 use super::truth::Truth;
-use crate::membership::{ExperimentError, run_seed};
+use crate::membership::ExperimentError;
 use crate::mobility::Follower;
 use crate::radio::{Energy, Frame, Medium, Reception};
 use crate::recording::{Change, HostIs, Kind, Recording};
+use crate::runs::repeat;
+use crate::seat::Seat;
 use crate::stream;
 use crate::world::{addr_of, id_of};
-use alloc::collections::BinaryHeap;
 use consort_papers::omega::PaperOmega;
+use consort_proto::kit::Agenda;
 use consort_proto::omega::Omega;
 use consort_proto::{
-    Cx, Effect, EffectOf, Incarnation, Instant, Life, NodeId, Rng, Sender, TimerQueue, To,
-    hash_pair,
+    Cx, Effect, EffectOf, Instant, Life, NodeId, Rng, Sender, TimerQueue, To, hash_pair,
 };
-use core::cmp::Reverse;
-use rayon::prelude::*;
 
 /// Bytes that a datagram can hold besides its header.
 const FRAMES_MAX: usize = 1100;
@@ -60,8 +59,9 @@ pub fn run_many_recorded(
     runs: usize,
     recording: Option<&Recording>,
 ) -> Result<Vec<Report>, ExperimentError> {
-    let one = |n: u64| run_recorded(params, run_seed(seed, n), recording.filter(|_| n == 0));
-    (0..runs as u64).into_par_iter().map(one).collect()
+    repeat(seed, runs, |seed, n| {
+        run_recorded(params, seed, recording.filter(|_| n == 0))
+    })
 }
 
 /// One run of cores that are created whenever a node starts; the parameters must be valid.
@@ -78,10 +78,11 @@ pub(super) fn run_with<A: Actor<Msg: Clone>>(
     let nodes = motion.nodes();
     let protocol = hash_pair(seed, stream::OMEGA);
     let host = |node| Host {
-        core: make(node, life(1)),
-        rng: Rng::seed(protocol, node as u64),
-        timers: TimerQueue::default(),
-        wake_at: Instant::MAX,
+        seat: Seat::new(
+            id_of(node),
+            make(node, life(1)),
+            Rng::seed(protocol, node as u64),
+        ),
         started: Some(Instant::ZERO),
         starts: 1,
         unheard: Vec::new(),
@@ -93,8 +94,7 @@ pub(super) fn run_with<A: Actor<Msg: Clone>>(
         hosts,
         medium: params.medium(nodes, seed),
         positions: motion.follow(),
-        wakes: BinaryHeap::new(),
-        scheduled: 0,
+        wakes: Agenda::default(),
         now: Instant::ZERO,
         truth: Truth::new(nodes),
         score: Score::new(nodes, params.core.oracle(), params.core.detection()),
@@ -111,11 +111,7 @@ pub(super) fn run_with<A: Actor<Msg: Clone>>(
 }
 
 pub(super) struct Host<A: Actor> {
-    pub(super) core: A,
-    rng: Rng,
-    timers: TimerQueue<A::Timer>,
-    /// The earliest entry of this host among the wake-ups.
-    wake_at: Instant,
+    seat: Seat<A>,
     /// Since when it runs.
     pub(super) started: Option<Instant>,
     starts: u32,
@@ -140,8 +136,7 @@ pub(super) struct Run<'a, A: Actor, F> {
     pub(super) hosts: Vec<Host<A>>,
     medium: Medium<A::Msg>,
     positions: Follower<'a>,
-    wakes: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    scheduled: u64,
+    wakes: Agenda<usize>,
     pub(super) now: Instant,
     pub(super) truth: Truth,
     score: Score,
@@ -158,7 +153,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         let mut look_at = Instant::ZERO;
         loop {
             let medium = self.medium.next().unwrap_or(Instant::MAX);
-            let wake = self.wakes.peek().map_or(Instant::MAX, |w| w.0.0);
+            let wake = self.wakes.next().unwrap_or(Instant::MAX);
             let crash = self.crashing.next();
             let next = medium.min(wake).min(crash).min(look_at);
             if next >= end {
@@ -190,62 +185,38 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     }
 
     fn wake(&mut self) {
-        let Some(Reverse((at, _, node))) = self.wakes.pop() else {
+        let Some((at, node)) = self.wakes.pop(self.now) else {
             return;
         };
-        // An earlier entry replaced it.
-        if self.hosts[node].wake_at != at {
-            return;
-        }
-        self.hosts[node].wake_at = Instant::MAX;
-        while let Some((_, timer)) = self.hosts[node].timers.pop_due(self.now) {
-            self.step(node, |core, cx| core.on_timer(cx, (), timer));
-        }
-        self.schedule(node);
-    }
-
-    /// Ensures that a host is woken at its next deadline or before.
-    fn schedule(&mut self, node: usize) {
-        let host = &mut self.hosts[node];
-        if let Some(due) = host.timers.next()
-            && due < host.wake_at
-        {
-            host.wake_at = due;
-            self.scheduled += 1;
-            self.wakes.push(Reverse((due, self.scheduled, node)));
+        if self.hosts[node].seat.wakes(at) {
+            while let Some((_, timer)) = self.hosts[node].seat.host.timers.pop_due(self.now) {
+                self.step(node, |core, cx| core.on_timer(cx, (), timer));
+            }
+            self.hosts[node].seat.schedule(&mut self.wakes, node);
         }
     }
 
     /// Runs one handler and carries out its effects.
     fn step(&mut self, node: usize, f: impl FnOnce(&mut A, &mut Cx<'_, A>)) {
         let mut effects = core::mem::take(&mut self.effects);
-        let host = &mut self.hosts[node];
-        let mut cx = Cx {
-            me: id_of(node),
-            now: self.now,
-            rng: &mut host.rng,
-            effects: &mut effects,
-        };
-        f(&mut host.core, &mut cx);
+        self.hosts[node].seat.step(self.now, &mut effects, f);
         for effect in effects.drain(..) {
             self.carry_out(node, effect);
         }
         self.effects = effects;
-        self.schedule(node);
+        self.hosts[node].seat.schedule(&mut self.wakes, node);
     }
 
     fn carry_out(&mut self, node: usize, effect: EffectOf<A>) {
         match effect {
             Effect::Send(To::Neighbors, msg) => self.send(node, None, msg),
             Effect::Send(To::Node(id) | To::At(id, _), msg) => self.send(node, index(id), msg),
-            Effect::SetTimer(timer, at) => self.hosts[node].timers.set(timer, at),
-            Effect::CancelTimer(timer) => self.hosts[node].timers.cancel(timer),
             Effect::Emit(event) => {
                 if let Some(id) = A::missed(&event) {
                     self.missed(node, id);
                 }
             }
-            Effect::Send(To::Addr(_), _) | Effect::Persist(_) => {}
+            _ => {}
         }
     }
 
@@ -295,7 +266,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
     /// The leader of every node; a node that does not run has itself.
     pub(super) fn leaders(&mut self) -> Vec<usize> {
         let leader = |(node, host): (usize, &mut Host<A>)| match host.started {
-            Some(_) => index(host.core.leader(id_of(node))).unwrap_or(node),
+            Some(_) => index(host.seat.host.core.leader(id_of(node))).unwrap_or(node),
             None => node,
         };
         self.hosts.iter_mut().enumerate().map(leader).collect()
@@ -311,8 +282,8 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         let phantom = |(node, host): (usize, &mut Host<A>)| {
             // Others may have named a node in range before it was heard.
             let beyond = |&id: &NodeId| index(id).is_none_or(|n| truth.distance(node, n) != 1);
-            let named = host.core.named(id_of(node)).filter(beyond);
-            let unheard: Vec<NodeId> = named.filter(|&id| !host.core.hears(id)).collect();
+            let named = host.seat.host.core.named(id_of(node)).filter(beyond);
+            let unheard: Vec<NodeId> = named.filter(|&id| !host.seat.host.core.hears(id)).collect();
             let lasting = unheard.iter().any(|id| host.unheard.contains(id));
             host.unheard = unheard;
             lasting
@@ -333,7 +304,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         host.started = None;
         self.record(|| Change::Host(node as u32, HostIs::Crashed));
         let host = &mut self.hosts[node];
-        host.timers = TimerQueue::default();
+        host.seat.host.timers = TimerQueue::default();
         self.medium.set_up(node, false);
     }
 
@@ -344,7 +315,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
         self.record(|| Change::Restart(node as u32));
         let host = &mut self.hosts[node];
         host.started = Some(self.now);
-        host.core = (self.make)(node, life(host.starts));
+        host.seat.host.core = (self.make)(node, life(host.starts));
         self.medium.set_up(node, true);
         self.step(node, |core, cx| core.start(cx));
     }
@@ -389,17 +360,7 @@ impl<A: Actor<Msg: Clone>, F: Fn(usize, Life) -> A> Run<'_, A, F> {
 
 /// The sender data of a node.
 fn sender(node: usize, life: Life) -> Sender {
-    Sender {
-        id: id_of(node),
-        life,
-        incarnation: Incarnation(0),
-        addr: addr_of(node),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id_of(node), life, addr_of(node))
 }
 
 /// The number of a simulated node.

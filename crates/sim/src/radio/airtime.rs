@@ -13,12 +13,16 @@ const EXTENSION: u64 = 6;
 
 /// Rate of broadcasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Rate {
     /// 802.11n, 52 Mb/s: the thesis's nominal rate.
+    #[cfg_attr(feature = "clap", value(name = "52"))]
     Mbps52,
     /// 802.11g, 24 Mb/s.
+    #[cfg_attr(feature = "clap", value(name = "24"))]
     Mbps24,
     /// 802.11g, 6 Mb/s: what cards use for broadcasts.
+    #[cfg_attr(feature = "clap", value(name = "6"))]
     Mbps6,
 }
 

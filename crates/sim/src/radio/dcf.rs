@@ -9,9 +9,8 @@ use super::station::{Arrival, DIFS, Station};
 use super::{Frame, Meter, Rate, Reach, Reception, Tally};
 use crate::mobility::Follower;
 use crate::stream;
-use alloc::collections::BinaryHeap;
+use consort_proto::kit::Agenda;
 use consort_proto::{Instant, Rng};
-use core::cmp::Reverse;
 
 /// Greatest number of slots of a countdown, plus one; the window never grows.
 const WINDOW: u32 = 16;
@@ -43,7 +42,7 @@ impl Default for RadioConfig {
 }
 
 /// An event that is due, with the number of a station or a flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Due {
     /// A countdown ends.
     Access(usize),
@@ -70,8 +69,7 @@ pub struct Radio<P> {
     stations: Vec<Station<P>>,
     flights: Vec<Flight<P>>,
     free: Vec<usize>,
-    due: BinaryHeap<Reverse<(u64, u64, Due)>>,
-    scheduled: u64,
+    due: Agenda<Due>,
     rng: Rng,
     loss: Rng,
     tally: Tally,
@@ -86,8 +84,7 @@ impl<P: Clone> Radio<P> {
             stations: (0..nodes).map(|_| Station::new()).collect(),
             flights: Vec::new(),
             free: Vec::new(),
-            due: BinaryHeap::new(),
-            scheduled: 0,
+            due: Agenda::default(),
             rng: Rng::seed(seed, stream::RADIO),
             loss: Rng::seed(seed, stream::RADIO_LOSS),
             tally: Tally::default(),
@@ -109,8 +106,7 @@ impl<P: Clone> Radio<P> {
     }
 
     fn push(&mut self, at: u64, due: Due) {
-        self.scheduled += 1;
-        self.due.push(Reverse((at, self.scheduled, due)));
+        self.due.push(Instant::from_micros(at), due);
     }
 
     /// A node has a frame to send.
@@ -161,15 +157,15 @@ impl<P: Clone> Radio<P> {
 
     /// Time of the next event.
     pub fn next(&self) -> Option<Instant> {
-        let next = self.due.peek();
-        next.map(|Reverse((at, ..))| Instant::from_micros(*at))
+        self.due.next()
     }
 
     /// Performs the next event.
     pub fn step(&mut self, positions: &mut Follower<'_>, received: &mut Vec<Reception<P>>) {
-        let Some(Reverse((now, _, due))) = self.due.pop() else {
+        let Some((now, due)) = self.due.pop(Instant::MAX) else {
             return;
         };
+        let now = now.as_micros();
         match due {
             Due::Access(node) => {
                 // A countdown that was stopped left its end in the queue.

@@ -3,17 +3,29 @@
 use super::*;
 use alloc::vec;
 use alloc::vec::Vec;
-use consort_proto::{Effect, Incarnation, Life, Rng};
-use core::net::{Ipv4Addr, SocketAddr};
+use consort_proto::kit::{Host, sender};
+use consort_proto::{Effect, Life, Rng};
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
 struct Seat {
-    node: TermNode,
-    now: Instant,
-    rng: Rng,
+    host: Host<TermNode>,
     /// Effects of the last step, in order, without timers.
     did: Vec<Did>,
-    timers: Vec<(Timer, Instant)>,
+}
+
+impl Deref for Seat {
+    type Target = Host<TermNode>;
+
+    fn deref(&self) -> &Host<TermNode> {
+        &self.host
+    }
+}
+
+impl DerefMut for Seat {
+    fn deref_mut(&mut self) -> &mut Host<TermNode> {
+        &mut self.host
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,39 +45,25 @@ impl Seat {
     fn new(nodes: u16, me: u64) -> Seat {
         let config = Config::new(nodes);
         assert_eq!(config.check(), Ok(()));
+        let core = TermNode::new(config, NodeId(me));
         let mut seat = Seat {
-            node: TermNode::new(config, NodeId(me)),
-            now: secs(100),
-            rng: Rng::seed(me, 1),
+            host: Host::new(NodeId(me), core, Rng::seed(me, 1)),
             did: Vec::new(),
-            timers: Vec::new(),
         };
+        seat.now = secs(100);
         seat.input(Input::Start);
         seat
     }
 
     fn step(&mut self, f: impl FnOnce(&mut TermNode, &mut TermsCx<'_>)) {
         let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: self.node.me,
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
+        self.host.step(&mut effects, f);
+        let did = |effect| match effect {
+            Effect::Send(To::Node(to), msg) => Send(to.0, msg),
+            Effect::Emit(event) => Emit(event),
+            other => panic!("unexpected {other:?}"),
         };
-        f(&mut self.node, &mut cx);
-        self.did.clear();
-        for effect in effects {
-            match effect {
-                Effect::Send(To::Node(to), msg) => self.did.push(Send(to.0, msg)),
-                Effect::Emit(event) => self.did.push(Emit(event)),
-                Effect::SetTimer(timer, at) => {
-                    self.timers.retain(|t| t.0 != timer);
-                    self.timers.push((timer, at));
-                }
-                Effect::CancelTimer(timer) => self.timers.retain(|t| t.0 != timer),
-                other => panic!("unexpected {other:?}"),
-            }
-        }
+        self.did = effects.into_iter().map(did).collect();
     }
 
     fn input(&mut self, input: Input) {
@@ -73,27 +71,17 @@ impl Seat {
     }
 
     fn hear(&mut self, from: u64, msg: Msg) {
-        let from = Sender {
-            id: NodeId(from),
-            life: Life(1),
-            incarnation: Incarnation(0),
-            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        };
+        let from = sender(NodeId(from), Life(1));
         self.step(|node, cx| node.on_msg(cx, (), from, msg));
     }
 
     fn due(&self, timer: Timer) -> Option<Instant> {
-        self.timers.iter().find(|t| t.0 == timer).map(|t| t.1)
+        self.timers.due(timer)
     }
 
     fn fire(&mut self, timer: Timer) {
         self.now = self.due(timer).expect("the timer is set").max(self.now);
-        self.timers.retain(|t| t.0 != timer);
+        self.timers.cancel(timer);
         self.step(|node, cx| node.on_timer(cx, (), timer));
     }
 
@@ -180,10 +168,10 @@ fn a_promise_outweighs_a_greater_term() {
         leader: Some(NodeId(0)),
     };
     assert_eq!(seat.did, [Send(1, reject)]);
-    assert_eq!(seat.node.durable(), stored(1, 0));
+    assert_eq!(seat.core.durable(), stored(1, 0));
     seat.now = seat.now + Duration::from_secs(6);
     seat.hear(1, campaign(9));
-    assert_eq!(seat.node.durable(), stored(9, 1));
+    assert_eq!(seat.core.durable(), stored(9, 1));
 }
 
 /// Lost grants: without its store a node must not grant until all earlier messages have expired, and learns terms.
@@ -197,7 +185,7 @@ fn a_restarted_node_grants_nothing_for_a_lease_and_without_its_store_for_a_messa
         seat.now = started + Duration::from_secs(after);
         seat.hear(1, campaign(8));
         assert_eq!(
-            seat.node.durable() == stored(8, 1),
+            seat.core.durable() == stored(8, 1),
             granted,
             "after {after} s"
         );
@@ -214,17 +202,17 @@ fn a_restarted_node_grants_nothing_for_a_lease_and_without_its_store_for_a_messa
     }
     seat.hear(3, campaign(10));
     assert_eq!(
-        seat.node.durable().granted,
+        seat.core.durable().granted,
         None,
         "two answers are no quorum"
     );
     seat.hear(4, Msg::Tell(Term(6)));
     // It may have granted term 9, and a node that is behind may ask for it.
     seat.hear(3, campaign(9));
-    assert_eq!(seat.node.durable().granted, None);
-    assert_eq!(seat.node.durable().term, Term(10));
+    assert_eq!(seat.core.durable().granted, None);
+    assert_eq!(seat.core.durable().term, Term(10));
     seat.hear(3, campaign(10));
-    assert_eq!(seat.node.durable(), stored(10, 3));
+    assert_eq!(seat.core.durable(), stored(10, 3));
 }
 
 /// T4.
@@ -239,11 +227,11 @@ fn a_greater_term_ends_leading() {
         Msg::Tell(Term(2)),
     ] {
         let mut seat = Seat::leading();
-        assert!(seat.node.leads().is_some());
+        assert!(seat.core.leads().is_some());
         seat.hear(2, msg);
         assert_eq!(seat.did[0], Emit(Event::Stops(Term(1))));
-        assert!(seat.node.leads().is_none());
-        assert_eq!(seat.node.durable().term, Term(2));
+        assert!(seat.core.leads().is_none());
+        assert_eq!(seat.core.durable().term, Term(2));
         assert_eq!(seat.due(Timer::Renew), None);
     }
 }
@@ -252,7 +240,7 @@ fn a_greater_term_ends_leading() {
 #[test]
 fn a_lease_ends_unless_a_quorum_renews_it() {
     let mut seat = Seat::leading();
-    let (_, until) = seat.node.leads().expect("leads");
+    let (_, until) = seat.core.leads().expect("leads");
     seat.fire(Timer::Renew);
     let renewed = seat.now;
     let renew = Msg::Renew {
@@ -265,7 +253,7 @@ fn a_lease_ends_unless_a_quorum_renews_it() {
         let term = Term(term);
         if term == Term(1) {
             seat.hear(1, Msg::RenewAck { term, count });
-            assert_eq!(seat.node.leads(), Some((Term(1), until)));
+            assert_eq!(seat.core.leads(), Some((Term(1), until)));
         }
     }
     seat.hear(
@@ -276,15 +264,15 @@ fn a_lease_ends_unless_a_quorum_renews_it() {
         },
     );
     let until = renewed + Duration::from_millis(5880);
-    assert_eq!(seat.node.leads(), Some((Term(1), until)));
+    assert_eq!(seat.core.leads(), Some((Term(1), until)));
     seat.fire(Timer::Expire);
     assert_eq!(seat.did[0], Emit(Event::Stops(Term(1))));
     assert_eq!(seat.now, until);
-    assert_eq!(seat.node.leads(), None);
+    assert_eq!(seat.core.leads(), None);
     // A restart ends it as well.
     let mut seat = Seat::leading();
     seat.input(Input::Restart(Some(stored(1, 0))));
-    assert_eq!(seat.node.leads(), None);
+    assert_eq!(seat.core.leads(), None);
 }
 
 #[test]
@@ -293,25 +281,25 @@ fn a_campaign_short_of_grants_releases_and_tries_again_with_the_next_term() {
     seat.fire(Timer::Campaign);
     seat.hear(1, Msg::Grant(Term(1)));
     seat.hear(1, Msg::Grant(Term(1)));
-    assert_eq!(seat.node.leads(), None, "one node is one grant");
+    assert_eq!(seat.core.leads(), None, "one node is one grant");
     seat.fire(Timer::Answer);
     assert_eq!(seat.did.len(), 4);
     assert_eq!(seat.did[0], Send(1, Msg::Release(Term(1))));
     // Late grants have no effect.
     seat.hear(2, Msg::Grant(Term(1)));
     seat.hear(3, Msg::Grant(Term(1)));
-    assert_eq!(seat.node.leads(), None);
+    assert_eq!(seat.core.leads(), None);
     seat.fire(Timer::Campaign);
-    assert_eq!(seat.node.durable(), stored(2, 0));
+    assert_eq!(seat.core.durable(), stored(2, 0));
     // On the other side: a release ends the promise, of that term alone.
     let mut other = Seat::new(5, 1);
     other.hear(0, campaign(2));
     other.hear(0, Msg::Release(Term(1)));
     other.hear(3, campaign(3));
-    assert_eq!(other.node.durable(), stored(2, 0));
+    assert_eq!(other.core.durable(), stored(2, 0));
     other.hear(0, Msg::Release(Term(2)));
     other.hear(3, campaign(3));
-    assert_eq!(other.node.durable(), stored(3, 3));
+    assert_eq!(other.core.durable(), stored(3, 3));
 }
 
 /// T5: worse nodes leave better ones time to answer.
@@ -332,7 +320,7 @@ fn who_has_better_ones_above_waits_longer() {
 fn who_hears_of_a_leader_does_not_campaign_against_it() {
     let mut seat = Seat::new(3, 2);
     seat.hear(0, Msg::Confirm(Term(3)));
-    assert_eq!(seat.node.follows(), Some(NodeId(0)));
+    assert_eq!(seat.core.follows(), Some(NodeId(0)));
     let due = seat.due(Timer::Campaign).expect("waits");
     assert!(due >= seat.now + Config::new(3).lease);
     let renew = Msg::Renew {
@@ -340,7 +328,7 @@ fn who_hears_of_a_leader_does_not_campaign_against_it() {
         count: 1,
     };
     seat.hear(0, renew);
-    assert_eq!(seat.node.durable(), stored(3, 0));
+    assert_eq!(seat.core.durable(), stored(3, 0));
     assert!(seat.did.contains(&Send(
         0,
         Msg::RenewAck {
@@ -355,20 +343,20 @@ fn who_hears_of_a_leader_does_not_campaign_against_it() {
 fn quorums_of_small_groups() {
     let mut alone = Seat::new(1, 0);
     alone.fire(Timer::Campaign);
-    assert!(alone.node.leads().is_some());
-    let (_, until) = alone.node.leads().expect("leads");
+    assert!(alone.core.leads().is_some());
+    let (_, until) = alone.core.leads().expect("leads");
     alone.fire(Timer::Renew);
-    assert!(alone.node.leads().expect("leads").1 > until);
+    assert!(alone.core.leads().expect("leads").1 > until);
     let mut pair = Seat::new(2, 0);
     pair.fire(Timer::Campaign);
     pair.fire(Timer::Answer);
-    assert_eq!(pair.node.leads(), None);
+    assert_eq!(pair.core.leads(), None);
     let mut four = Seat::new(4, 0);
     four.fire(Timer::Campaign);
     four.hear(1, Msg::Grant(Term(1)));
-    assert_eq!(four.node.leads(), None);
+    assert_eq!(four.core.leads(), None);
     four.hear(2, Msg::Grant(Term(1)));
-    assert!(four.node.leads().is_some());
+    assert!(four.core.leads().is_some());
     let bad = |config: Config| config.check();
     assert_eq!(bad(Config::new(0)), Err(ConfigError::Nodes(0)));
     assert_eq!(
@@ -391,7 +379,7 @@ fn quorums_of_small_groups() {
 #[test]
 fn strangers_get_no_answer() {
     let mut seat = Seat::new(3, 0);
-    let before = seat.node.clone();
+    let before = seat.core.clone();
     for msg in [
         campaign(9),
         Msg::Grant(Term(1)),
@@ -401,5 +389,5 @@ fn strangers_get_no_answer() {
         seat.hear(3, msg);
         assert_eq!(seat.did, vec![]);
     }
-    assert_eq!(seat.node, before);
+    assert_eq!(seat.core, before);
 }

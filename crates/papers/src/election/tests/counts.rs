@@ -1,13 +1,11 @@
 //! Message counts without loss and failure: M1, M3, O3.
 
 use super::*;
-use alloc::vec;
-use consort_proto::Rng;
 use proptest::{prop_assert, prop_assert_eq, prop_assume, proptest};
 
 /// Nodes suspect each other at random, and some entries are missing, at most `c` for each node.
 fn shaken(nodes: u64, config: Config, seed: u64) -> Net {
-    let mut net = Net::new(nodes, config, seed);
+    let mut net = group(nodes, config, seed);
     let mut rng = Rng::seed(seed, 77);
     for id in 0..nodes {
         let mut others: Vec<u64> = (0..nodes).filter(|&at| at != id).collect();
@@ -27,8 +25,8 @@ impl Net {
     /// Whether a node lists as many as it has to ask; each of them may be missing from `c` lists, and all of them
     /// from this one.
     fn lists_enough(&self, id: u64) -> bool {
-        let config = self.nodes[id as usize].config;
-        self.views[id as usize].len() > usize::from(config.missing_max + config.failed_max)
+        let config = self.node(id).config;
+        self.scene.0[id as usize].len() > usize::from(config.missing_max + config.failed_max)
     }
 }
 
@@ -38,7 +36,7 @@ fn an_initiator_with_too_short_a_list_never_ends() {
     let seed = 307_185;
     let mut net = shaken(10, config(Variant::Base, 4), seed);
     let initiator = seed % 10;
-    assert_eq!(net.views[initiator as usize].len(), 4);
+    assert_eq!(net.scene.0[initiator as usize].len(), 4);
     net.start(initiator);
     for _ in 0..100 {
         net.settle();
@@ -65,9 +63,9 @@ proptest! {
         let itself = asked < usize::from(c + f + 1);
         let wins = net.leaders()[initiator as usize] == Some(initiator);
         let expected = 2 * usize::from(c + f + 1) + 1 - 2 * usize::from(itself) - usize::from(wins);
-        prop_assert_eq!((net.unicasts, net.multicasts), (expected, 1));
+        prop_assert_eq!((net.unicasts, net.broadcasts.len()), (expected, 1));
         prop_assert_eq!(net.leaders(), vec![Some(0); nodes as usize]);
-        prop_assert!(net.timers.is_empty());
+        prop_assert!(net.is_at_rest());
     }
 
     /// O3: the nodes that Optimistic notifies have strictly falling hashes, there are at most c+1, and the last is
@@ -97,7 +95,7 @@ proptest! {
         net.start(initiator);
         net.settle();
         let notified = net.notified(initiator);
-        prop_assert_eq!(net.multicasts, notified.len());
+        prop_assert_eq!(net.broadcasts.len(), notified.len());
         prop_assert!(net.restarts() <= 5, "{} restarts", net.restarts());
         prop_assert!(notified.len() <= (usize::from(c) + 1) * (net.restarts() + 1));
         let last = notified.last().copied();
@@ -111,7 +109,7 @@ proptest! {
 fn a_small_group_restarts_until_somebody_is_not_excluded() {
     for (nodes, others, wasted) in [(2, &[0][..], 5), (3, &[0, 2], 4)] {
         let c = nodes as u16 - 1;
-        let make = |seed| Net::new(nodes, config(Variant::Preferred, c), seed);
+        let make = |seed| group(nodes, config(Variant::Preferred, c), seed);
         // Of all others that are asked, the last is the initiator itself: each excludes those that it can.
         let mut net = asking(make, 1, others);
         net.settle();

@@ -7,7 +7,7 @@ use alloc::vec;
 #[test]
 fn figure_5_1_takes_seven_unicasts_and_a_multicast() {
     let make = |seed| {
-        let mut net = Net::new(4, config(Variant::Base, 2), seed);
+        let mut net = group(4, config(Variant::Base, 2), seed);
         // Two of the four do not list node 0: c = 2 is tight.
         net.unlist(1, 0);
         net.unlist(2, 0);
@@ -15,10 +15,10 @@ fn figure_5_1_takes_seven_unicasts_and_a_multicast() {
     };
     let mut net = asking(make, 3, &[0, 1, 2]);
     net.settle();
-    assert_eq!((net.unicasts, net.multicasts), (7, 1));
+    assert_eq!((net.unicasts, net.broadcasts.len()), (7, 1));
     assert_eq!(net.leaders(), [Some(0); 4]);
     assert_eq!(net.events.last(), Some(&(3, Event::Confirmed(NodeId(0)))));
-    assert!(net.timers.is_empty());
+    assert!(net.is_at_rest());
 }
 
 fn figure_5_2(seed: u64) -> Net {
@@ -27,7 +27,7 @@ fn figure_5_2(seed: u64) -> Net {
         worst: 2,
         ..config(Variant::Hybrid, 2)
     };
-    let mut net = Net::new(5, config, seed);
+    let mut net = group(5, config, seed);
     let table: [&[(u64, u32)]; 5] = [
         &[(1, 2), (2, 1), (3, 4), (4, 0)],
         &[(0, 5), (2, 0), (3, 2), (4, 1)],
@@ -61,28 +61,28 @@ fn figure_5_2_elects_0_keeps_it_and_ends_with_2() {
     let mut net = asking(figure_5_2, 4, &[0, 1]);
     assert_eq!(net.notified(4), [0]);
     let round = |net: &Net| {
-        let round = net.nodes[4].round.clone().unwrap();
+        let round = net.node(4).round.clone().unwrap();
         let ids = |list: Vec<NodeId>| list.into_iter().map(|id| id.0).collect::<Vec<u64>>();
         (ids(round.found), ids(round.excluded))
     };
     assert_eq!(round(&net), (vec![0, 2], vec![1, 3]));
 
-    net.deliver(|f| is_query(f) && f.to == 0);
+    net.deliver_first(|f| is_query(f) && f.to == 0);
     assert_eq!(response(&net, 0), Some((vec![0, 2], vec![3, 1])));
-    net.deliver(|f| is_response(f) && f.from == 0);
+    net.deliver_first(|f| is_response(f) && f.from == 0);
     assert_eq!(net.notified(4), [0]);
     assert_eq!(round(&net), (vec![0, 2], vec![1, 3]));
 
-    net.deliver(|f| is_query(f) && f.to == 1);
+    net.deliver_first(|f| is_query(f) && f.to == 1);
     assert_eq!(response(&net, 1), Some((vec![1, 2], vec![0, 3])));
-    net.deliver(|f| is_response(f) && f.from == 1);
+    net.deliver_first(|f| is_response(f) && f.from == 1);
     assert_eq!(net.notified(4), [0, 2]);
     assert_eq!(round(&net), (vec![0, 1, 2], vec![0, 1, 3]));
 
     net.settle();
-    assert_eq!((net.unicasts, net.multicasts), (6, 2));
+    assert_eq!((net.unicasts, net.broadcasts.len()), (6, 2));
     assert_eq!(net.leaders(), [Some(2); 5]);
-    assert!(net.timers.is_empty());
+    assert!(net.is_at_rest());
 }
 
 /// The same lists under Preferred: one notification, the same leader.
@@ -92,15 +92,17 @@ fn preferred_waits_and_notifies_once() {
         let mut net = figure_5_2(seed);
         let config = Config {
             method: Method::Tolerant(Variant::Preferred),
-            ..net.nodes[0].config
+            ..net.node(0).config
         };
-        net.nodes = vec![PaperElection::new(config); 5];
+        for host in net.hosts.values_mut() {
+            host.core = PaperElection::new(config);
+        }
         net
     };
     let mut net = asking(make, 4, &[0, 1]);
     net.settle();
     assert_eq!(net.notified(4), [2]);
-    assert_eq!((net.unicasts, net.multicasts), (5, 1));
+    assert_eq!((net.unicasts, net.broadcasts.len()), (5, 1));
 }
 
 /// Better nodes of the own list answer, and the best one leads; without an answer the asker leads.
@@ -110,14 +112,14 @@ fn bully_elects_the_lowest_node_that_answers() {
         method: Method::Bully,
         ..config(Variant::Base, 0)
     };
-    let mut net = Net::new(5, bully, 1);
+    let mut net = group(5, bully, 1);
     net.start(3);
     net.settle();
     assert_eq!(net.leaders(), [Some(0); 5]);
-    assert_eq!(net.multicasts, 1, "all ask node 0, which speaks once");
+    assert_eq!(net.broadcasts.len(), 1, "all ask node 0, which speaks once");
 
-    let mut net = Net::new(5, bully, 1);
-    net.dead = vec![0, 1];
+    let mut net = group(5, bully, 1);
+    net.dead = [0, 1].into();
     net.start(3);
     net.settle();
     assert_eq!(net.leaders()[3], None);
@@ -134,8 +136,8 @@ fn ask_all_waits_for_every_listed_node() {
         method: Method::AskAll,
         ..config(Variant::Base, 0)
     };
-    let mut net = Net::new(5, all, 1);
-    net.dead = vec![4];
+    let mut net = group(5, all, 1);
+    net.dead = [4].into();
     net.start(1);
     net.settle();
     assert_eq!(net.leaders(), [None; 5]);

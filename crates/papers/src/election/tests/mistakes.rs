@@ -8,8 +8,8 @@ use alloc::vec;
 #[test]
 fn a_dead_node_that_one_list_still_has_masks_everybody() {
     let make = |seed| {
-        let mut net = Net::new(4, config(Variant::Base, 2), seed);
-        net.dead = vec![0];
+        let mut net = group(4, config(Variant::Base, 2), seed);
+        net.dead = [0].into();
         for at in [2, 3] {
             net.unlist(at, 0);
         }
@@ -44,11 +44,11 @@ fn the_lowest_hash_rule_keeps_a_dead_leader() {
             adopt,
             ..config(Variant::Optimistic, 1)
         };
-        let mut net = Net::new(4, config, 3);
+        let mut net = group(4, config, 3);
         net.start(2);
         net.settle();
         assert_eq!(net.leaders(), [Some(0); 4]);
-        net.dead = vec![0];
+        net.dead = [0].into();
         for at in 1..4 {
             net.unlist(at, 0);
         }
@@ -62,14 +62,14 @@ fn the_lowest_hash_rule_keeps_a_dead_leader() {
 #[test]
 fn a_flap_during_the_election_elects_the_wrong_node() {
     let make = |seed| {
-        let mut net = Net::new(4, config(Variant::Base, 1), seed);
+        let mut net = group(4, config(Variant::Base, 1), seed);
         net.unlist(1, 0);
         net
     };
     let mut net = asking(make, 3, &[1, 2]);
-    net.deliver(|f| is_query(f) && f.to == 1);
+    net.deliver_first(|f| is_query(f) && f.to == 1);
     // Node 1 lists 0 again, node 2 loses it.
-    net.views[1].insert(0, listed(0, 0));
+    net.scene.0[1].insert(0, listed(0, 0));
     net.unlist(2, 0);
     net.settle();
     assert_eq!(net.leaders(), [Some(1); 4]);
@@ -78,14 +78,14 @@ fn a_flap_during_the_election_elects_the_wrong_node() {
 /// Base in which the initiator's first choice is slow: LEADERs of 1 and then 0 are in flight. Nodes receive them in
 /// different orders.
 fn crossed(config: Config, first: u64, second: u64) -> Net {
-    let mut net = Net::new(4, config, 1);
+    let mut net = group(4, config, 1);
     for (at, rev) in [(first, 1), (second, 2)] {
         let notify = Msg::Notify(Stamp { run: 1, rev });
         net.fly(3, at, notify);
     }
-    while net.deliver(|f| matches!(f.msg, Msg::Notify(_))) {}
+    while net.deliver_first(|f| matches!(f.msg, Msg::Notify(_))) {}
     // Node 2 receives the second first.
-    net.deliver(|f| is_leader(f) && f.to == 2 && f.from == second);
+    net.deliver_first(|f| is_leader(f) && f.to == 2 && f.from == second);
     net.settle();
     net
 }
@@ -124,22 +124,22 @@ fn reversed_leaders_of_a_restarted_base_agree_when_stamped() {
             ..config(Variant::Base, 0)
         };
         let make = |seed| {
-            let mut net = Net::new(4, config, seed);
+            let mut net = group(4, config, seed);
             net.unlist(2, 0);
             net
         };
         // Only node 2 is asked and names 1, whose announcement is slow.
         let mut net = asking(make, 3, &[2]);
-        net.deliver(is_query);
-        net.deliver(is_response);
-        net.deliver(|f| matches!(f.msg, Msg::Notify(_)));
+        net.deliver_first(is_query);
+        net.deliver_first(is_response);
+        net.deliver_first(|f| matches!(f.msg, Msg::Notify(_)));
         assert!(net.fire(), "no word of 1: another attempt");
-        net.views[2].insert(0, listed(0, 0));
-        while net.multicasts < 2 {
-            assert!(net.deliver(|f| !is_leader(f)) || net.fire());
+        net.scene.0[2].insert(0, listed(0, 0));
+        while net.broadcasts.len() < 2 {
+            assert!(net.deliver_first(|f| !is_leader(f)) || net.fire());
         }
         // Node 1 announced itself to all, then 0; node 2 receives 0 first.
-        net.deliver(|f| is_leader(f) && f.from == 0 && f.to == 2);
+        net.deliver_first(|f| is_leader(f) && f.from == 0 && f.to == 2);
         net.settle();
         let leaders = net.leaders();
         assert_eq!(leaders[2] == leaders[3], agree, "{adopt:?}: {leaders:?}");
@@ -150,14 +150,10 @@ fn reversed_leaders_of_a_restarted_base_agree_when_stamped() {
 /// in the second.
 #[test]
 fn a_late_response_of_an_earlier_attempt_counts() {
-    let mut net = asking(
-        |seed| Net::new(4, config(Variant::Base, 1), seed),
-        3,
-        &[1, 2],
-    );
-    net.deliver(|f| is_query(f) && f.to == 1);
-    net.deliver(|f| is_query(f) && f.to == 2);
-    net.deliver(|f| is_response(f) && f.from == 1);
+    let mut net = asking(|seed| group(4, config(Variant::Base, 1), seed), 3, &[1, 2]);
+    net.deliver_first(|f| is_query(f) && f.to == 1);
+    net.deliver_first(|f| is_query(f) && f.to == 2);
+    net.deliver_first(|f| is_response(f) && f.from == 1);
     let late = net
         .flights
         .iter()
@@ -167,9 +163,9 @@ fn a_late_response_of_an_earlier_attempt_counts() {
     net.lose(|_| true);
     // The missing answer is asked for again: another node answers, 0 is notified and dies.
     assert!(net.fire());
-    net.dead = vec![0];
+    net.dead = [0].into();
     net.settle();
-    while net.nodes[3].round.as_ref().is_some_and(|r| !r.decided) {
+    while net.node(3).round.as_ref().is_some_and(|r| !r.decided) {
         assert!(net.fire());
         net.settle();
     }
@@ -179,11 +175,11 @@ fn a_late_response_of_an_earlier_attempt_counts() {
     assert!(net.fire(), "no word of 0: another attempt");
     assert_eq!(net.restarts(), 1);
     net.lose(is_query);
-    let answered = net.nodes[3].round.as_ref().unwrap().received.len();
+    let answered = net.node(3).round.as_ref().unwrap().received.len();
     // Node 2's old answer arrives: it names the dead node.
     net.flights.push(late);
     net.settle();
-    let round = net.nodes[3].round.as_ref().unwrap();
+    let round = net.node(3).round.as_ref().unwrap();
     assert_eq!(round.received.len(), answered + 1);
     assert!(round.found.contains(&NodeId(0)));
 }
@@ -191,12 +187,12 @@ fn a_late_response_of_an_earlier_attempt_counts() {
 /// ER-6: a node that hears of a lower initiator gives up; when that initiator then crashes, nobody has a timer.
 #[test]
 fn nobody_is_left_when_the_surviving_initiator_crashes() {
-    let mut net = Net::new(4, config(Variant::Base, 3), 1);
+    let mut net = group(4, config(Variant::Base, 3), 1);
     net.start(3);
     net.start(2);
-    net.deliver(|f| is_query(f) && f.from == 2 && f.to == 3);
+    net.deliver_first(|f| is_query(f) && f.from == 2 && f.to == 3);
     assert_eq!(net.events.last(), Some(&(3, Event::GaveUp)));
-    net.dead = vec![2];
+    net.dead = [2].into();
     net.settle();
     assert!(!net.fire(), "no timer is left");
     assert_eq!(net.leaders(), [None; 4]);
@@ -205,8 +201,8 @@ fn nobody_is_left_when_the_surviving_initiator_crashes() {
 /// ER-9: with fewer than c + 1 live nodes, the initiator asks for ever.
 #[test]
 fn too_few_answers_never_end() {
-    let mut net = Net::new(4, config(Variant::Base, 3), 1);
-    net.dead = vec![1];
+    let mut net = group(4, config(Variant::Base, 3), 1);
+    net.dead = [1].into();
     net.start(3);
     net.settle();
     for _ in 0..1_000 {
@@ -214,5 +210,5 @@ fn too_few_answers_never_end() {
         net.settle();
     }
     assert_eq!(net.leaders(), [None; 4]);
-    assert!(net.nodes[3].is_initiator());
+    assert!(net.node(3).is_initiator());
 }

@@ -7,7 +7,7 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 #[test]
 fn figure_3_1_full_lists() {
     for mode in Mode::ALL {
-        let mut net = Net::full(config(mode), 3);
+        let mut net = Desk::full(config(mode), 3);
         net.enter(0);
         net.enter(1);
         net.settle();
@@ -23,7 +23,7 @@ fn figure_3_1_full_lists() {
 /// the protocol has reached node 1. With full lists node 0 is asked, and goes first.
 #[test]
 fn figure_4_3_application_messages_outrun_the_protocol() {
-    let mut net = Net::new(config(CameraPaper), &[&[0, 2], &[1, 2], &[0, 1, 2]]);
+    let mut net = Desk::new(config(CameraPaper), &[&[0, 2], &[1, 2], &[0, 1, 2]]);
     net.enter(0);
     // Here the application's message travels from 0 to 1.
     net.enter(1);
@@ -35,7 +35,7 @@ fn figure_4_3_application_messages_outrun_the_protocol() {
     net.settle();
     assert_eq!(net.entries(), [1, 0], "the cause comes second");
 
-    let mut net = Net::full(config(CameraPaper), 3);
+    let mut net = Desk::full(config(CameraPaper), 3);
     net.enter(0);
     net.enter(1);
     net.round(1, 2);
@@ -49,7 +49,7 @@ fn figure_4_3_application_messages_outrun_the_protocol() {
 #[test]
 fn a11_numbers_of_entries_may_fall() {
     let lists: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2]];
-    let mut net = Net::new(config(CameraPaper), lists);
+    let mut net = Desk::new(config(CameraPaper), lists);
     for _ in 0..3 {
         net.enter(0);
         net.settle();
@@ -77,7 +77,7 @@ fn d2_old_answers_break_exclusion() {
             deferred_stay: stays,
             ..config(RicartAgrawala)
         };
-        let mut net = Net::full(config, 2);
+        let mut net = Desk::full(config, 2);
         net.enter(0);
         net.settle();
         net.enter(1);
@@ -102,7 +102,7 @@ fn d2_old_answers_break_exclusion() {
         assert_eq!(net.held(), [0]);
         net.flights = again;
         net.settle();
-        assert_eq!(net.violated, stays);
+        assert_eq!(net.scene.violated, stays);
     }
 }
 
@@ -115,7 +115,7 @@ proptest! {
         let requesters = requesters.min(nodes);
         for release in [false, true] {
             let config = Config { release, ..config(mode) };
-            let mut net = Net::full(config, nodes).bounded(nodes as u32);
+            let mut net = Desk::full(config, nodes).bounded(nodes as u32);
             for id in 0..requesters {
                 net.enter(id);
             }
@@ -125,9 +125,9 @@ proptest! {
                 net.settle();
             }
             let per_request = (2 + u64::from(release)) * (nodes - 1);
-            prop_assert_eq!(net.sent as u64, requesters * per_request);
+            prop_assert_eq!(net.unicasts as u64, requesters * per_request);
             prop_assert!(net.entries().iter().copied().eq(0..requesters));
-            prop_assert!(!net.violated);
+            prop_assert!(!net.scene.violated);
         }
     }
 }

@@ -8,7 +8,7 @@ const FRIEND: &[&[u64]] = &[&[0, 2], &[1, 2], &[0, 1, 2]];
 /// S1, Fig. 3.2: the friend agrees to both.
 #[test]
 fn s1_ricart_and_agrawala_let_strangers_in() {
-    let mut net = Net::new(config(RicartAgrawala), FRIEND);
+    let mut net = Desk::new(config(RicartAgrawala), FRIEND);
     net.enter(0);
     net.enter(1);
     net.round(0, 2);
@@ -20,7 +20,7 @@ fn s1_ricart_and_agrawala_let_strangers_in() {
 #[test]
 fn s1_camera_names_the_other_stranger() {
     for mode in [CameraPaper, CameraRepaired] {
-        let mut net = Net::new(config(mode), FRIEND);
+        let mut net = Desk::new(config(mode), FRIEND);
         net.enter(0);
         net.enter(1);
         net.round(0, 2);
@@ -33,7 +33,7 @@ fn s1_camera_names_the_other_stranger() {
         net.exit(0);
         net.settle();
         assert_eq!(net.held(), [1]);
-        assert!(!net.violated);
+        assert!(!net.scene.violated);
     }
 }
 
@@ -42,7 +42,7 @@ fn s1_camera_names_the_other_stranger() {
 fn s2_who_is_asked_by_a_stranger_asks_back() {
     for mode in Mode::ALL {
         let lists: &[&[u64]] = &[&[0, 1, 2], &[1, 2], &[0, 1, 2]];
-        let mut net = Net::new(config(mode), lists);
+        let mut net = Desk::new(config(mode), lists);
         net.enter(0);
         net.enter(1);
         net.deliver(0, 1);
@@ -52,7 +52,7 @@ fn s2_who_is_asked_by_a_stranger_asks_back() {
         let asks = to_0.contains(&request(req(1, 1, 1)));
         assert_eq!(asks, mode != RicartAgrawala, "{mode}");
         net.settle();
-        assert_eq!(net.violated, mode == RicartAgrawala);
+        assert_eq!(net.scene.violated, mode == RicartAgrawala);
     }
 }
 
@@ -61,14 +61,14 @@ fn s2_who_is_asked_by_a_stranger_asks_back() {
 fn s2_mirrored() {
     for mode in Mode::ALL {
         let lists: &[&[u64]] = &[&[0, 2], &[0, 1, 2], &[0, 1, 2]];
-        let mut net = Net::new(config(mode), lists);
+        let mut net = Desk::new(config(mode), lists);
         net.enter(1);
         net.round(1, 0);
         net.round(1, 2);
         assert_eq!(net.held(), [1]);
         net.enter(0);
         net.settle();
-        assert_eq!(net.violated, mode == RicartAgrawala, "{mode}");
+        assert_eq!(net.scene.violated, mode == RicartAgrawala, "{mode}");
     }
 }
 
@@ -77,7 +77,7 @@ fn s2_mirrored() {
 fn s3_without_a_common_friend_both_get_in() {
     let lists: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2, 3], &[2, 3]];
     for mode in Mode::ALL {
-        let mut net = Net::new(config(mode), lists);
+        let mut net = Desk::new(config(mode), lists);
         net.enter(0);
         net.enter(3);
         net.round(0, 1);
@@ -90,7 +90,7 @@ fn s3_without_a_common_friend_both_get_in() {
 #[test]
 fn s4_known_is_not_asked() {
     for mode in [CameraPaper, CameraRepaired] {
-        let mut net = Net::new(config(mode), FRIEND);
+        let mut net = Desk::new(config(mode), FRIEND);
         net.enter(0);
         net.enter(1);
         net.deliver(1, 2);
@@ -102,7 +102,7 @@ fn s4_known_is_not_asked() {
         let asks = net.flying(1, 0).contains(&request(req(1, 1, 1)));
         assert_eq!(asks, mode == CameraRepaired, "rule 1");
         net.settle();
-        assert_eq!(net.violated, mode == CameraPaper, "{mode}");
+        assert_eq!(net.scene.violated, mode == CameraPaper, "{mode}");
     }
 }
 
@@ -110,7 +110,7 @@ fn s4_known_is_not_asked() {
 #[test]
 fn s5_a_suspected_holder_is_overtaken() {
     for mode in Mode::ALL {
-        let mut net = Net::full(config(mode), 3).bounded(3);
+        let mut net = Desk::full(config(mode), 3).bounded(3);
         net.enter(0);
         net.settle();
         net.enter(1);
@@ -125,7 +125,7 @@ fn s5_a_suspected_holder_is_overtaken() {
 #[test]
 fn s6_an_agreement_comes_twice() {
     for mode in Mode::ALL {
-        let mut net = Net::full(config(mode), 2).bounded(2);
+        let mut net = Desk::full(config(mode), 2).bounded(2);
         net.enter(0);
         net.deliver(0, 1);
         let copy = net.flights[0].clone();
@@ -139,7 +139,7 @@ fn s6_an_agreement_comes_twice() {
         net.settle();
         net.flights.push(copy);
         net.settle();
-        assert_eq!(net.violated, mode != CameraRepaired, "{mode}: rule 3");
+        assert_eq!(net.scene.violated, mode != CameraRepaired, "{mode}: rule 3");
     }
 }
 
@@ -147,14 +147,14 @@ fn s6_an_agreement_comes_twice() {
 #[test]
 fn s7_the_own_agreement_is_forgotten() {
     for mode in [CameraPaper, CameraRepaired] {
-        let mut net = Net::full(config(mode), 2);
+        let mut net = Desk::full(config(mode), 2);
         net.enter(0);
         net.round(0, 1);
         net.suspect(1, 0);
         net.enter(1);
-        assert_eq!(net.violated, mode == CameraPaper, "{mode}: rule 2");
+        assert_eq!(net.scene.violated, mode == CameraPaper, "{mode}: rule 2");
         net.settle();
-        assert_eq!(net.violated, mode == CameraPaper);
+        assert_eq!(net.scene.violated, mode == CameraPaper);
     }
 }
 
@@ -163,7 +163,7 @@ fn s7_the_own_agreement_is_forgotten() {
 fn s8_the_friend_dies() {
     for mode in [CameraPaper, CameraRepaired] {
         for early in [false, true] {
-            let mut net = Net::new(config(mode), FRIEND).bounded(3);
+            let mut net = Desk::new(config(mode), FRIEND).bounded(3);
             net.enter(0);
             net.round(0, 2);
             if early {
@@ -175,7 +175,11 @@ fn s8_the_friend_dies() {
                 net.enter(1);
             }
             net.settle();
-            assert_eq!(net.violated, mode == CameraPaper, "{mode}, early {early}");
+            assert_eq!(
+                net.scene.violated,
+                mode == CameraPaper,
+                "{mode}, early {early}"
+            );
         }
     }
 }
@@ -198,7 +202,7 @@ fn s8b_and_s8c_a_bound_that_shrinks() {
         (config(CameraRepaired), false, false),
         (with_tree(CameraRepaired), false, false),
     ] {
-        let mut net = Net::new(config, lists).bounded(5);
+        let mut net = Desk::new(config, lists).bounded(5);
         net.enter(0);
         net.settle();
         assert_eq!(net.held(), [0]);
@@ -209,11 +213,14 @@ fn s8b_and_s8c_a_bound_that_shrinks() {
             }
         }
         if shrinks {
-            net.n_upper = vec![3; 5];
+            net.scene.n_upper = vec![3; 5];
         }
         net.enter(1);
         net.settle();
-        assert_eq!(net.violated, expected, "{config:?}, shrinks {shrinks}");
+        assert_eq!(
+            net.scene.violated, expected,
+            "{config:?}, shrinks {shrinks}"
+        );
     }
 }
 
@@ -221,7 +228,7 @@ fn s8b_and_s8c_a_bound_that_shrinks() {
 #[test]
 fn s9_the_friend_restarts() {
     for mode in [CameraPaper, CameraRepaired] {
-        let mut net = Net::new(config(mode), FRIEND).bounded(3);
+        let mut net = Desk::new(config(mode), FRIEND).bounded(3);
         net.enter(0);
         net.round(0, 2);
         net.restart(2);
@@ -237,8 +244,8 @@ fn s9_the_friend_restarts() {
 fn s10_caches_on_the_slow_path() {
     for config in [config(CameraPaper), with_tree(CameraRepaired)] {
         let lists: &[&[u64]] = &[&[0, 2], &[1, 2], &[1, 2]];
-        let mut net = Net::new(config, lists);
-        net.n_upper = vec![3, 4, 3];
+        let mut net = Desk::new(config, lists);
+        net.scene.n_upper = vec![3, 4, 3];
         net.enter(2);
         net.settle();
         net.enter(1);
@@ -249,6 +256,6 @@ fn s10_caches_on_the_slow_path() {
         assert_eq!(net.held(), [2]);
         net.exit(2);
         net.settle();
-        assert_eq!(net.violated, config.mode == CameraPaper, "{config:?}");
+        assert_eq!(net.scene.violated, config.mode == CameraPaper, "{config:?}");
     }
 }

@@ -41,10 +41,10 @@ fn fd_passes_each_flood_on_once() {
     net.near(1, 2);
     net.run(3000);
     assert_eq!(net.leaders(), [1, 1, 1, 3]);
-    net.sent.clear();
+    net.broadcasts.clear();
     net.run(10_000);
     let floods = |at: u64| {
-        net.sent
+        net.broadcasts
             .iter()
             .filter(|s| s.0 == at && !s.1.is_beacon())
             .count()
@@ -56,15 +56,15 @@ fn fd_passes_each_flood_on_once() {
 fn fd_takes_the_leaders_new_value_even_if_it_is_lower() {
     let mut net = fd(Mode::FdTick);
     net.say(9, 0, flood(7, 5, 1));
-    assert_eq!(net.nodes[&0].leader(), NodeId(7));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(7));
     // Lower than the rank of 7, then old news, then lower than the rank of 7 again.
     net.say(9, 0, flood(8, 4, 1));
     net.say(9, 0, flood(7, 2, 1));
     net.say(9, 0, flood(8, 4, 1));
-    assert_eq!(net.nodes[&0].leader(), NodeId(7));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(7));
     net.say(9, 0, flood(7, 2, 2));
     net.say(9, 0, flood(8, 4, 2));
-    assert_eq!(net.nodes[&0].leader(), NodeId(8));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(8));
 }
 
 /// Silence of 300 ms: the node reacts at once, or on the next tick.
@@ -74,20 +74,24 @@ fn fd_leads_itself_after_silence() {
     net.run(250);
     net.say(9, 0, flood(7, 5, 1));
     net.run(299);
-    assert_eq!(net.nodes[&0].leader(), NodeId(7));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(7));
     net.run(1);
-    assert_eq!(net.nodes[&0].leader(), NodeId(0));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(0));
 
     let mut net = fd(Mode::FdTick);
     net.run(250);
     net.say(9, 0, flood(7, 5, 1));
-    let tick = net.timers[&(0, Timer::Tick)].since(net.now);
+    let tick = net.hosts[&0]
+        .timers
+        .due(Timer::Tick)
+        .unwrap()
+        .since(net.now);
     assert!(tick < Duration::from_millis(250));
     // The first tick is too early.
     net.run(tick.as_micros() as u64 / 1000 + 1);
-    assert_eq!(net.nodes[&0].leader(), NodeId(7));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(7));
     net.run(250);
-    assert_eq!(net.nodes[&0].leader(), NodeId(0));
+    assert_eq!(net.hosts[&0].core.leader(), NodeId(0));
 }
 
 /// Floods of a restarted leader are not mistaken for old ones.
@@ -149,7 +153,7 @@ fn e29_tolerance_begins_too_low_and_grows_without_bound() {
     net.near(1, 2);
     net.start();
     net.run(5000);
-    let tolerated = |net: &Net| match &net.nodes[&1].state {
+    let tolerated = |net: &Net| match &net.hosts[&1].core.state {
         State::Gc(gc) => gc.leader_timeout().as_millis(),
         _ => 0,
     };

@@ -19,9 +19,9 @@ fn a_calm_network_agrees() {
     let net = path(cel(), &[3, 0, 2, 4, 1]);
     assert_eq!(net.leaders(), [2; 5]);
     assert!(
-        net.nodes
+        net.hosts
             .values()
-            .all(|n| n.known() == net.nodes[&0].known())
+            .all(|h| h.core.known() == net.hosts[&0].core.known())
     );
 }
 
@@ -43,14 +43,14 @@ fn e1_union_at_equal_clocks_resurrects_a_removed_link() {
     assert!(net.saw(0, Event::United(NodeId(0))));
     assert_eq!(net.view(0, 0), view(2, &[0, 1]));
     assert_eq!(net.neighbours(0), [1]);
-    assert!(net.nodes[&0].links().is_empty());
+    assert!(net.hosts[&0].core.links().is_empty());
     assert_eq!(net.leaders(), [1, 1]);
 }
 
 /// The middle of flapper–1–end learns of the flapper's own flapping while it meets the end.
 fn flap(config: Config, flapper: u64, end: u64) -> Net {
     let mut net = path(config, &[flapper, 1]);
-    net.nodes.insert(end, PaperOmega::new(config, NodeId(end)));
+    net.restart(end);
     assert_eq!(net.view(flapper, 1), view(1, &[flapper, 1]));
     // The flapper alone misses 1 for a while.
     net.miss(flapper, 1);
@@ -68,7 +68,7 @@ fn e2_speculative_clocks_overwrite_a_nodes_own_view() {
     let net = flap(cel(), 2, 0);
     assert!(net.saw(1, Event::Overwritten));
     assert_eq!(net.view(1, 1), view(3, &[1, 2]));
-    assert_eq!(net.nodes[&1].links(), &set(&[0, 2]));
+    assert_eq!(net.hosts[&1].core.links(), &set(&[0, 2]));
     assert_eq!(net.neighbours(1), [2]);
     assert_eq!(net.leaders(), [0, 2, 2]);
 }
@@ -102,7 +102,7 @@ fn e4_two_detectors_of_a_crash_undo_its_removal() {
     net.meet(0, 1);
     net.settle();
     assert!(net.saw(1, Event::Overwritten));
-    assert_eq!(net.nodes[&1].links(), &set(&[0]));
+    assert_eq!(net.hosts[&1].core.links(), &set(&[0]));
     assert_eq!(net.neighbours(1), [0, 2]);
     assert_eq!(net.component(0), set(&[0, 1, 2]));
 }
@@ -112,7 +112,7 @@ fn e4_two_detectors_of_a_crash_undo_its_removal() {
 fn e5_loss_is_never_repaired() {
     let (d, a, b, c) = (0, 1, 2, 3);
     let mut net = path(cel(), &[d, a, b]);
-    net.nodes.insert(c, PaperOmega::new(cel(), NodeId(c)));
+    net.restart(c);
     net.meet(b, c);
     net.lose(b, a);
     net.settle();
@@ -134,7 +134,7 @@ fn e6_gossip_does_not_reach_the_end_of_a_line() {
     let mut reached = 0;
     for seed in 0..2000 {
         let mut net = Net::new(gossip(), &[0, 1, 2, 3, 4, 5, 6]);
-        net.rng = Rng::seed(seed, 6);
+        net.reseed(seed);
         (1..6).for_each(|n| net.near(n - 1, n));
         let line = known(&[
             (0, 1, &[0, 1]),
@@ -160,7 +160,7 @@ fn e6_a_whole_clique_is_silent() {
     let mut silent = 0;
     for seed in 0..2000 {
         let mut net = Net::new(gossip(), &[1, 2, 3]);
-        net.rng = Rng::seed(seed, 6);
+        net.reseed(seed);
         let clique = &[1, 2, 3, 4];
         let before = [
             (1, 3, &clique[..]),
@@ -169,11 +169,11 @@ fn e6_a_whole_clique_is_silent() {
             (4, 3, clique),
         ];
         (1..4).for_each(|n| net.say(4, n, known(&before)));
-        net.sent.clear();
+        net.broadcasts.clear();
         let after = known(&[(4, 4, &[1, 2, 3, 4, 5]), (5, 1, &[4, 5])]);
         (1..4).for_each(|n| net.say(4, n, after.clone()));
         assert!(net.saw(2, Event::Pruned) && net.saw(3, Event::Pruned));
-        silent += usize::from(net.sent.is_empty());
+        silent += usize::from(net.broadcasts.is_empty());
     }
     assert!((540..660).contains(&silent), "{silent} of 2000");
 }
@@ -182,7 +182,7 @@ fn e6_a_whole_clique_is_silent() {
 #[test]
 fn e7_a_restarted_node_is_its_former_self() {
     let mut net = path(cel(), &[0, 1, 2]);
-    net.nodes.insert(3, PaperOmega::new(cel(), NodeId(3)));
+    net.restart(3);
     assert_eq!(net.view(0, 1), view(2, &[0, 1, 2]));
     // 1 is away so briefly that 0 does not notice; 2 has gone for good.
     net.restart(1);
@@ -202,7 +202,7 @@ fn e7_a_restarted_node_is_its_former_self() {
     net.settle();
     assert!(net.saw(1, Event::Overwritten));
     assert_eq!(net.neighbours(1), [0, 2]);
-    assert_eq!(net.nodes[&1].links(), &set(&[0]));
+    assert_eq!(net.hosts[&1].core.links(), &set(&[0]));
 }
 
 /// E8e: node 1 mistakes the flapper 0 for its twin and does not tell 2 what it has come to believe.
@@ -225,7 +225,7 @@ fn e8_a_twin_that_lost_the_message_is_waited_for() {
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)] {
             net.near(a, b);
         }
-        for (a, b) in net.air.clone() {
+        for (a, b) in net.scene.pairs.clone() {
             net.see(a, b);
         }
         net.settle();
@@ -243,16 +243,16 @@ fn e8_a_twin_that_lost_the_message_is_waited_for() {
 fn e9_equal_knowledge_different_components() {
     let mut net = path(cel(), &[0, 1]);
     for id in [2, 3] {
-        net.nodes.insert(id, PaperOmega::new(cel(), NodeId(id)));
+        net.restart(id);
     }
     net.miss(1, 0);
     net.meet(0, 2);
     net.meet(0, 3);
     net.deliver_nth(0, 1, 1);
-    net.air.remove(&(0, 1));
+    net.scene.pairs.remove(&(0, 1));
     net.settle();
     assert!(net.events.iter().all(|e| e.1 == Event::Pruned));
-    assert_eq!(net.nodes[&0].known(), net.nodes[&1].known());
+    assert_eq!(net.hosts[&0].core.known(), net.hosts[&1].core.known());
     assert_eq!(net.component(0), set(&[0, 1, 2, 3]));
     assert_eq!(net.component(1), set(&[1]));
     assert_eq!(net.leaders(), [0, 1, 0, 0]);
@@ -270,9 +270,9 @@ fn e10_departed_nodes_are_never_forgotten() {
         net.settle();
     }
     assert_eq!(net.neighbours(0), []);
-    assert_eq!(net.nodes[&0].known().map(Map::len), Some(201));
+    assert_eq!(net.hosts[&0].core.known().map(Map::len), Some(201));
     net.near(0, 1);
     net.see(0, 1);
-    let size = net.sent.last().unwrap().1.encoded_len();
+    let size = net.broadcasts.last().unwrap().1.encoded_len();
     assert!(size >= 200 * 10, "{size} bytes, far above a packet");
 }

@@ -21,13 +21,13 @@ fn a_beacon_is_a_neighbour_and_silence_is_none() {
             assert!(!net.saw(id, down), "{mode}: no loss, no false alarm");
         }
         assert_eq!(net.leaders(), [2, 2]);
-        let beacons = net.sent.iter().filter(|s| s.1.is_beacon()).count();
+        let beacons = net.broadcasts.iter().filter(|s| s.1.is_beacon()).count();
         assert!((50..54).contains(&beacons), "{beacons}");
         net.far(1, 2);
         net.run(900);
         assert!(net.saw(1, Event::LinkDown(NodeId(2))), "{mode}");
         assert!(net.saw(2, Event::LinkDown(NodeId(1))), "{mode}");
-        assert!(net.nodes[&1].links().is_empty());
+        assert!(net.hosts[&1].core.links().is_empty());
     }
 }
 
@@ -39,13 +39,13 @@ fn phases_and_jitter_are_the_nodes_own() {
     };
     let mut net = Net::new(config, &[1, 2]);
     net.start();
-    let first = |net: &Net, id: u64| net.timers[&(id, Timer::Beacon)];
+    let first = |net: &Net, id: u64| net.hosts[&id].timers.due(Timer::Beacon).unwrap();
     assert_ne!(first(&net, 1), first(&net, 2));
     let mut gaps = BTreeSet::new();
     for _ in 0..50 {
         let at = first(&net, 1);
         net.now = at;
-        net.step(1, |n, cx| n.on_timer(cx, (), Timer::Beacon));
+        net.fire_timer(1, Timer::Beacon);
         gaps.insert(first(&net, 1).since(at));
     }
     let bounds = Duration::from_micros(76_800)..=Duration::from_micros(102_400);
@@ -69,7 +69,7 @@ fn per_probe_every_beacon_is_a_connection() {
         }
         let clk = if per_probe { 10 } else { 1 };
         assert_eq!(net.view(1, 1), view(clk, &[1, 2]));
-        assert_eq!(net.sent.len(), clk as usize);
+        assert_eq!(net.broadcasts.len(), clk as usize);
     }
 }
 
@@ -83,10 +83,10 @@ fn updates_are_collected() {
     net.run(2000);
     net.far(1, 2);
     net.far(1, 3);
-    net.sent.clear();
+    net.broadcasts.clear();
     net.run(1000);
     let updates = net
-        .sent
+        .broadcasts
         .iter()
         .filter(|(id, msg)| *id == 1 && !msg.is_beacon());
     let updates: Vec<_> = updates.collect();
@@ -99,15 +99,15 @@ fn updates_are_collected() {
 fn what_is_not_there_does_not_go_and_what_is_there_does_not_come() {
     for mode in Mode::ALL {
         let mut net = Net::new(Config::bare(mode), &[1, 2]);
-        let before = net.nodes[&1].clone();
+        let before = net.hosts[&1].core.clone();
         net.miss(1, 2);
         net.see(1, 1);
         net.say(1, 1, Msg::Beacon);
         net.say(2, 1, Msg::Beacon);
-        assert_eq!(net.nodes[&1], before, "{mode}");
+        assert_eq!(net.hosts[&1].core, before, "{mode}");
         net.see(1, 2);
-        let once = net.nodes[&1].clone();
+        let once = net.hosts[&1].core.clone();
         net.see(1, 2);
-        assert_eq!(net.nodes[&1], once, "{mode}");
+        assert_eq!(net.hosts[&1].core, once, "{mode}");
     }
 }

@@ -26,7 +26,7 @@ fn start() -> Net {
         net.near(a, b);
     }
     assert_eq!(net.leaders(), [J, K, K, J, K]);
-    net.sent.clear();
+    net.broadcasts.clear();
     net
 }
 
@@ -55,25 +55,25 @@ fn figures_4_1_to_4_9() {
     assert_eq!(net.view(J, J), view(23, &[G, I, J]));
     // Fig. 4.4: j and k receive i's message. j no longer leads, and takes a step without effect.
     net.deliver(I, J);
-    assert_ne!(net.nodes[&J].leader(), NodeId(J));
+    assert_ne!(net.hosts[&J].core.leader(), NodeId(J));
     net.deliver(I, K);
     assert_eq!(net.view(K, I), view(14, &[I, J, K]));
     net.tick(K);
     assert_eq!(
-        net.sent.pop(),
+        net.broadcasts.pop(),
         Some((K, updates(&[update(I, &[J], 13, 14)])))
     );
     // Fig. 4.5: i and g receive j's message.
     net.deliver(J, I);
     net.deliver(J, G);
-    assert_eq!(net.nodes[&I].leader(), NodeId(I));
+    assert_eq!(net.hosts[&I].core.leader(), NodeId(I));
     // Fig. 4.6: i and g send updates; h receives that of k.
     net.tick(I);
     let whole = [update(G, &[G, J], 0, 3), update(J, &[G, I, J], 0, 23)];
-    assert_eq!(net.sent.pop(), Some((I, updates(&whole))));
+    assert_eq!(net.broadcasts.pop(), Some((I, updates(&whole))));
     net.tick(G);
     assert_eq!(
-        net.sent.pop(),
+        net.broadcasts.pop(),
         Some((G, updates(&[update(J, &[I], 22, 23)])))
     );
     net.deliver(K, H);
@@ -82,12 +82,12 @@ fn figures_4_1_to_4_9() {
     net.deliver(I, K);
     net.tick(H);
     assert_eq!(
-        net.sent.pop(),
+        net.broadcasts.pop(),
         Some((H, updates(&[update(I, &[J], 13, 14)])))
     );
     // Fig. 4.8: k forwards.
     net.tick(K);
-    assert_eq!(net.sent.pop(), Some((K, updates(&whole))));
+    assert_eq!(net.broadcasts.pop(), Some((K, updates(&whole))));
     // Fig. 4.9: h receives it. (In the figures j's update has not left yet.)
     net.deliver(K, H);
     net.settle();
@@ -98,7 +98,7 @@ fn figures_4_1_to_4_9() {
         (J, 23, &[G, I, J]),
         (K, 9, &[H, I, K]),
     ]);
-    for node in net.nodes.values() {
+    for node in net.hosts.values().map(|h| &h.core) {
         assert_eq!(Msg::Known(node.known().unwrap().clone().into()), all);
         assert_eq!(node.leader(), NodeId(I));
     }
@@ -108,7 +108,7 @@ fn figures_4_1_to_4_9() {
 #[test]
 fn an_elected_leader_is_remembered_until_something_changes() {
     let mut net = start();
-    let node = net.nodes.get_mut(&I).unwrap();
+    let node = &mut net.hosts.get_mut(&I).unwrap().core;
     assert_eq!(node.elect(), NodeId(K));
     assert_eq!(node.leader(), NodeId(K));
     net.meet(I, J);

@@ -10,32 +10,55 @@ mod ta;
 use super::*;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use consort_proto::{Effect, Incarnation, Instant, Life, Rng, To};
-use core::net::SocketAddr;
+use consort_proto::Rng;
+use consort_proto::kit::{self, Host, Scene};
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
-/// A message in flight.
-#[derive(Clone, Debug, PartialEq)]
-struct Flight {
-    from: u64,
-    to: u64,
-    msg: Msg,
-    at: Instant,
+/// The links between nodes, and invariants.
+#[derive(Default)]
+struct Air {
+    /// Links in one direction: sender and receiver.
+    pairs: BTreeSet<(u64, u64)>,
+    /// The own clock of each node at its last step.
+    clocks: BTreeMap<u64, u32>,
+}
+
+impl Scene<PaperOmega> for Air {
+    fn view(&self, _: u64) {}
+
+    fn links(&self, from: u64, to: u64) -> bool {
+        self.pairs.contains(&(from, to))
+    }
+
+    /// S4: the own clock never goes back.
+    fn watch(&mut self, at: u64, hosts: &BTreeMap<u64, Host<PaperOmega>>, _: &BTreeSet<u64>) {
+        if let Some(known) = hosts[&at].core.known() {
+            let clk = known[&NodeId(at)].clk;
+            let before = self.clocks.insert(at, clk);
+            assert!(before.is_none_or(|before| before <= clk), "S4 at {at}");
+        }
+    }
 }
 
 /// Nodes, links, and messages in flight.
 struct Net {
     config: Config,
-    nodes: BTreeMap<u64, PaperOmega>,
-    /// Pairs of sender and receiver.
-    air: BTreeSet<(u64, u64)>,
-    flights: Vec<Flight>,
-    timers: BTreeMap<(u64, Timer), Instant>,
-    now: Instant,
-    latency: Duration,
-    rng: Rng,
-    events: Vec<(u64, Event)>,
-    sent: Vec<(u64, Msg)>,
+    net: kit::Net<PaperOmega, Air>,
+}
+
+impl Deref for Net {
+    type Target = kit::Net<PaperOmega, Air>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.net
+    }
+}
+
+impl DerefMut for Net {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.net
+    }
 }
 
 fn set(ids: &[u64]) -> BTreeSet<NodeId> {
@@ -54,87 +77,24 @@ fn known(views: &[(u64, u32, &[u64])]) -> Msg {
     Msg::Known(views.iter().map(entry).collect::<Map>().into())
 }
 
-fn sender(id: u64) -> Sender {
-    Sender {
-        id: NodeId(id),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([10, 0, 0, 1], 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
-}
-
 impl Net {
     fn new(config: Config, ids: &[u64]) -> Net {
-        let node = |id: &u64| (*id, PaperOmega::new(config, NodeId(*id)));
-        Net {
-            config,
-            nodes: ids.iter().map(node).collect(),
-            air: BTreeSet::new(),
-            flights: Vec::new(),
-            timers: BTreeMap::new(),
-            now: Instant::ZERO,
-            latency: Duration::from_millis(10),
-            rng: Rng::seed(1, 1),
-            events: Vec::new(),
-            sent: Vec::new(),
-        }
-    }
-
-    fn step(&mut self, at: u64, f: impl FnOnce(&mut PaperOmega, &mut OmegaCx<'_>)) {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: NodeId(at),
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
+        let host = |id: &u64| {
+            let core = PaperOmega::new(config, NodeId(*id));
+            Host::new(NodeId(*id), core, Rng::seed(1, *id))
         };
-        let node = self.nodes.get_mut(&at).expect("a node");
-        let clk = node.known().map(|known| known[&NodeId(at)].clk);
-        f(node, &mut cx);
-        // S4: the node's own clock never decreases.
-        assert!(node.known().map(|known| known[&NodeId(at)].clk) >= clk);
-        for effect in effects {
-            match effect {
-                Effect::Send(To::Neighbors, msg) => {
-                    for (_, to) in self.air.iter().filter(|(from, _)| *from == at) {
-                        self.flights.push(Flight {
-                            from: at,
-                            to: *to,
-                            msg: msg.clone(),
-                            at: self.now + self.latency,
-                        });
-                    }
-                    self.sent.push((at, msg));
-                }
-                Effect::SetTimer(timer, when) => drop(self.timers.insert((at, timer), when)),
-                Effect::CancelTimer(timer) => drop(self.timers.remove(&(at, timer))),
-                Effect::Emit(event) => self.events.push((at, event)),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn input(&mut self, at: u64, input: Input) {
-        self.step(at, |n, cx| n.on_input(cx, (), input));
-    }
-
-    fn say(&mut self, from: u64, to: u64, msg: Msg) {
-        self.step(to, |n, cx| n.on_msg(cx, (), sender(from), msg));
+        let net = kit::Net::new(ids.iter().map(host), Air::default());
+        Net { config, net }
     }
 
     /// The nodes start to hear each other.
     fn near(&mut self, a: u64, b: u64) {
-        self.air.extend([(a, b), (b, a)]);
+        self.scene.pairs.extend([(a, b), (b, a)]);
     }
 
     fn far(&mut self, a: u64, b: u64) {
-        self.air.remove(&(a, b));
-        self.air.remove(&(b, a));
+        self.scene.pairs.remove(&(a, b));
+        self.scene.pairs.remove(&(b, a));
     }
 
     /// A node notices another.
@@ -161,107 +121,85 @@ impl Net {
         self.miss(b, a);
     }
 
+    /// Starts or restarts a node without its state.
     fn restart(&mut self, at: u64) {
-        let fresh = PaperOmega::new(self.config, NodeId(at));
-        self.nodes.insert(at, fresh);
-        self.timers.retain(|(id, _), _| *id != at);
+        let core = PaperOmega::new(self.config, NodeId(at));
+        self.hosts
+            .insert(at, Host::new(NodeId(at), core, Rng::seed(1, at)));
+        self.scene.clocks.remove(&at);
     }
 
-    fn nth(&self, from: u64, to: u64, nth: usize) -> usize {
-        let mut found = (0..self.flights.len()).filter(|f| {
-            let flight = &self.flights[*f];
-            (flight.from, flight.to) == (from, to)
-        });
-        found.nth(nth).expect("a message under way")
-    }
-
-    /// Delivers the first message from one node to the other.
-    fn deliver(&mut self, from: u64, to: u64) {
-        self.deliver_nth(from, to, 0);
+    /// Gives all nodes a new random stream.
+    fn reseed(&mut self, seed: u64) {
+        for host in self.hosts.values_mut() {
+            host.rng = Rng::seed(seed, 6 + host.me.0);
+        }
     }
 
     fn deliver_nth(&mut self, from: u64, to: u64, nth: usize) {
-        let flight = self.flights.remove(self.nth(from, to, nth));
-        self.say(from, to, flight.msg);
+        let mut left = nth + 1;
+        let found = self.deliver_first(|f| {
+            left -= usize::from((f.from, f.to) == (from, to));
+            left == 0
+        });
+        assert!(found, "a message under way");
     }
 
-    /// Loses that message.
+    /// Loses the first message from one node to another.
     fn lose(&mut self, from: u64, to: u64) {
-        self.flights.remove(self.nth(from, to, 0));
+        let mut found = false;
+        self.net.lose(|f| {
+            !found && (f.from, f.to) == (from, to) && {
+                found = true;
+                found
+            }
+        });
+        assert!(found, "a message under way");
     }
 
     fn tick(&mut self, at: u64) {
-        assert!(self.timers.remove(&(at, Timer::Tick)).is_some());
-        self.step(at, |n, cx| n.on_timer(cx, (), Timer::Tick));
+        self.fire_timer(at, Timer::Tick);
     }
 
     /// Delivers everything in order, and sends every update.
     fn settle(&mut self) {
         for _ in 0..10_000 {
-            let tick = self.timers.keys().find(|(_, timer)| *timer == Timer::Tick);
-            if !self.flights.is_empty() {
-                let Flight { from, to, msg, .. } = self.flights.remove(0);
-                self.say(from, to, msg);
-            } else if let Some(&(at, _)) = tick {
-                self.tick(at);
-            } else {
+            self.net.settle();
+            let ticks = |host: &&Host<PaperOmega>| host.timers.due(Timer::Tick).is_some();
+            let Some(at) = self.hosts.values().find(ticks).map(|host| host.me.0) else {
                 return;
-            }
+            };
+            self.tick(at);
         }
-        panic!("never at rest: {} messages under way", self.flights.len());
+        panic!("never at rest");
     }
 
     /// Starts all timers.
     fn start(&mut self) {
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        let ids: Vec<u64> = self.hosts.keys().copied().collect();
         ids.iter().for_each(|id| self.input(*id, Input::Start));
     }
 
     /// Advances time.
     fn run(&mut self, ms: u64) {
-        let end = self.now + Duration::from_millis(ms);
-        loop {
-            let timer = self.timers.iter().min_by_key(|(_, at)| **at);
-            let timer = timer.map(|(key, at)| (*key, *at));
-            let flight = (0..self.flights.len()).min_by_key(|f| self.flights[*f].at);
-            let flight_at = flight.map_or(Instant::MAX, |f| self.flights[f].at);
-            let timer_at = timer.map_or(Instant::MAX, |t| t.1);
-            if flight_at.min(timer_at) > end {
-                break;
-            }
-            self.now = flight_at.min(timer_at);
-            match (flight, timer) {
-                (Some(f), _) if flight_at <= timer_at => {
-                    let Flight { from, to, msg, .. } = self.flights.remove(f);
-                    if self.air.contains(&(from, to)) {
-                        self.say(from, to, msg);
-                    }
-                }
-                (_, Some(((id, timer), _))) => {
-                    self.timers.remove(&(id, timer));
-                    self.step(id, |n, cx| n.on_timer(cx, (), timer));
-                }
-                _ => break,
-            }
-        }
-        self.now = end;
+        self.run_for(Duration::from_millis(ms));
     }
 
     fn leaders(&self) -> Vec<u64> {
-        self.nodes.values().map(|n| n.leader().0).collect()
+        self.hosts.values().map(|h| h.core.leader().0).collect()
     }
 
     fn view(&self, at: u64, of: u64) -> View {
-        let known = self.nodes[&at].known().expect("views");
+        let known = self.hosts[&at].core.known().expect("views");
         known.get(&NodeId(of)).cloned().unwrap_or_default()
     }
 
     fn component(&self, at: u64) -> BTreeSet<NodeId> {
-        self.nodes[&at].component()
+        self.hosts[&at].core.component()
     }
 
     fn neighbours(&self, at: u64) -> Vec<u64> {
-        self.nodes[&at].neighbours().map(|n| n.0).collect()
+        self.hosts[&at].core.neighbours().map(|n| n.0).collect()
     }
 
     fn saw(&self, at: u64, event: Event) -> bool {

@@ -40,7 +40,7 @@ fn e19_a_whole_view_is_dropped_by_who_has_an_older_one() {
     net.see(0, 2);
     // 0 has not heard from 2 yet when it meets 1, and sends all it knows.
     net.meet(0, 1);
-    assert!(!net.nodes[&0].known().unwrap().contains_key(&NodeId(2)));
+    assert!(!net.hosts[&0].core.known().unwrap().contains_key(&NodeId(2)));
     net.settle();
     assert!(net.saw(1, Event::DroppedWhole(NodeId(2))));
     assert_eq!(net.view(1, 2), view(1, &[1, 2]));
@@ -88,7 +88,7 @@ fn e21_what_had_to_wait_is_not_passed_on() {
         net.tick(a);
     }
     net.deliver_nth(a, i, 1);
-    assert_eq!(net.nodes[&i].pending(), 1);
+    assert_eq!(net.hosts[&i].core.pending(), 1);
     net.deliver(a, i);
     assert_eq!(net.events, [(i, Event::NotPassedOn(NodeId(s)))]);
     net.settle();
@@ -106,10 +106,10 @@ fn e21_updates_wait_without_bound() {
         net.say(1, 0, lost(5, 6, clk, clk + 1));
         net.say(1, 0, lost(5, 6, clk, clk + 1));
     }
-    assert_eq!(net.nodes[&0].pending(), 50);
+    assert_eq!(net.hosts[&0].core.pending(), 50);
     // The update that all others waited for: one pass through the list suffices if it is in order.
     net.say(1, 0, known(&[(5, 1, &[5, 6])]));
-    assert_eq!(net.nodes[&0].pending(), 0);
+    assert_eq!(net.hosts[&0].core.pending(), 0);
     assert_eq!(net.view(0, 5), view(51, &[5]));
 }
 

@@ -186,16 +186,7 @@ fn a_claim_for_another_life_or_for_one_that_does_not_stand_is_declined() {
     };
     let effects = bench.msg(2, notify(told(Life(9))));
     assert_eq!(refusal(&effects), Refusal::Life);
-    let mut cx_effects = Vec::new();
-    let mut cx = Cx {
-        me: bench.me,
-        now: bench.now,
-        rng: &mut bench.rng,
-        effects: &mut cx_effects,
-    };
-    bench
-        .m
-        .on_input(&mut cx, (), membership::Input::SetCampaigns(vec![]));
+    bench.member(membership::Input::SetCampaigns(vec![]));
     let effects = bench.msg(2, notify(told(LIFE)));
     assert_eq!(refusal(&effects), Refusal::NoCandidate);
 }

@@ -62,15 +62,7 @@ fn alone_a_node_leads_after_the_boot_time_without_a_message() {
 fn a_node_that_looks_for_its_group_does_not_lead_before_it_has_looked_for_long() {
     let mut bench = Bench::new(1, 1, 0);
     bench.e.started = bench.now;
-    let mut effects = Vec::new();
-    let mut cx = Cx {
-        me: bench.me,
-        now: bench.now,
-        rng: &mut bench.rng,
-        effects: &mut effects,
-    };
-    let join = membership::Input::Join(vec![addr(2)]);
-    bench.m.on_input(&mut cx, (), join);
+    bench.member(membership::Input::Join(vec![addr(2)]));
     let until = seeks_until(bench.now, &bench.m);
     bench.now = until - ms(1);
     bench.timer(TimerKind::Start);

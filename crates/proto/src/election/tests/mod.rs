@@ -12,6 +12,7 @@ mod tenure;
 use super::*;
 use crate::churn::Beta;
 use crate::id::{Incarnation, Life, Term};
+use crate::kit::effects;
 use crate::membership::{Meta, Phase, Precedence, Record, SharedMeta, Status};
 use crate::protocol::{Effect, EffectOf, Fact, To};
 use crate::reliability::{self, Ledger};
@@ -80,17 +81,7 @@ fn ranking(n: u64) -> Vec<u64> {
 }
 
 fn sender(id: u64, life: Life) -> Sender {
-    Sender {
-        id: NodeId(id),
-        life,
-        incarnation: Incarnation(0),
-        addr: addr(id),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(NodeId(id), life, addr(id))
 }
 
 fn claim(term: u64, initiator: u64, revision: u16, leader: u64) -> Claim {
@@ -167,16 +158,7 @@ impl Bench {
         };
         bench.e.remember(LIFE, None);
         let others = (1..=n).filter(|&id| id != me).map(record).collect();
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: bench.me,
-            now: bench.now,
-            rng: &mut bench.rng,
-            effects: &mut effects,
-        };
-        bench
-            .m
-            .on_input(&mut cx, (), membership::Input::Restore(others));
+        bench.member(membership::Input::Restore(others));
         // All nodes have been in the group for a long time, and none was heard recently.
         bench.now = Instant::ZERO + Duration::from_secs(100);
         bench.order(Order::RestoreTerm(E, Term(0)));
@@ -188,22 +170,19 @@ impl Bench {
     }
 
     fn step(&mut self, f: impl FnOnce(&mut Election, &mut ElectionCx<'_>, View<'_>)) -> Effects {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: self.me,
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
+        let view = View {
+            membership: &self.m,
+            reliability: &self.ledger,
         };
-        f(
-            &mut self.e,
-            &mut cx,
-            View {
-                membership: &self.m,
-                reliability: &self.ledger,
-            },
-        );
-        effects
+        let run = |e: &mut Election, cx: &mut ElectionCx<'_>| f(e, cx, view);
+        effects(&mut self.e, self.me, self.now, &mut self.rng, run)
+    }
+
+    /// Gives the node's membership an input, whose effects are dropped.
+    fn member(&mut self, input: membership::Input) {
+        effects(&mut self.m, self.me, self.now, &mut self.rng, |m, cx| {
+            m.on_input(cx, (), input);
+        });
     }
 
     fn view(&self) -> View<'_> {

@@ -11,6 +11,7 @@ mod table;
 mod turns;
 
 use super::*;
+use crate::kit::effects;
 use crate::protocol::{Effect, EffectOf, Headers, Passenger, Ride, To};
 use alloc::vec;
 
@@ -48,15 +49,8 @@ fn claim(id: u64, incarnation: u32, status: Status, by: u64) -> Accusation {
 
 fn sender(id: u64, incarnation: u32) -> Sender {
     Sender {
-        id: NodeId(id),
-        life: Life(10),
         incarnation: Incarnation(incarnation),
-        addr: addr(id),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
+        ..Sender::new(NodeId(id), Life(10), addr(id))
     }
 }
 
@@ -101,15 +95,7 @@ impl Bench {
         &mut self,
         f: impl FnOnce(&mut Membership, &mut Cx<'_, Membership>),
     ) -> Vec<EffectOf<Membership>> {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: ME,
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
-        };
-        f(&mut self.m, &mut cx);
-        effects
+        effects(&mut self.m, ME, self.now, &mut self.rng, f)
     }
 
     /// Confirms that the lives among `effects` are stored.

@@ -9,7 +9,7 @@ mod stopping;
 mod tokens;
 
 use super::*;
-use crate::id::Incarnation;
+use crate::kit::effects;
 use crate::membership::Arrival;
 use crate::protocol::Effect;
 use crate::timer::TimerQueue;
@@ -119,14 +119,7 @@ impl Cluster {
         let Some(host) = self.hosts.get_mut(&node) else {
             return;
         };
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: node,
-            now: self.now,
-            rng: &mut host.rng,
-            effects: &mut effects,
-        };
-        f(&mut host.mutex, &mut cx);
+        let effects = effects(&mut host.mutex, node, self.now, &mut host.rng, f);
         let from = sender(node, host.life);
         for effect in effects {
             match effect {
@@ -288,17 +281,7 @@ impl Cluster {
 }
 
 pub(super) fn sender(id: NodeId, life: Life) -> Sender {
-    Sender {
-        id,
-        life,
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([10, 0, 0, id.0 as u8], 7946)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id, life, ([10, 0, 0, id.0 as u8], 7946).into())
 }
 
 pub(super) fn is_request(msg: &Msg) -> bool {

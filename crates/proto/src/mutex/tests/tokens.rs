@@ -118,15 +118,7 @@ fn a_cancel_carries_the_floor_of_what_was_held_before() {
 fn the_clock_is_stored_ahead_of_its_use() {
     let mut c = Cluster::new(1);
     c.host(1).mutex.shared.synced = true;
-    let mut effects = Vec::new();
-    let mut rng = stream(1, id(1));
-    let (me, now) = (id(1), c.now);
-    let mut cx = Cx {
-        me,
-        now,
-        rng: &mut rng,
-        effects: &mut effects,
-    };
+    let (now, mut rng) = (c.now, stream(1, id(1)));
     let ticket = Ticket(1);
     let (mode, wait) = (Mode::Exclusive, Wait::Forever);
     let policy = Arc::new(Policy::default());
@@ -137,9 +129,10 @@ fn the_clock_is_stored_ahead_of_its_use() {
         wait,
         policy,
     };
-    c.host(1)
-        .mutex
-        .on_input(&mut cx, &(), Input::Order(Order::Acquire(acquire)));
+    let mutex = &mut c.host(1).mutex;
+    let effects = effects(mutex, id(1), now, &mut rng, |m, cx| {
+        m.on_input(cx, &(), Input::Order(Order::Acquire(acquire)));
+    });
     let stored = effects.iter().find_map(|e| match e {
         Effect::Persist(crate::protocol::Fact::Fence(seq)) => Some(*seq),
         _ => None,

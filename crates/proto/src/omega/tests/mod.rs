@@ -7,7 +7,8 @@ mod spreading;
 mod standing;
 
 use super::{Chosen, Config, Delta, Event, Input, Msg, Omega, Record, Timer, leader};
-use crate::id::{ElectionId, Incarnation, Life, NodeId};
+use crate::id::{ElectionId, Life, NodeId};
+use crate::kit::effects;
 use crate::protocol::{Cx, Effect, Protocol, Sender, To};
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -66,17 +67,11 @@ pub(super) fn id(index: usize) -> NodeId {
 }
 
 fn sender(index: usize, life: Life) -> Sender {
-    Sender {
-        id: id(index),
+    Sender::new(
+        id(index),
         life,
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+        SocketAddr::from(([127, 0, 0, 1], index as u16 + 1)),
+    )
 }
 
 impl World {
@@ -165,14 +160,7 @@ impl World {
 
     fn step(&mut self, index: usize, f: impl FnOnce(&mut Omega, &mut Cx<'_, Omega>)) {
         let host = &mut self.hosts[index];
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: id(index),
-            now: self.now,
-            rng: &mut host.rng,
-            effects: &mut effects,
-        };
-        f(&mut host.omega, &mut cx);
+        let effects = effects(&mut host.omega, id(index), self.now, &mut host.rng, f);
         let sender = sender(index, host.omega.life());
         let mut outlived = None;
         for effect in effects {

@@ -26,15 +26,7 @@ impl Seat {
     }
 
     fn step(&mut self, f: impl FnOnce(&mut Client, &mut Cx<'_, Client>)) {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: CLIENT,
-            now: self.now,
-            rng: &mut self.rng,
-            effects: &mut effects,
-        };
-        f(&mut self.client, &mut cx);
-        for effect in effects {
+        for effect in kit::effects(&mut self.client, CLIENT, self.now, &mut self.rng, f) {
             match effect {
                 Effect::Send(To::Node(to), msg) => self.sent.push((to, msg)),
                 Effect::SetTimer(timer, at) => self.timer = Some((timer, at)),

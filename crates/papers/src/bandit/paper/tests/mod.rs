@@ -8,8 +8,7 @@ mod mistakes;
 use super::*;
 use crate::bandit::{Choice, Estimator};
 use alloc::vec;
-use consort_proto::{Effect, Incarnation};
-use core::net::{Ipv4Addr, SocketAddr};
+use consort_proto::{Effect, kit};
 use core::time::Duration;
 
 /// Nodes, the messages between them, and what they reported.
@@ -28,17 +27,7 @@ fn secs(s: u64) -> Instant {
 }
 
 fn sender(id: NodeId) -> Sender {
-    Sender {
-        id,
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    kit::sender(id, Life(1))
 }
 
 /// Settings with which every node votes for a given node.
@@ -83,15 +72,8 @@ impl Desk {
     }
 
     fn step(&mut self, n: usize, f: impl FnOnce(&mut PaperNode, &mut NodeCx<'_>)) {
-        let mut effects = Vec::new();
-        let mut cx = Cx {
-            me: NodeId(n as u64),
-            now: self.clocks[n],
-            rng: &mut self.rngs[n],
-            effects: &mut effects,
-        };
-        f(&mut self.nodes[n], &mut cx);
-        for effect in effects {
+        let (node, me) = (&mut self.nodes[n], NodeId(n as u64));
+        for effect in kit::effects(node, me, self.clocks[n], &mut self.rngs[n], f) {
             match effect {
                 Effect::Send(To::Node(to), msg) => self.wire.push((n, to, msg)),
                 Effect::SetTimer(timer, at) => {
