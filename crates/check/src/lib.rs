@@ -15,8 +15,10 @@ pub mod membership;
 pub mod mutex;
 pub mod omega;
 mod search;
+mod walk;
 
-pub use search::Searched;
+pub use search::{Searched, World};
+pub use walk::Violation;
 
 use stateright::{Checker, Expectation, Model};
 

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use consort_check::bandit;
 use consort_check::mutex::{self, Walk, Watch, paper};
-use consort_check::{Searched, election, lease, membership, omega, verdicts};
+use consort_check::{Searched, Violation, election, lease, membership, omega, verdicts};
 use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
@@ -125,8 +125,7 @@ fn leases(args: &Args) -> bool {
             steps: 400,
         });
         let meets = walked.broken.is_some() == case.is_flawed;
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         let found = walked.broken.as_ref().map_or("nothing found", |b| b.0);
         println!(
             "{mark} {:<15} {} walks, {} works, {} changes, {} new lines, {} overlaps in partitions, {} ms until one acts: {found}",
@@ -138,12 +137,7 @@ fn leases(args: &Args) -> bool {
             walked.overlaps,
             walked.longest_us / 1000,
         );
-        if let Some((_, seed, steps)) = &walked.broken {
-            println!("          seed {seed}, {} steps", steps.len());
-            if !meets || args.steps {
-                steps.iter().for_each(|step| println!("        {step}"));
-            }
-        }
+        tell_walk(args, meets, walked.broken.as_ref());
     }
     good
 }
@@ -155,8 +149,7 @@ fn members(args: &Args) -> bool {
         schedule.group.fair = true;
         let searched = schedule.check(args.states, args.threads);
         let meets = searched.broken.is_none();
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         let (name, about) = (schedule.name, schedule.about);
         println!("{mark} {name:<8} {about}: {}", words(&searched));
         tell(args, &searched, meets);
@@ -176,21 +169,35 @@ fn members(args: &Args) -> bool {
         let found = walked.broken.as_ref().map(|b| b.0.as_str());
         let breaks_one = |f: &str| breaks.iter().any(|b| f.starts_with(&format!("{b}:")));
         let meets = found.map_or(flaw.is_none(), breaks_one);
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         let (walks, steps, longest) = (walked.walks, walked.steps, walked.longest);
         let found = found.unwrap_or("nothing found");
         println!(
             "{mark} {name:<18} {walks} walks, {steps} steps, right after {longest:?} at most: {found}"
         );
-        if let Some((_, seed, steps)) = &walked.broken {
-            println!("          seed {seed}, {} steps", steps.len());
-            if !meets || args.steps {
-                steps.iter().for_each(|step| println!("        {step}"));
-            }
-        }
+        tell_walk(args, meets, walked.broken.as_ref());
     }
     good
+}
+
+/// Notes whether a case is as it must be, and returns the mark of its line.
+fn mark(good: &mut bool, meets: bool) -> &'static str {
+    *good &= meets;
+    if meets { "   " } else { "NO " }
+}
+
+/// Prints where a walk found a violation, and its steps if they are wanted or should not be there.
+fn tell_walk<T>(args: &Args, good: bool, broken: Option<&Violation<T>>) {
+    if let Some((_, seed, steps)) = broken {
+        println!("          seed {seed}, {} steps", steps.len());
+        tell_steps(args, good, steps);
+    }
+}
+
+fn tell_steps(args: &Args, good: bool, steps: &[String]) {
+    if args.steps || !good {
+        steps.iter().for_each(|step| println!("        {step}"));
+    }
 }
 
 fn wanted(args: &Args, name: &str) -> bool {
@@ -198,11 +205,8 @@ fn wanted(args: &Args, name: &str) -> bool {
 }
 
 fn tell(args: &Args, outcome: &Searched, good: bool) {
-    let Some((_, steps)) = &outcome.broken else {
-        return;
-    };
-    if args.steps || !good {
-        steps.iter().for_each(|step| println!("        {step}"));
+    if let Some((_, steps)) = &outcome.broken {
+        tell_steps(args, good, steps);
     }
 }
 
@@ -224,8 +228,7 @@ fn locks(args: &Args) -> bool {
         let more = if schedule.group.flaw.is_some() { 5 } else { 1 };
         let outcome = schedule.check(args.states * more, args.threads);
         let meets = schedule.expect.is_met_by(&outcome);
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         let (name, about) = (schedule.name, schedule.about);
         println!("{mark} {name:<5} {about}: {}", words(&outcome));
         tell(args, &outcome, meets);
@@ -249,17 +252,11 @@ fn walks(args: &Args) -> bool {
             group,
         });
         let meets = walked.broken.is_some() == flaw.is_some();
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         let (walks, steps, grants) = (walked.walks, walked.steps, walked.grants);
         let found = walked.broken.as_ref().map_or("nothing found", |b| b.0);
         println!("{mark} {name:<5} {walks} walks, {steps} steps, {grants} grants: {found}");
-        if let Some((_, seed, steps)) = &walked.broken {
-            println!("          seed {seed}, {} steps", steps.len());
-            if !meets || args.steps {
-                steps.iter().for_each(|step| println!("        {step}"));
-            }
-        }
+        tell_walk(args, meets, walked.broken.as_ref());
     }
     good
 }
@@ -292,8 +289,7 @@ fn papers(args: &Args) -> bool {
         met &= outcome.broken.is_none();
         tell(args, &outcome, outcome.broken.is_none());
         cells.push(cell(&outcome));
-        good &= met;
-        let mark = if met { "   " } else { "NO " };
+        let mark = mark(&mut good, met);
         let cells: Vec<String> = cells.iter().map(|c| format!("{c:<22}")).collect();
         println!(
             "{mark} {:<5} {:<38} {}",
@@ -331,8 +327,7 @@ fn leaders(args: &Args) -> bool {
     }
     for case in omega::cases().iter().filter(|c| wanted(args, c.name)) {
         let found = case.hunt(args.seed, args.walks, args.threads);
-        good &= found.is_good();
-        let mark = if found.is_good() { "   " } else { "NO " };
+        let mark = mark(&mut good, found.is_good());
         println!("{mark} {:<22} {}: {}", case.name, case.about, found.hunted);
         for (flaw, name, about) in omega::Flaws::ALL {
             let (alone, all) = found.hunted.counts(*flaw);
@@ -366,8 +361,7 @@ fn leaders(args: &Args) -> bool {
             let hunted =
                 omega::strain(hysteresis, repair, args.seed, args.walks).hunt(args.threads);
             let meets = (hunted.wrong() == 0) == repair;
-            good &= meets;
-            let mark = if meets { "   " } else { "NO " };
+            let mark = mark(&mut good, meets);
             println!("{mark} {name:<22} everything at once: {hunted}");
             if let Some(seed) = hunted.first.values().next() {
                 println!("        seed {seed}");
@@ -392,11 +386,7 @@ fn tell_searched(
         .collect();
     let good = missing.is_empty() && searched.unknown.is_none();
     let mark = if good { "   " } else { "NO " };
-    let all = if searched.complete {
-        "all"
-    } else {
-        "the first"
-    };
+    let all = all_or_first(searched.complete);
     let found: Vec<String> = searched.found.iter().map(|(f, _)| f.to_string()).collect();
     let found = match (found.is_empty(), &searched.unknown) {
         (_, Some(way)) => format!("wrong after {way}"),
@@ -411,6 +401,10 @@ fn tell_searched(
         println!("        {flaw}: {way}");
     }
     good
+}
+
+fn all_or_first(complete: bool) -> &'static str {
+    if complete { "all" } else { "the first" }
 }
 
 fn learners(args: &Args) -> bool {
@@ -449,8 +443,7 @@ fn learners(args: &Args) -> bool {
         let two = all.iter().filter(|p| p.winners > 1).count();
         let none = all.iter().filter(|p| p.winners == 0).count();
         let meets = two == 30;
-        good &= meets;
-        let mark = if meets { "   " } else { "NO " };
+        let mark = mark(&mut good, meets);
         println!(
             "{mark} {:<16} {} ways to vote and arrive: two win in {two}, nobody in {none}",
             "pairs",
@@ -496,15 +489,9 @@ fn tell_learner(args: &Args, name: &str, expect: Option<&str>, searched: &Search
             None => found.is_none(),
         };
     let mark = if good { "   " } else { "NO " };
-    let all = if searched.complete {
-        "all"
-    } else {
-        "the first"
-    };
+    let all = all_or_first(searched.complete);
     let words = found.unwrap_or("safe");
     println!("{mark} {name:<16} {all} {states} states, depth {depth}: {words}");
-    if let Some((_, steps)) = searched.broken.as_ref().filter(|_| args.steps || !good) {
-        steps.iter().for_each(|step| println!("        {step}"));
-    }
+    tell(args, searched, good);
     good
 }

@@ -1,5 +1,6 @@
 //! Membership, within seconds. `cargo run --release -p consort-check membership` searches further.
 
+use consort_check::World;
 use consort_check::membership::{Action, DRAWS, Flaw, Group, Walk, schedules, walk};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use consort_check::mutex::{Expect, Group, Schedule, Walk, Watch, paper, schedules, walk};
 use consort_check::{election, verdicts};
-use consort_papers::mutex::Mode;
+use consort_papers::mutex::{Config, Mode, SlowPath};
 use stateright::{Checker, Model};
 
 #[test]
@@ -117,6 +117,26 @@ fn the_locks_of_the_papers_break_where_they_should_and_nowhere_else() {
         }
         let ours = schedule.check_ours(10_000, 1);
         assert_eq!(ours.broken, None, "{name}");
+    }
+}
+
+/// The repaired lock on the published slow path, where it is taken.
+#[test]
+fn the_repaired_lock_is_safe_along_trees_too() {
+    let config = Config {
+        slow_path: SlowPath::Tree { failures: 2 },
+        ..Config::new(Mode::CameraRepaired)
+    };
+    for schedule in paper::schedules() {
+        if ["S3s", "S8", "S10"].contains(&schedule.name) {
+            let outcome = schedule.check_as(config, 150_000, 1);
+            let expected = schedule.expect(Mode::CameraRepaired);
+            assert!(
+                expected.is_met_by(&outcome),
+                "{}: {outcome:#?}",
+                schedule.name
+            );
+        }
     }
 }
 

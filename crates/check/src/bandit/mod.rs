@@ -14,15 +14,5 @@ pub use terms::Terms;
 
 /// The sender data of a node of the group.
 fn sender(node: usize) -> consort_proto::Sender {
-    consort_proto::Sender {
-        id: consort_proto::NodeId(node as u64),
-        life: consort_proto::Life(1),
-        incarnation: consort_proto::Incarnation(0),
-        addr: core::net::SocketAddr::from((core::net::Ipv4Addr::LOCALHOST, 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    consort_proto::kit::sender(consort_proto::NodeId(node as u64), consort_proto::Life(1))
 }

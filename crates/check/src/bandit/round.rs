@@ -1,15 +1,15 @@
 //! One round of the published election among three nodes, without crash or loss.
 
 use super::sender;
-use crate::search::{REACHED, SAFE, Searched, search};
+use crate::search::{Searched, World, search};
 use alloc::collections::BTreeSet;
 use consort_papers::bandit::paper::{
     CLIENT, Config, Event, Input, Leader, Msg, PaperNode, Penalty, Round,
 };
 use consort_papers::bandit::{Choice, Estimator};
+use consort_proto::kit::effects;
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, To};
 use core::time::Duration;
-use stateright::{Model, Property};
 
 const NODES: usize = 3;
 
@@ -52,8 +52,33 @@ impl Rounds {
         config
     }
 
-    /// The state after the client has asked all nodes and they have sent their ballots.
-    fn begin(&self) -> State {
+    /// Examines every message order.
+    pub fn check(self, threads: usize) -> Searched {
+        search(self, usize::MAX, threads)
+    }
+}
+
+fn step(state: &mut State, n: usize, f: impl FnOnce(&mut PaperNode, &mut Cx<'_, PaperNode>)) {
+    let (me, now) = (NodeId(n as u64), Instant::from_micros(state.steps));
+    for effect in effects(&mut state.nodes[n], me, now, &mut Rng::seed(0, 0), f) {
+        match effect {
+            Effect::Send(To::Node(to), msg) if to != CLIENT => {
+                state.wire.insert((n, to.0 as usize, msg));
+            }
+            Effect::Emit(Event::Elected(_)) => {
+                state.winners.insert(n);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl World for Rounds {
+    type State = State;
+    type Action = Flight;
+
+    // The client has asked all nodes and they have sent their ballots.
+    fn start(&self) -> State {
         let make = |n| PaperNode::new(self.config(), NodeId(n), &mut Rng::seed(0, 0));
         let mut state = State {
             nodes: (0..NODES as u64).map(make).collect(),
@@ -85,55 +110,18 @@ impl Rounds {
         state
     }
 
-    /// Examines every message order.
-    pub fn check(self, threads: usize) -> Searched {
-        search(self, usize::MAX, threads, |state| state.broken)
-    }
-}
-
-fn step(state: &mut State, n: usize, f: impl FnOnce(&mut PaperNode, &mut Cx<'_, PaperNode>)) {
-    let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-    let mut cx = Cx {
-        me: NodeId(n as u64),
-        now: Instant::from_micros(state.steps),
-        rng: &mut rng,
-        effects: &mut effects,
-    };
-    f(&mut state.nodes[n], &mut cx);
-    for effect in effects {
-        match effect {
-            Effect::Send(To::Node(to), msg) if to != CLIENT => {
-                state.wire.insert((n, to.0 as usize, msg));
-            }
-            Effect::Emit(Event::Elected(_)) => {
-                state.winners.insert(n);
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Model for Rounds {
-    type State = State;
-    type Action = Flight;
-
-    fn init_states(&self) -> Vec<State> {
-        vec![self.begin()]
-    }
-
-    fn actions(&self, state: &State, out: &mut Vec<Flight>) {
+    fn choices(&self, state: &State, out: &mut Vec<Flight>) {
         if state.broken.is_none() {
             out.extend(state.wire.iter().cloned());
         }
     }
 
-    fn next_state(&self, last: &State, flight: Flight) -> Option<State> {
-        let mut state = last.clone();
+    fn act(&self, state: &mut State, flight: Flight) -> bool {
         state.wire.remove(&flight);
         state.steps += 1;
         let (from, to, msg) = flight;
         let from = sender(from);
-        step(&mut state, to, |node, cx| node.on_msg(cx, (), from, msg));
+        step(state, to, |node, cx| node.on_msg(cx, (), from, msg));
         if !self.until_rest && state.winners.len() > 1 {
             state.broken = Some("B-1: two nodes win one round");
         }
@@ -141,14 +129,15 @@ impl Model for Rounds {
         if self.until_rest && state.wire.is_empty() && !state.winners.is_empty() && !leads {
             state.broken = Some("B-1: confirmations cross and nobody leads");
         }
-        Some(state)
+        true
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
-            Property::sometimes(REACHED, |_, s: &State| !s.winners.is_empty()),
-        ]
+    fn broken(&self, state: &State) -> Option<&'static str> {
+        state.broken
+    }
+
+    fn is_reached(&self, state: &State) -> bool {
+        !state.winners.is_empty()
     }
 }
 
@@ -175,7 +164,7 @@ pub fn pairs() -> Vec<Pair> {
                 confirm_any: false,
                 until_rest: false,
             };
-            let mut state = rounds.begin();
+            let mut state = rounds.start();
             let ballots = state.wire.clone();
             for (n, from) in heard.into_iter().enumerate() {
                 let first = ballots.iter().find(|f| (f.0, f.1) == (from, n));

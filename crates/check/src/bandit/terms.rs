@@ -1,12 +1,12 @@
 //! Terms and grants among three nodes: campaigns, a crash, and an arbitrary network.
 
 use super::sender;
-use crate::search::{REACHED, SAFE, Searched, search};
+use crate::search::{Searched, World, search};
 use alloc::collections::{BTreeMap, BTreeSet};
 use consort_papers::bandit::terms::{Config, Durable, Event, Input, Msg, TermNode, Timer};
+use consort_proto::kit::effects;
 use consort_proto::{Cx, Effect, Instant, NodeId, Protocol, Rng, Term, To};
 use core::time::Duration;
-use stateright::{Model, Property};
 
 /// Parameters of the model.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl Terms {
 
     /// Examines every state, or the first `most`.
     pub fn check(self, most: usize, threads: usize) -> Searched {
-        search(self, most, threads, |state| state.broken)
+        search(self, most, threads)
     }
 
     fn step(
@@ -82,16 +82,8 @@ impl Terms {
         n: usize,
         f: impl FnOnce(&mut TermNode, &mut Cx<'_, TermNode>),
     ) {
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-        let host = &mut state.hosts[n];
-        let mut cx = Cx {
-            me: NodeId(n as u64),
-            now: Instant::ZERO,
-            rng: &mut rng,
-            effects: &mut effects,
-        };
-        f(&mut host.node, &mut cx);
-        for effect in effects {
+        let (node, me) = (&mut state.hosts[n].node, NodeId(n as u64));
+        for effect in effects(node, me, Instant::ZERO, &mut Rng::seed(0, 0), f) {
             match effect {
                 // A message that only ends promises has no effect here.
                 Effect::Send(_, Msg::Release(_)) => {}
@@ -136,11 +128,11 @@ impl Terms {
     }
 }
 
-impl Model for Terms {
+impl World for Terms {
     type State = State;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<State> {
+    fn start(&self) -> State {
         let host = |n: u64| Host {
             node: TermNode::new(self.config(), NodeId(n)),
             timers: BTreeSet::new(),
@@ -159,10 +151,10 @@ impl Model for Terms {
                 node.on_input(cx, (), Input::Start)
             });
         }
-        vec![state]
+        state
     }
 
-    fn actions(&self, state: &State, out: &mut Vec<Action>) {
+    fn choices(&self, state: &State, out: &mut Vec<Action>) {
         if state.broken.is_some() {
             return;
         }
@@ -180,16 +172,16 @@ impl Model for Terms {
         }
     }
 
-    fn next_state(&self, last: &State, action: Action) -> Option<State> {
-        let mut state = last.clone();
+    fn act(&self, state: &mut State, action: Action) -> bool {
+        let last = state.clone();
         match action {
             Action::Deliver((from, to, msg)) => {
                 let from = sender(from);
-                self.step(&mut state, to, |node, cx| node.on_msg(cx, (), from, msg));
+                self.step(state, to, |node, cx| node.on_msg(cx, (), from, msg));
             }
             Action::Fire(n, timer) => {
                 state.hosts[n].timers.remove(&timer);
-                self.step(&mut state, n, |node, cx| node.on_timer(cx, (), timer));
+                self.step(state, n, |node, cx| node.on_timer(cx, (), timer));
             }
             Action::Restart(n) => {
                 state.crashes -= 1;
@@ -200,19 +192,18 @@ impl Model for Terms {
                     true => Input::Start,
                     false => Input::Restart(Some(host.stored)),
                 };
-                self.step(&mut state, n, |node, cx| node.on_input(cx, (), input));
+                self.step(state, n, |node, cx| node.on_input(cx, (), input));
             }
         }
         // An action without effect leads to no new state.
-        (state != *last).then_some(state)
+        *state != last
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
-            Property::sometimes(REACHED, |group: &Terms, s: &State| {
-                s.led.len() as u64 == group.terms
-            }),
-        ]
+    fn broken(&self, state: &State) -> Option<&'static str> {
+        state.broken
+    }
+
+    fn is_reached(&self, state: &State) -> bool {
+        state.led.len() as u64 == self.terms
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use consort_proto::election::{Election, Event, Input, Key, Msg, Report, Timer, View};
+use consort_proto::kit::effects;
 use consort_proto::membership::{
     self, Campaign, Membership, Meta, Phase, Precedence, Record, Status,
 };
@@ -59,17 +60,7 @@ fn meta() -> Meta {
 }
 
 pub(super) fn sender(host: usize, life: u64) -> Sender {
-    Sender {
-        id: id(host),
-        life: Life(life),
-        incarnation: Incarnation(0),
-        addr: addr(host),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    Sender::new(id(host), Life(life), addr(host))
 }
 
 /// Effects of a step beyond its own state.
@@ -98,13 +89,6 @@ pub(super) fn step(
         host.now.as_micros() ^ u64::from(host.fired) << 50,
         host.life,
     );
-    let mut effects = Vec::new();
-    let mut cx = Cx {
-        me: id(index),
-        now: host.now,
-        rng: &mut rng,
-        effects: &mut effects,
-    };
     let ledger = Ledger::new(
         reliability::Config::default(),
         id(index),
@@ -116,8 +100,9 @@ pub(super) fn step(
         membership: &membership,
         reliability: &ledger,
     };
-    f(&mut host.election, &mut cx, view);
-    for effect in effects {
+    let (election, me) = (&mut host.election, id(index));
+    let run = |e: &mut Election, cx: &mut Cx<'_, Election>| f(e, cx, view);
+    for effect in effects(election, me, host.now, &mut rng, run) {
         match effect {
             Effect::Send(To::Node(to) | To::At(to, _), msg) => {
                 ghost.sends.push((to.0 as usize - 1, msg));

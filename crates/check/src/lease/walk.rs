@@ -1,6 +1,7 @@
 //! Random walks, and what is expected of them.
 
 use super::world::{Faults, Setup, World};
+use crate::walk::{Log, Violation, first_violation};
 use consort_proto::Rng;
 use consort_proto::lease::{Ablation, Rules};
 
@@ -35,8 +36,8 @@ pub struct Walked {
     pub overlaps: u64,
     /// The longest time until one leader acted after the calm phase began, in microseconds.
     pub longest_us: u64,
-    /// A violation: its name, its seed, and the steps.
-    pub broken: Option<(&'static str, u64, Vec<String>)>,
+    /// The violation that was found.
+    pub broken: Option<Violation<&'static str>>,
 }
 
 /// A group, and the rule that it lacks, if any.
@@ -53,20 +54,22 @@ pub struct Case {
 /// Runs walks until one finds a violation.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
-    for seed in walk.seed..walk.seed + walk.walks {
-        let (world, pause) = run(walk, seed, false);
+    let seeds = walk.seed..walk.seed + walk.walks;
+    let judge = |(world, pause): (World, u64)| {
         walked.walks += 1;
         walked.works += world.started;
         walked.lines += world.lines;
         walked.changes += world.changes;
         walked.overlaps += world.oracle.overlaps;
         walked.longest_us = walked.longest_us.max(pause);
-        if let Some(what) = world.broken {
-            let (world, _) = run(walk, seed, true);
-            walked.broken = Some((what, seed, world.log.unwrap_or_default()));
-            break;
-        }
-    }
+        world.broken
+    };
+    let log_of = |seed: u64, log: &mut Log| {
+        let (mut world, pause) = run(walk, seed, log.is_some());
+        *log = world.log.take();
+        (world, pause)
+    };
+    walked.broken = first_violation(seeds, log_of, judge);
     walked
 }
 

@@ -4,13 +4,12 @@ use super::fair;
 use super::flaw::Flaw;
 use super::host::{Done, Envelope, Host, addr, record};
 use super::oracle::{Before, judge, own_claim};
-use crate::search::{LIVE, REACHED, SAFE};
+use crate::search::World;
 use alloc::sync::Arc;
 use consort_proto::membership::{self, DistanceSource, Precedence, SuspicionTimeout, TargetPolicy};
 use consort_proto::{Command, Config, Event, Incarnation, Instant, Life};
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
-use stateright::{Model, Property};
 
 /// Number of nodes.
 pub(super) const NODES: usize = 3;
@@ -136,127 +135,6 @@ impl Group {
         config
     }
 
-    /// The group at its start.
-    pub fn start(&self) -> State {
-        let mut state = State {
-            hosts: Vec::new(),
-            wire: Vec::new(),
-            left: self.budget,
-            owners: vec![(Life(1), Incarnation(0)); NODES],
-            broken: None,
-        };
-        for n in 0..NODES {
-            let others = (0..NODES).filter(|o| *o != n);
-            let order = match self.strangers {
-                true => Command::Join(others.map(addr).collect()),
-                false => Command::Restore(others.map(|o| record(o, 1)).collect()),
-            };
-            let (mut host, done) = Host::boot(&self.config(), n, 1, START, order);
-            host.seal();
-            state.hosts.push(Arc::new(host));
-            self.send(&mut state, n, done);
-        }
-        state
-    }
-
-    /// Possible actions, deliveries first.
-    pub fn choices(&self, state: &State, out: &mut Vec<Action>) {
-        if state.broken.is_some() {
-            return;
-        }
-        let left = &state.left;
-        let mut last = None;
-        for envelope in &state.wire {
-            // Datagrams with the same content are one choice.
-            if last == Some(envelope.hash) {
-                continue;
-            }
-            last = Some(envelope.hash);
-            if state.hosts[envelope.to].up {
-                out.push(Action::Deliver(envelope.clone()));
-                if left.repeats > 0 {
-                    out.push(Action::Repeat(envelope.clone()));
-                }
-            }
-            if left.losses > 0 {
-                out.push(Action::Lose(envelope.clone()));
-            }
-        }
-        for (n, host) in state.hosts.iter().enumerate() {
-            if !host.up {
-                if left.restarts > 0 {
-                    out.push(Action::Restart(n));
-                }
-                continue;
-            }
-            if host.fired < self.timers[n] && host.due().is_some() {
-                out.extend(DRAWS.map(|draw| Action::Fire(n, draw)));
-            }
-            if left.pauses > 0 {
-                out.push(Action::Pause(n));
-            }
-            if left.crashes > 0 {
-                out.push(Action::Crash(n));
-            }
-            if left.leaves > 0 && !host.leaves {
-                out.push(Action::Leave(n));
-            }
-        }
-    }
-
-    /// Performs an action.
-    pub fn act(&self, state: &mut State, action: Action) {
-        match action {
-            Action::Deliver(envelope) => {
-                state.take(&envelope);
-                self.deliver(state, &envelope);
-            }
-            Action::Repeat(envelope) => {
-                state.left.repeats -= 1;
-                self.deliver(state, &envelope);
-            }
-            Action::Lose(envelope) => {
-                state.left.losses -= 1;
-                state.take(&envelope);
-            }
-            Action::Fire(n, draw) => self.fire(state, n, draw),
-            Action::Pause(n) => {
-                state.left.pauses -= 1;
-                let host = Arc::make_mut(&mut state.hosts[n]);
-                host.clock = host.clock + PAUSE;
-                host.seal();
-            }
-            Action::Crash(n) => {
-                state.left.crashes -= 1;
-                self.stop(state, n);
-            }
-            Action::Restart(n) => {
-                state.left.restarts -= 1;
-                let old = &state.hosts[n];
-                let life = old.life + u64::from(self.flaw != Some(Flaw::SameLife));
-                let others = (0..NODES).filter(|o| *o != n).map(addr);
-                let order = Command::Join(others.collect());
-                let (mut host, done) = Host::boot(&self.config(), n, life, old.clock, order);
-                host.watched = old.watched.next(old.clock);
-                host.fired = old.fired;
-                if own_claim(&host) < state.owners[n] {
-                    state.broken = Some("I2: a node takes back its own claim");
-                }
-                host.seal();
-                state.owners[n] = state.owners[n].max(own_claim(&host));
-                state.hosts[n] = Arc::new(host);
-                self.send(state, n, done);
-            }
-            Action::Leave(n) => {
-                state.left.leaves -= 1;
-                self.step(state, n, None, |host| {
-                    host.leaves = true;
-                    host.step(0, |node, now| node.handle_command(now, Command::Leave))
-                });
-            }
-        }
-    }
-
     pub(super) fn fire(&self, state: &mut State, n: usize, draw: u64) {
         self.step(state, n, None, |host| {
             host.fired = host.fired.saturating_add(1);
@@ -329,35 +207,143 @@ impl State {
     }
 }
 
-impl Model for Group {
+impl World for Group {
     type State = State;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<State> {
-        vec![self.start()]
+    const LIVENESS: bool = true;
+
+    fn start(&self) -> State {
+        let mut state = State {
+            hosts: Vec::new(),
+            wire: Vec::new(),
+            left: self.budget,
+            owners: vec![(Life(1), Incarnation(0)); NODES],
+            broken: None,
+        };
+        for n in 0..NODES {
+            let others = (0..NODES).filter(|o| *o != n);
+            let order = match self.strangers {
+                true => Command::Join(others.map(addr).collect()),
+                false => Command::Restore(others.map(|o| record(o, 1)).collect()),
+            };
+            let (mut host, done) = Host::boot(&self.config(), n, 1, START, order);
+            host.seal();
+            state.hosts.push(Arc::new(host));
+            self.send(&mut state, n, done);
+        }
+        state
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        self.choices(state, actions);
+    // Deliveries come first.
+    fn choices(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        let left = &state.left;
+        let mut last = None;
+        for envelope in &state.wire {
+            // Datagrams with the same content are one choice.
+            if last == Some(envelope.hash) {
+                continue;
+            }
+            last = Some(envelope.hash);
+            if state.hosts[envelope.to].up {
+                out.push(Action::Deliver(envelope.clone()));
+                if left.repeats > 0 {
+                    out.push(Action::Repeat(envelope.clone()));
+                }
+            }
+            if left.losses > 0 {
+                out.push(Action::Lose(envelope.clone()));
+            }
+        }
+        for (n, host) in state.hosts.iter().enumerate() {
+            if !host.up {
+                if left.restarts > 0 {
+                    out.push(Action::Restart(n));
+                }
+                continue;
+            }
+            if host.fired < self.timers[n] && host.due().is_some() {
+                out.extend(DRAWS.map(|draw| Action::Fire(n, draw)));
+            }
+            if left.pauses > 0 {
+                out.push(Action::Pause(n));
+            }
+            if left.crashes > 0 {
+                out.push(Action::Crash(n));
+            }
+            if left.leaves > 0 && !host.leaves {
+                out.push(Action::Leave(n));
+            }
+        }
     }
 
-    fn next_state(&self, last: &State, action: Action) -> Option<State> {
-        let mut state = last.clone();
-        self.act(&mut state, action);
-        Some(state)
+    fn act(&self, state: &mut State, action: Action) -> bool {
+        match action {
+            Action::Deliver(envelope) => {
+                state.take(&envelope);
+                self.deliver(state, &envelope);
+            }
+            Action::Repeat(envelope) => {
+                state.left.repeats -= 1;
+                self.deliver(state, &envelope);
+            }
+            Action::Lose(envelope) => {
+                state.left.losses -= 1;
+                state.take(&envelope);
+            }
+            Action::Fire(n, draw) => self.fire(state, n, draw),
+            Action::Pause(n) => {
+                state.left.pauses -= 1;
+                let host = Arc::make_mut(&mut state.hosts[n]);
+                host.clock = host.clock + PAUSE;
+                host.seal();
+            }
+            Action::Crash(n) => {
+                state.left.crashes -= 1;
+                self.stop(state, n);
+            }
+            Action::Restart(n) => {
+                state.left.restarts -= 1;
+                let old = &state.hosts[n];
+                let life = old.life + u64::from(self.flaw != Some(Flaw::SameLife));
+                let others = (0..NODES).filter(|o| *o != n).map(addr);
+                let order = Command::Join(others.collect());
+                let (mut host, done) = Host::boot(&self.config(), n, life, old.clock, order);
+                host.watched = old.watched.next(old.clock);
+                host.fired = old.fired;
+                if own_claim(&host) < state.owners[n] {
+                    state.broken = Some("I2: a node takes back its own claim");
+                }
+                host.seal();
+                state.owners[n] = state.owners[n].max(own_claim(&host));
+                state.hosts[n] = Arc::new(host);
+                self.send(state, n, done);
+            }
+            Action::Leave(n) => {
+                state.left.leaves -= 1;
+                self.step(state, n, None, |host| {
+                    host.leaves = true;
+                    host.step(0, |node, now| node.handle_command(now, Command::Leave))
+                });
+            }
+        }
+        true
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, state: &State| state.broken.is_none()),
-            Property::always(LIVE, |group: &Group, state: &State| {
-                !group.fair || state.broken.is_some() || fair::settle(group, state).is_ok()
-            }),
-            Property::sometimes(REACHED, |_, state: &State| {
-                let first = Precedence::alive(Life(1), Incarnation(0));
-                let tables = state.hosts.iter().map(|h| h.node.membership().table());
-                tables.flat_map(|t| t.iter()).any(|m| m.precedence != first)
-            }),
-        ]
+    fn broken(&self, state: &State) -> Option<&'static str> {
+        state.broken
+    }
+
+    fn is_live(&self, state: &State) -> bool {
+        !self.fair || fair::settle(self, state).is_ok()
+    }
+
+    fn is_reached(&self, state: &State) -> bool {
+        let first = Precedence::alive(Life(1), Incarnation(0));
+        let tables = state.hosts.iter().map(|h| h.node.membership().table());
+        tables.flat_map(|t| t.iter()).any(|m| m.precedence != first)
     }
 }

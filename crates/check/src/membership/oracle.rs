@@ -193,6 +193,7 @@ mod tests {
     use super::super::group::{Group, NODES};
     use super::super::host::record;
     use super::*;
+    use crate::search::World;
     use alloc::sync::Arc;
     use consort_proto::membership::Phase;
 
@@ -203,7 +204,7 @@ mod tests {
         done: &Done,
         change: impl FnOnce(&mut Host, &mut Before),
     ) -> Result<(), &'static str> {
-        let mut state = Group::default().start();
+        let mut state = World::start(&Group::default());
         let host = Arc::make_mut(&mut state.hosts[0]);
         let mut before = Before::of(host, None);
         change(host, &mut before);

@@ -4,6 +4,7 @@ use super::fair;
 use super::flaw::Flaw;
 use super::group::{Action, Budget, Group, NODES, State};
 use crate::draw::by_weight;
+use crate::walk::{Log, Violation, first_violation, wander};
 use consort_proto::Rng;
 use core::time::Duration;
 
@@ -29,32 +30,29 @@ pub struct Walked {
     pub steps: u64,
     /// The longest time until lists were correct again.
     pub longest: Duration,
-    /// A violation: its name, its seed, and its steps.
-    pub broken: Option<(String, u64, Vec<String>)>,
+    /// The violation that was found.
+    pub broken: Option<Violation<String>>,
 }
 
 /// Runs walks until one finds a violation or does not end in agreement.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
-    for seed in walk.seed..walk.seed + walk.walks {
-        let (group, state, steps) = run(walk, seed, &mut |_| {});
+    let seeds = walk.seed..walk.seed + walk.walks;
+    let judge = |(group, state, steps): (Group, State, u32)| {
         walked.walks += 1;
         walked.steps += u64::from(steps);
-        let broken = match state.broken {
-            Some(broken) => broken.into(),
-            None => match fair::settle(&group, &state) {
-                Ok(span) => {
-                    walked.longest = walked.longest.max(span);
-                    continue;
-                }
-                Err(wrong) => format!("I9: {wrong}"),
-            },
-        };
-        let mut trace = Vec::new();
-        run(walk, seed, &mut |action| trace.push(format!("{action:?}")));
-        walked.broken = Some((broken, seed, trace));
-        break;
-    }
+        if let Some(broken) = state.broken {
+            return Some(broken.into());
+        }
+        match fair::settle(&group, &state) {
+            Ok(span) => {
+                walked.longest = walked.longest.max(span);
+                None
+            }
+            Err(wrong) => Some(format!("I9: {wrong}")),
+        }
+    };
+    walked.broken = first_violation(seeds, |seed, log| run(walk, seed, log), judge);
     walked
 }
 
@@ -67,7 +65,7 @@ struct Mood {
     until: u32,
 }
 
-fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, u32) {
+fn run(walk: &Walk, seed: u64, log: &mut Log) -> (Group, State, u32) {
     let mut rng = Rng::seed(seed, 23);
     let mut some = |most: u32| rng.below(most + 1) as u8;
     let group = Group {
@@ -85,15 +83,13 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, 
         partition: some(1) == 0,
         flaw: walk.flaw,
     };
-    let mut state = group.start();
-    let mut choices = Vec::new();
     let mut mood = Mood {
         deaf: NODES,
         mute: false,
         slow: NODES,
         until: 0,
     };
-    for step in 0..walk.steps {
+    let (state, steps) = wander(&group, walk.steps, log, |step, choices| {
         if step == mood.until {
             // "No node" is as likely as each of the nodes.
             mood = Mood {
@@ -103,15 +99,9 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (Group, State, 
                 until: step + 20 + rng.below(300),
             };
         }
-        choices.clear();
-        group.choices(&state, &mut choices);
-        let Some(action) = choose(&mut rng, &choices, mood) else {
-            return (group, state, step);
-        };
-        tell(&action);
-        group.act(&mut state, action);
-    }
-    (group, state, walk.steps)
+        choose(&mut rng, choices, mood)
+    });
+    (group, state, steps)
 }
 
 /// Usually a datagram arrives or a timer fires; now and then another action is chosen.

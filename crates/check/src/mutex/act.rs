@@ -14,7 +14,7 @@ use consort_proto::{Cx, Life, Protocol};
 
 impl Group {
     /// Performs an action.
-    pub fn act(&self, state: &mut State, action: Action) {
+    pub(super) fn perform(&self, state: &mut State, action: Action) {
         match action {
             Action::Deliver(envelope) => {
                 if let Ok(at) = state.wire.binary_search_by_key(&envelope.hash, |e| e.hash) {

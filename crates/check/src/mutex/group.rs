@@ -4,12 +4,11 @@ use super::act::up;
 use super::host::{Envelope, Host, LOCK, Reach, fingerprint, id, index};
 use super::oracle;
 use super::work::Work;
-use crate::search::{LIVE, REACHED, SAFE};
+use crate::search::World;
 use alloc::sync::Arc;
 use consort_proto::mutex::{Ablation, Fence, Mode, Remembered};
 use consort_proto::{Life, NodeId, Protocol};
 use core::hash::{Hash, Hasher};
-use stateright::{Model, Property};
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -190,91 +189,6 @@ impl Group {
         }
     }
 
-    /// The group at its start.
-    pub fn start(&self) -> State {
-        let hosts = (0..self.views.len()).map(|n| {
-            let joins = self.joiners.0.contains(&n);
-            let nodes = if joins { self.joiners.1 } else { self.nodes };
-            let mut host = Host::new(n, 1, nodes, !joins, self);
-            host.mutex.assume_synced();
-            host.resized = joins;
-            for &other in self.views[n].iter().filter(|o| **o != n) {
-                host.step(n, |m, cx| m.on_input(cx, &Reach, up(other, 1)));
-            }
-            Arc::new(host)
-        });
-        State {
-            hosts: hosts.collect(),
-            wire: Vec::new(),
-            made: vec![0; self.views.len()],
-            left: self.budget,
-            works: Vec::new(),
-            last_token: Fence::ZERO,
-            grants: 0,
-            broken: None,
-        }
-    }
-
-    /// Possible actions, deliveries first.
-    pub fn choices(&self, state: &State, out: &mut Vec<Action>) {
-        if state.broken.is_some() {
-            return;
-        }
-        let left = &state.left;
-        for envelope in state.wire.iter().filter(|e| state.hosts[e.to].up) {
-            out.push(Action::Deliver(envelope.clone()));
-            if left.repeats > 0 {
-                out.push(Action::Repeat(envelope.clone()));
-            }
-        }
-        for (at, work) in state.works.iter().enumerate() {
-            if work.stands.is_some() && !self.is_stopping(state, work) {
-                out.push(Action::EndWork(at));
-            }
-        }
-        for (n, host) in state.hosts.iter().enumerate() {
-            if !host.up {
-                if left.restarts > 0 {
-                    out.push(Action::Restart(n));
-                }
-                continue;
-            }
-            self.local_choices(state, n, host, out);
-            if host.facts.synced && !host.facts.mature && self.may_mature(state, n) {
-                out.push(Action::Mature(n));
-            }
-            if self.joiners.1 > 0 && !host.resized {
-                out.push(Action::Resize(n));
-            }
-            let strange = |l: &&(usize, usize)| l.0 == n && !host.mutex.lists(id(l.1));
-            let learns = self.learns.iter().filter(strange);
-            out.extend(learns.map(|l| Action::Learn(l.0, l.1)));
-            if left.crashes > 0 && self.mortal.contains(&n) {
-                out.push(Action::Crash(n));
-            }
-            if left.verdicts > 0 {
-                let listed = self.views[n].iter();
-                let listed = listed.filter(|o| host.buried == 0 || state.hosts[**o].up);
-                out.extend(listed.map(|o| Action::Verdict(n, *o)));
-            }
-            if self.shrinks && self.may_bury(state, host) {
-                out.push(Action::Bury(n));
-            }
-            if left.oblivions > 0 {
-                // Entries do not live that long.
-                let entries = &host.facts.entries;
-                let gone = |of: &NodeId| !entries.iter().any(|e| e.done && e.req.node == *of);
-                let of = host.mutex.finished(LOCK).filter(gone).map(index);
-                out.extend(of.map(|of| Action::ForgetDone(n, of)));
-            }
-            if self.expiry {
-                let entries = host.facts.entries.iter();
-                let forgotten = entries.filter(|e| self.may_expire(state, n, e));
-                out.extend(forgotten.map(|e| Action::Expire(n, index(e.req.node))));
-            }
-        }
-    }
-
     /// Actions of a node's application and of its own leases.
     fn local_choices(&self, state: &State, n: usize, host: &Host, out: &mut Vec<Action>) {
         let left = &state.left;
@@ -389,35 +303,111 @@ impl Group {
     }
 }
 
-impl Model for Group {
+impl World for Group {
     type State = State;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<State> {
-        vec![self.start()]
+    const LIVENESS: bool = true;
+
+    fn start(&self) -> State {
+        let hosts = (0..self.views.len()).map(|n| {
+            let joins = self.joiners.0.contains(&n);
+            let nodes = if joins { self.joiners.1 } else { self.nodes };
+            let mut host = Host::new(n, 1, nodes, !joins, self);
+            host.mutex.assume_synced();
+            host.resized = joins;
+            for &other in self.views[n].iter().filter(|o| **o != n) {
+                host.step(n, |m, cx| m.on_input(cx, &Reach, up(other, 1)));
+            }
+            Arc::new(host)
+        });
+        State {
+            hosts: hosts.collect(),
+            wire: Vec::new(),
+            made: vec![0; self.views.len()],
+            left: self.budget,
+            works: Vec::new(),
+            last_token: Fence::ZERO,
+            grants: 0,
+            broken: None,
+        }
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        self.choices(state, actions);
+    fn choices(&self, state: &State, out: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        let left = &state.left;
+        for envelope in state.wire.iter().filter(|e| state.hosts[e.to].up) {
+            out.push(Action::Deliver(envelope.clone()));
+            if left.repeats > 0 {
+                out.push(Action::Repeat(envelope.clone()));
+            }
+        }
+        for (at, work) in state.works.iter().enumerate() {
+            if work.stands.is_some() && !self.is_stopping(state, work) {
+                out.push(Action::EndWork(at));
+            }
+        }
+        for (n, host) in state.hosts.iter().enumerate() {
+            if !host.up {
+                if left.restarts > 0 {
+                    out.push(Action::Restart(n));
+                }
+                continue;
+            }
+            self.local_choices(state, n, host, out);
+            if host.facts.synced && !host.facts.mature && self.may_mature(state, n) {
+                out.push(Action::Mature(n));
+            }
+            if self.joiners.1 > 0 && !host.resized {
+                out.push(Action::Resize(n));
+            }
+            let strange = |l: &&(usize, usize)| l.0 == n && !host.mutex.lists(id(l.1));
+            let learns = self.learns.iter().filter(strange);
+            out.extend(learns.map(|l| Action::Learn(l.0, l.1)));
+            if left.crashes > 0 && self.mortal.contains(&n) {
+                out.push(Action::Crash(n));
+            }
+            if left.verdicts > 0 {
+                let listed = self.views[n].iter();
+                let listed = listed.filter(|o| host.buried == 0 || state.hosts[**o].up);
+                out.extend(listed.map(|o| Action::Verdict(n, *o)));
+            }
+            if self.shrinks && self.may_bury(state, host) {
+                out.push(Action::Bury(n));
+            }
+            if left.oblivions > 0 {
+                // Entries do not live that long.
+                let entries = &host.facts.entries;
+                let gone = |of: &NodeId| !entries.iter().any(|e| e.done && e.req.node == *of);
+                let of = host.mutex.finished(LOCK).filter(gone).map(index);
+                out.extend(of.map(|of| Action::ForgetDone(n, of)));
+            }
+            if self.expiry {
+                let entries = host.facts.entries.iter();
+                let forgotten = entries.filter(|e| self.may_expire(state, n, e));
+                out.extend(forgotten.map(|e| Action::Expire(n, index(e.req.node))));
+            }
+        }
     }
 
-    fn next_state(&self, last: &State, action: Action) -> Option<State> {
-        let mut state = last.clone();
-        self.act(&mut state, action);
-        Some(state)
+    fn act(&self, state: &mut State, action: Action) -> bool {
+        self.perform(state, action);
+        true
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, state: &State| state.broken.is_none()),
-            Property::always(LIVE, |group: &Group, state: &State| {
-                !group.is_lossless() || !oracle::is_stuck(group, state)
-            }),
-            Property::sometimes(REACHED, |group: &Group, state: &State| {
-                let wanted: usize = group.requests.iter().map(Vec::len).sum();
-                state.grants as usize >= wanted.min(1)
-            }),
-        ]
+    fn broken(&self, state: &State) -> Option<&'static str> {
+        state.broken
+    }
+
+    fn is_live(&self, state: &State) -> bool {
+        !self.is_lossless() || !oracle::is_stuck(self, state)
+    }
+
+    fn is_reached(&self, state: &State) -> bool {
+        let wanted: usize = self.requests.iter().map(Vec::len).sum();
+        state.grants as usize >= wanted.min(1)
     }
 }
 

@@ -1,10 +1,11 @@
 //! One node of a model, and the effects of its steps.
 
 use super::group::Group;
+use consort_proto::kit::effects;
 use consort_proto::mutex::{
     Bound, Config, Event, Facts, Fence, Input, LockId, Mode, Msg, Mutex, Order, Peers, Ticket,
 };
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
+use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -133,17 +134,8 @@ pub(super) fn fingerprint(of: &impl Hash) -> u64 {
 }
 
 pub(super) fn sender(host: usize, life: u64) -> Sender {
-    Sender {
-        id: id(host),
-        life: Life(life),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([10, 0, 0, host as u8 + 1], 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+    let addr = SocketAddr::from(([10, 0, 0, host as u8 + 1], 1));
+    Sender::new(id(host), Life(life), addr)
 }
 
 impl Host {
@@ -184,17 +176,9 @@ impl Host {
         index_: usize,
         f: impl FnOnce(&mut Mutex, &mut Cx<'_, Mutex>),
     ) -> Did {
-        let mut effects = Vec::new();
-        let mut rng = Rng::seed(0, 0);
-        let mut cx = Cx {
-            me: id(index_),
-            now: NOW,
-            rng: &mut rng,
-            effects: &mut effects,
-        };
-        f(&mut self.mutex, &mut cx);
+        let (mutex, mut rng) = (&mut self.mutex, Rng::seed(0, 0));
         let mut did = Did::default();
-        for effect in effects {
+        for effect in effects(mutex, id(index_), NOW, &mut rng, f) {
             match effect {
                 Effect::Send(To::Node(to) | To::At(to, _), msg) => {
                     did.sends.push((index(to), plain(msg)));

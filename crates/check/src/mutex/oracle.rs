@@ -3,6 +3,7 @@
 use super::group::{Action, Group, State, Watch};
 use super::host::{Host, index};
 use super::work;
+use crate::search::World;
 use consort_proto::Life;
 use consort_proto::mutex::{Answer, Fence, Mine, Mode, Remembered, Ticket};
 

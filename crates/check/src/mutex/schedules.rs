@@ -43,7 +43,7 @@ impl Expect {
 impl Schedule {
     /// Examines every state, or the first `most` that are generated, breadth first.
     pub fn check(&self, most: usize, threads: usize) -> Searched {
-        search(self.group.clone(), most, threads, |state| state.broken)
+        search(self.group.clone(), most, threads)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::group::{Action, Budget, Flaw, Group, State, Watch};
 use crate::draw::by_weight;
+use crate::walk::{Log, Violation, first_violation, wander};
 use consort_proto::Rng;
 use consort_proto::mutex::Mode;
 
@@ -32,29 +33,25 @@ pub struct Walked {
     pub steps: u64,
     /// Grants.
     pub grants: u64,
-    /// The invariant that a walk violated, its seed, and its steps.
-    pub broken: Option<(&'static str, u64, Vec<String>)>,
+    /// The violation that was found.
+    pub broken: Option<Violation<&'static str>>,
 }
 
 /// Runs walks until one violates an invariant.
 pub fn walk(walk: &Walk) -> Walked {
     let mut walked = Walked::default();
-    for seed in walk.seed..walk.seed + walk.walks {
-        let (state, steps) = run(walk, seed, &mut |_| {});
+    let seeds = walk.seed..walk.seed + walk.walks;
+    let judge = |(state, steps): (State, u32)| {
         walked.walks += 1;
         walked.steps += u64::from(steps);
         walked.grants += u64::from(state.grants);
-        if let Some(broken) = state.broken {
-            let mut trace = Vec::new();
-            run(walk, seed, &mut |action| trace.push(format!("{action:?}")));
-            walked.broken = Some((broken, seed, trace));
-            break;
-        }
-    }
+        state.broken
+    };
+    walked.broken = first_violation(seeds, |seed, log| run(walk, seed, log), judge);
     walked
 }
 
-fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (State, u32) {
+fn run(walk: &Walk, seed: u64, log: &mut Log) -> (State, u32) {
     let mut rng = Rng::seed(seed, 17);
     let group = match &walk.group {
         Some(group) if seed % 2 == 1 => group.clone(),
@@ -69,18 +66,9 @@ fn run(walk: &Walk, seed: u64, tell: &mut dyn FnMut(&Action)) -> (State, u32) {
         watch: walk.watch,
         ..group
     };
-    let mut state = group.start();
-    let mut choices = Vec::new();
-    for step in 0..walk.steps {
-        choices.clear();
-        group.choices(&state, &mut choices);
-        let Some(action) = choose(&mut rng, &choices) else {
-            return (state, step);
-        };
-        tell(&action);
-        group.act(&mut state, action);
-    }
-    (state, walk.steps)
+    wander(&group, walk.steps, log, |_, choices| {
+        choose(&mut rng, choices)
+    })
 }
 
 /// Three to five nodes whose lists are majorities, some of which crash, restart or join late.

@@ -2,7 +2,8 @@
 
 use super::scene::{MAX, Scene, Set, members};
 use alloc::collections::{BTreeMap, BTreeSet};
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
+use consort_proto::kit::effects;
+use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, Sender, To};
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -170,16 +171,9 @@ impl<C: Core> World<C> {
     }
 
     fn step(&mut self, at: usize, f: impl FnOnce(&mut C, &mut Cx<'_, C>)) {
-        let mut effects = Vec::new();
         let node = &mut self.nodes[at];
-        let mut cx = Cx {
-            me: id(at),
-            now: node.clock,
-            rng: &mut node.rng,
-            effects: &mut effects,
-        };
         let before = node.core.versions(id(at));
-        f(&mut node.core, &mut cx);
+        let effects = effects(&mut node.core, id(at), node.clock, &mut node.rng, f);
         self.check(at, &before);
         let mut replies = Vec::new();
         for effect in effects {
@@ -267,17 +261,11 @@ impl<C: Core> World<C> {
             msg,
             ..
         } = flight;
-        let sender = Sender {
-            id: id(from),
+        let sender = Sender::new(
+            id(from),
             life,
-            incarnation: Incarnation(0),
-            addr: SocketAddr::from(([10, 0, 0, 1], from as u16 + 1)),
-            leaving: false,
-            unlucky: false,
-            isolated: false,
-            digest: 0,
-            coordinate: None,
-        };
+            SocketAddr::from(([10, 0, 0, 1], from as u16 + 1)),
+        );
         self.step(to, |core, cx| core.on_msg(cx, (), sender, msg));
     }
 

@@ -4,12 +4,11 @@ mod schedules;
 
 pub use schedules::{Schedule, schedules};
 
-use super::host::sender;
-use crate::search::{LIVE, REACHED, SAFE};
+use crate::search::World;
 use alloc::collections::BTreeMap;
 use consort_papers::mutex::{Config, Input, Msg, PaperMutex, State as Place, View};
+use consort_proto::kit::{effects, sender};
 use consort_proto::{Cx, Effect, Instant, Life, NodeId, Protocol, Rng, To};
-use stateright::{Model, Property};
 
 /// Faults that may occur, one after the other, each at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,19 +92,13 @@ impl Thesis {
         if state.dead[n] {
             return;
         }
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(0, 0));
-        let mut cx = Cx {
-            me: id(n),
-            now: Instant::ZERO,
-            rng: &mut rng,
-            effects: &mut effects,
-        };
         let view = View {
             list: &state.lists[n],
             n_upper: state.bound[n],
         };
-        f(&mut state.nodes[n], &mut cx, view);
-        for effect in effects {
+        let (node, mut rng) = (&mut state.nodes[n], Rng::seed(0, 0));
+        let run = |core: &mut PaperMutex, cx: &mut Cx<'_, PaperMutex>| f(core, cx, view);
+        for effect in effects(node, id(n), Instant::ZERO, &mut rng, run) {
             if let Effect::Send(To::Node(to), msg) = effect {
                 *state.wire.entry((n, to.0 as usize, msg)).or_default() += self.copies;
             }
@@ -150,14 +143,16 @@ impl Thesis {
     }
 }
 
-impl Model for Thesis {
+impl World for Thesis {
     type State = State;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<State> {
+    const LIVENESS: bool = true;
+
+    fn start(&self) -> State {
         let nodes = self.lists.len();
         let list = |l: &Vec<usize>| l.iter().map(|n| id(*n)).collect();
-        vec![State {
+        State {
             nodes: vec![PaperMutex::new(self.config, Life(1)); nodes],
             lists: self.lists.iter().map(list).collect(),
             bound: self.bound.clone(),
@@ -166,10 +161,10 @@ impl Model for Thesis {
             left: self.requests.clone(),
             struck: 0,
             broken: None,
-        }]
+        }
     }
 
-    fn actions(&self, state: &State, out: &mut Vec<Action>) {
+    fn choices(&self, state: &State, out: &mut Vec<Action>) {
         if state.broken.is_some() {
             return;
         }
@@ -191,8 +186,7 @@ impl Model for Thesis {
         }
     }
 
-    fn next_state(&self, last: &State, action: Action) -> Option<State> {
-        let mut state = last.clone();
+    fn act(&self, state: &mut State, action: Action) -> bool {
         match action {
             Action::Deliver(flight) => {
                 let (from, to, msg) = flight.clone();
@@ -200,35 +194,34 @@ impl Model for Thesis {
                     Some(copies) if *copies > 1 => *copies -= 1,
                     _ => drop(state.wire.remove(&flight)),
                 }
-                let mut who = sender(from, 1);
-                who.id = id(from);
-                self.step(&mut state, to, |m, cx, view| m.on_msg(cx, view, who, msg));
+                let who = sender(id(from), Life(1));
+                self.step(state, to, |m, cx, view| m.on_msg(cx, view, who, msg));
             }
             Action::Enter(n) => {
                 state.left[n] -= 1;
-                self.input(&mut state, n, Input::Enter);
+                self.input(state, n, Input::Enter);
             }
-            Action::Exit(n) => self.input(&mut state, n, Input::Exit),
-            Action::Strike(fault) => self.strike(&mut state, fault),
+            Action::Exit(n) => self.input(state, n, Input::Exit),
+            Action::Strike(fault) => self.strike(state, fault),
         }
-        Some(state)
+        true
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, s: &State| s.broken.is_none()),
-            Property::always(LIVE, |group: &Thesis, s: &State| {
-                let waits = |n: &PaperMutex| n.state() == Place::Wait;
-                if !group.live || s.broken.is_some() || !s.nodes.iter().any(waits) {
-                    return true;
-                }
-                let mut choices = Vec::new();
-                group.actions(s, &mut choices);
-                !choices.is_empty()
-            }),
-            Property::sometimes(REACHED, |_, s: &State| {
-                s.nodes.iter().any(|n| n.state() == Place::Held)
-            }),
-        ]
+    fn broken(&self, state: &State) -> Option<&'static str> {
+        state.broken
+    }
+
+    fn is_live(&self, state: &State) -> bool {
+        let waits = |n: &PaperMutex| n.state() == Place::Wait;
+        let mut choices = Vec::new();
+        if self.live && state.nodes.iter().any(waits) {
+            self.choices(state, &mut choices);
+            return !choices.is_empty();
+        }
+        true
+    }
+
+    fn is_reached(&self, state: &State) -> bool {
+        state.nodes.iter().any(|n| n.state() == Place::Held)
     }
 }

@@ -34,14 +34,19 @@ impl Schedule {
 
     /// Examines every state of a mode, or the first `most` that are generated.
     pub fn check(&self, mode: Mode, most: usize, threads: usize) -> Searched {
+        self.check_as(Config::new(mode), most, threads)
+    }
+
+    /// Examines the states of a lock with other settings.
+    pub fn check_as(&self, config: Config, most: usize, threads: usize) -> Searched {
         let group = Thesis {
             config: Config {
                 retry: None,
-                ..Config::new(mode)
+                ..config
             },
             ..self.group.clone()
         };
-        search(group, most, threads, |state| state.broken)
+        search(group, most, threads)
     }
 
     /// Examines the states of the product's lock.
