@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a member is suspected or down, as far as the answering node has heard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CaseView {
     /// The member, with its known life and incarnation.
@@ -27,6 +28,7 @@ pub struct CaseView {
 
 /// One accuser.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccuserView {
     /// 16 hexadecimal digits.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeaderView {
     /// Announced name; empty while its record is not known.
@@ -36,6 +37,7 @@ pub struct LeaderView {
 
 /// The state of an election at the answering node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ElectionView {
     /// The name of the election, or `id` if this node does not know the name.
@@ -77,6 +79,7 @@ pub struct ElectionView {
 
 /// A candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CandidateView {
     /// Announced name.
@@ -107,6 +110,7 @@ pub struct CandidateView {
 
 /// How consistent member lists are about the best candidates of an election, and what follows from that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChurnView {
     /// The election.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether the answering node is able to work. The status of the answer is 200 if it is, otherwise 503.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HealthView {
     /// `ok`, or the code of the first reason.
@@ -18,6 +19,7 @@ pub struct HealthView {
 
 /// One reason why a node is unable to work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReasonView {
     /// `storage_failed`: its state cannot be stored, so it starts no election rounds and requests no locks. `port_lost`:

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A term of a leader, as the answering agent saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TermView {
     /// Announced name of the leader.
@@ -29,6 +30,7 @@ pub struct TermView {
 /// A turn of a lock, as answers to `GET /v1/locks` showed it. Start and end are known up to the time between two such
 /// answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TurnView {
     /// Announced name of the holder.
@@ -51,6 +53,7 @@ pub struct TurnView {
 
 /// Counters of this agent at one time. They only grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SampleView {
     /// The time in milliseconds since 1970.
@@ -73,6 +76,7 @@ pub struct SampleView {
 
 /// Counters of the last half hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SamplesView {
     /// The time between two samples.
@@ -83,6 +87,7 @@ pub struct SamplesView {
 
 /// What the answering agent remembers about a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberHistoryView {
     /// The member as it is now.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an agent is and can do. It does not change while the agent runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InfoView {
     /// Version of the program.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The keys of the group as this node has them, and which members have the same. Keys themselves are never shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysView {
     /// Grows with every change; 0 before the first one.
@@ -18,6 +19,7 @@ pub struct KeysView {
 
 /// One key of the group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyView {
     /// Eight hexadecimal digits that name the key and tell nothing about it.
@@ -28,6 +30,7 @@ pub struct KeyView {
 
 /// Which keys a member has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberKeysView {
     /// Its name.

@@ -45,6 +45,7 @@ pub struct LockRequest {
 
 /// The state of a request for a lock: each event of its stream, and the answer to `GET /v1/locks/NAME/REQUEST`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RequestView {
     /// `waiting`, `granted`, `renewed`, `lost` (stop the work, then release), `refused` or `released`.
@@ -88,6 +89,7 @@ pub struct RequestView {
 
 /// The progress of a node after its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReadinessView {
     /// It may request locks. Until then requests wait.
@@ -112,6 +114,7 @@ pub struct ReadinessView {
 
 /// A node that holds a lock or waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ContenderView {
     /// Announced name; empty if the node is not listed.
@@ -143,6 +146,7 @@ pub struct ContenderView {
 
 /// The holders and waiters of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LockView {
     /// The name of the lock, with the number of a semaphore's slot after a `#`, or `id` if the name is not known.
@@ -168,6 +172,7 @@ pub struct LockView {
 
 /// All locks that members know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LocksView {
     /// The locks, ordered by name.
@@ -184,6 +189,7 @@ pub struct LocksView {
 
 /// An agent's defaults for lock requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LockDefaultsView {
     /// The lease.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// A line of the agent's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogView {
     /// Its number in this run of the agent; 0 for one that says how many were missed.

@@ -16,6 +16,7 @@ pub struct EventRequest {
 
 /// The result of sending an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SentView {
     /// The number of the event among the messages of this node, from 1.
@@ -24,6 +25,7 @@ pub struct SentView {
 
 /// A received application event or query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MessageView {
     /// The name of the message.
@@ -63,6 +65,7 @@ pub struct QueryRequest {
 
 /// A member that did not answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SilentView {
     /// Announced name.
@@ -73,6 +76,7 @@ pub struct SilentView {
 
 /// An update of a query. Fields that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueryUpdateView {
     /// `answer`, `declined` (that member does not know the query) or `finished` (the last update).
@@ -99,6 +103,7 @@ pub struct QueryUpdateView {
 
 /// All answers to a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueryView {
     /// The answers in the order of their arrival.
@@ -111,6 +116,7 @@ pub struct QueryView {
 
 /// A member that was reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReachedView {
     /// Announced name.
@@ -123,6 +129,7 @@ pub struct ReachedView {
 
 /// Which members can be reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReachabilityView {
     /// The members that answered, quickest first.

@@ -1,7 +1,8 @@
 //! The bodies of requests and answers. Fields are added, never removed or changed, within `/v1`.
 //!
-//! A newer agent may answer with fields that this version does not know; they are ignored. When you fill the body of a
-//! request, end it with `..Default::default()`, so that a field that is added later does not break your program.
+//! A newer agent may answer with fields that this version does not know; they are ignored. Answers are `#[non_exhaustive]`.
+//! When you fill the body of a request, end it with `..Default::default()`, so that a field that is added later does not
+//! break your program.
 
 mod case;
 mod election;
@@ -51,6 +52,7 @@ use std::collections::BTreeMap;
 
 /// One member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberView {
     /// Announced name; may be empty and need not be unique.
@@ -106,6 +108,7 @@ pub struct MemberView {
 
 /// How rarely a member fails. A node knows only the rank of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReliabilityView {
     /// Rank from 0, the best, to 15.
@@ -129,6 +132,7 @@ pub struct ForceLeaveRequest {
 
 /// The result of removing a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ForceLeaveView {
     /// 16 hexadecimal digits.
@@ -143,6 +147,7 @@ pub struct ForceLeaveView {
 
 /// The answering node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SelfView {
     /// The node as a member.
@@ -179,7 +184,7 @@ pub struct SelfView {
 }
 
 /// A request to join a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JoinRequest {
@@ -192,6 +197,7 @@ pub struct JoinRequest {
 
 /// The result of leaving: what the node waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeaveView {
     /// Always `true`; a failure is reported as an error.
@@ -213,6 +219,7 @@ pub struct LeaveView {
 
 /// The result of a join and of some other orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Done {
     /// Always `true`; a failure is reported as an error.
@@ -221,6 +228,7 @@ pub struct Done {
 
 /// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
     /// The error code, for programs. For example `seeds_silent` means that no seed answered a join, and `not_leading`
@@ -237,6 +245,7 @@ pub struct ErrorBody {
 
 /// One event. Fields that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EventView {
     /// The number in this run of the agent, from 1; 0 for `subscribed` and for events that were missed on the way.

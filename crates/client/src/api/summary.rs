@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a member told about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SummaryView {
     /// Announced name.
@@ -44,6 +45,7 @@ pub struct SummaryView {
 
 /// A member without a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MissingView {
     /// Announced name.
@@ -57,6 +59,7 @@ pub struct MissingView {
 
 /// What the members tell about themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SummariesView {
     /// One for each member that answered and is listed as alive or suspect, ordered by id.

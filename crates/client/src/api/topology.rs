@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The component that a leader was chosen for, in an election by component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScopeView {
     /// The smallest id in the component, which identifies it.
@@ -22,6 +23,7 @@ pub struct ScopeView {
 
 /// A current or recent neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NeighbourView {
     /// Announced name; empty while its record is not known.
@@ -47,6 +49,7 @@ pub struct NeighbourView {
 
 /// A node of the component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ComponentMemberView {
     /// Announced name; empty while its record is not known.
@@ -65,6 +68,7 @@ pub struct ComponentMemberView {
 
 /// A member that cannot be reached over links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApartView {
     /// Announced name.
@@ -75,6 +79,7 @@ pub struct ApartView {
 
 /// The topology of the network, as the answering node sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopologyView {
     /// The id of the answering node.
