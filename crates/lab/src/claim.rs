@@ -142,6 +142,70 @@ impl Outcome {
         self.series.push(Series { name, points });
     }
 
+    /// Adds a check.
+    pub fn check(&mut self, check: Check) {
+        self.checks.push(check);
+    }
+
+    /// Adds [`Check::near`].
+    pub fn near(&mut self, what: impl Into<String>, published: f64, measured: Estimate) {
+        self.check(Check::near(what, published, measured));
+    }
+
+    /// Adds [`Check::value`].
+    pub fn value(&mut self, what: impl Into<String>, published: f64, by: f64, measured: Estimate) {
+        self.check(Check::value(what, published, by, measured));
+    }
+
+    /// Adds [`Check::exactly`].
+    pub fn exactly(&mut self, what: impl Into<String>, published: f64, measured: Estimate) {
+        self.check(Check::exactly(what, published, measured));
+    }
+
+    /// Adds [`Check::below`].
+    pub fn below(
+        &mut self,
+        what: impl Into<String>,
+        published: impl Into<String>,
+        measured: Estimate,
+        most: f64,
+    ) {
+        self.check(Check::below(what, published, measured, most));
+    }
+
+    /// Adds [`Check::above`].
+    pub fn above(
+        &mut self,
+        what: impl Into<String>,
+        published: impl Into<String>,
+        measured: Estimate,
+        least: f64,
+    ) {
+        self.check(Check::above(what, published, measured, least));
+    }
+
+    /// Adds [`Check::within`].
+    pub fn within(
+        &mut self,
+        what: impl Into<String>,
+        published: impl Into<String>,
+        measured: Estimate,
+        band: (f64, f64),
+    ) {
+        self.check(Check::within(what, published, measured, band));
+    }
+
+    /// Adds [`Check::at_most`].
+    pub fn at_most(
+        &mut self,
+        what: impl Into<String>,
+        published: impl Into<String>,
+        measured: Estimate,
+        most: f64,
+    ) {
+        self.check(Check::at_most(what, published, measured, most));
+    }
+
     /// The checks that determine the verdict. Checks against values of this project decide only if none compares
     /// with a paper.
     fn decisive(&self) -> impl Iterator<Item = &Check> + Clone {

@@ -238,7 +238,7 @@ fn fig2(exponent: fn(f32) -> f32) -> Outcome {
         for ((share, p), distance) in shares.into_iter().zip(expected).zip(DISTANCES) {
             let what = format!("m={m}, distance {distance}");
             let by = (TOLERANCE * p).min(0.015);
-            out.checks.push(Check::value(what, p, by, share));
+            out.value(what, p, by, share);
         }
     }
     out
@@ -269,7 +269,7 @@ fn fig3(policy: TargetPolicy) -> Outcome {
         ),
     ] {
         let found = Estimate::exact(f64::from(found));
-        out.checks.push(Check::exactly(what, 100.0, found));
+        out.exactly(what, 100.0, found);
     }
     out
 }
@@ -296,8 +296,7 @@ fn tab1(ratio: fn(f64, f64) -> f64) -> Outcome {
         let rises = ratios.windows(2).all(|w| w[0] < w[1]) && ratios[8] < 1.0;
         if x > core::f64::consts::E {
             let what = format!("R/d={x}: increasing in m");
-            out.checks
-                .push(Check::holds(what, "m = infinity is best", rises));
+            out.check(Check::holds(what, "m = infinity is best", rises));
         }
     }
     out
@@ -325,13 +324,11 @@ fn rows(over: impl Fn(f64) -> f64) -> Outcome {
     for (m, (printed, ours)) in printed.into_iter().zip(&all).enumerate() {
         let printed = (printed * 1e3).round() / 1e3;
         let what = format!("m={m}");
-        out.checks
-            .push(Check::near(what, printed, Estimate::exact(*ours)));
+        out.near(what, printed, Estimate::exact(*ours));
     }
     let falls = all[4..].windows(2).all(|w| w[1] < w[0]) && all[12] > 1.0;
     let what = "m=4 to 12: the ratio falls towards 1";
-    out.checks
-        .push(Check::disproved(what, "increasing, tends to 1", falls));
+    out.check(Check::disproved(what, "increasing, tends to 1", falls));
     out
 }
 
@@ -347,8 +344,7 @@ fn random(policy: TargetPolicy) -> Outcome {
     );
     let worst = longest.into_iter().max().unwrap_or(0);
     let worst = Estimate::exact(worst as f64);
-    out.checks
-        .push(Check::exactly("longest gap of the node", 13.0, worst));
+    out.exactly("longest gap of the node", 13.0, worst);
     out
 }
 
@@ -361,8 +357,7 @@ fn thm1(over: fn(f64) -> f64) -> Outcome {
         let published = if x == 2.0 { "0.693" } else { "below 1" };
         let what = format!("R/d={x}: the ratio is {:.3}, not below 1", ours.value);
         let disproved = ours.value >= 1.0;
-        out.checks
-            .push(Check::disproved(what, published, disproved));
+        out.check(Check::disproved(what, published, disproved));
     }
     out
 }
@@ -409,22 +404,20 @@ fn thm2(received: fn(usize, f64) -> Vec<f64>) -> Outcome {
         out.curve(format!("ring of {n}, mean"), points);
         let one = |p: &Vec<f64>| (p.iter().sum::<f64>() - 1.0).abs() < 1e-9;
         let what = format!("ring of {n}: one probe a period");
-        out.checks
-            .push(Check::holds(what, "1", incoming.iter().all(one)));
+        out.check(Check::holds(what, "1", incoming.iter().all(one)));
         let least = misses.iter().all(|&miss| miss <= misses[0] + 1e-12);
         let what = format!("ring of {n}: most missed at m=0");
-        out.checks.push(Check::holds(what, "FP(m) >= FP(0)", least));
+        out.check(Check::holds(what, "FP(m) >= FP(0)", least));
         let mean = Estimate::exact(1.0 / (1.0 - misses[0]));
         let what = format!("ring of {n}, mean at m=0");
-        out.checks.push(Check::at_most(what, "1.582", mean, base));
+        out.at_most(what, "1.582", mean, base);
         let (published, ours) = (
             (n as f64).ln() / base.ln(),
             (n as f64).ln() / -misses[0].ln(),
         );
         let what = format!("ring of {n}, 1 - 1/N at m=0");
         let text = format!("{published:.2}");
-        out.checks
-            .push(Check::at_most(what, text, Estimate::exact(ours), published));
+        out.at_most(what, text, Estimate::exact(ours), published);
     }
     // E4: without symmetry a node far from all others receives hardly any probes.
     let worst = (0..=5).map(|m| {
@@ -513,12 +506,10 @@ fn thm3(policy: TargetPolicy) -> Outcome {
         members.sort_by_key(|m| rank(m, &next));
     });
     let what = "the node's probes are passes of the bag";
-    out.checks
-        .push(Check::holds(what, "passes", played == seen));
+    out.check(Check::holds(what, "passes", played == seen));
     let worst = longest.into_iter().max().unwrap_or(0);
     let worst = Estimate::exact(worst as f64);
-    out.checks
-        .push(Check::at_most("longest gap of the node", "9", worst, 9.0));
+    out.at_most("longest gap of the node", "9", worst, 9.0);
     for counts in [
         &[4, 2, 1][..],
         &[4, 1, 1, 1, 1],
@@ -529,7 +520,7 @@ fn thm3(policy: TargetPolicy) -> Outcome {
         let bound = counts.iter().sum::<u64>() as usize + counts.len() - 1;
         let gap = Estimate::exact(adverse_gap(counts) as f64);
         let what = format!("adversary, bag {counts:?}");
-        out.checks.push(Check::exactly(what, bound as f64, gap));
+        out.exactly(what, bound as f64, gap);
     }
     out
 }

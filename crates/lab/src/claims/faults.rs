@@ -161,8 +161,7 @@ fn fig5(data: &Data<'_>) -> Outcome {
             100.0 * (d(3) / d(2) - d(1) / d(0))
         });
         let what = format!("growth from m={low} to {high}, points");
-        out.checks
-            .push(Check::above(what, "increases", growth, 0.0));
+        out.above(what, "increases", growth, 0.0);
     }
     out
 }
@@ -181,19 +180,18 @@ fn fig6(data: &Data<'_>) -> Outcome {
     }
     let none = data.one(&domain(0.0), |v| v.extra());
     let check = Check::at_most("m=0", "", none, 40.0).own("our pre-study: 40");
-    out.checks.push(check);
+    out.check(check);
     for (m, most) in [(0.0, 0.2), (1.0, 0.25)] {
         let ratio = data.estimate(&[&domain(m), &domain(3.0)], |v| v[0].extra() / v[1].extra());
         let what = format!("m={m} over m=3");
-        out.checks.push(Check::below(what, "low", ratio, most));
+        out.below(what, "low", ratio, most);
     }
     let stabler = data.estimate(&[&domain(5.0), &domain(0.0)], |v| {
         let growth = |f: Statistic| f(&v[0]) / f(&v[1]);
         growth(|v| v.dissemination()) / growth(|v| v.extra())
     });
     let what = "growth from m=0 to 5, dissemination over mean";
-    out.checks
-        .push(Check::below(what, "much stabler", stabler, 1.0));
+    out.below(what, "much stabler", stabler, 1.0);
     for m in 0..5 {
         let (low, high) = (f64::from(m), f64::from(m + 1));
         let rise = data.estimate(&[&domain(low), &domain(high)], |v| {
@@ -201,7 +199,7 @@ fn fig6(data: &Data<'_>) -> Outcome {
         });
         let what = format!("rise from m={low} to {high}");
         let check = Check::above(what, "rises", rise, 0.0);
-        out.checks.push(match m {
+        out.check(match m {
             0 | 1 => check.own("our pre-study: rises"),
             _ => check,
         });
@@ -223,14 +221,13 @@ fn tab2(data: &Data<'_>) -> Outcome {
         for ((m, share), published) in ours.into_iter().zip(published) {
             let what = format!("{} % loss, m={m}, %", loss * 100.0);
             let by = (TOLERANCE * published).max(0.1);
-            out.checks.push(Check::value(what, published, by, share));
+            out.value(what, published, by, share);
         }
         let fall = data.estimate(&[&witnessed(0.0, loss), &witnessed(5.0, loss)], |v| {
             v[0].wronged_percent() - v[1].wronged_percent()
         });
         let what = format!("{} % loss, m=0 less m=5, points", loss * 100.0);
-        out.checks
-            .push(Check::above(what, "drops with m", fall, 0.0));
+        out.above(what, "drops with m", fall, 0.0);
         let even = [0.0, 5.0].map(|m| (m, data.one(&gridded(m, loss), |v| v.wronged_percent())));
         out.curve(format!("{} % loss, grid", loss * 100.0), even);
         let rise = data.estimate(
@@ -250,16 +247,14 @@ fn tab2(data: &Data<'_>) -> Outcome {
             loss * 100.0
         );
         let check = Check::above(what, "", rise, 0.0);
-        out.checks
-            .push(check.own("our reading: rises where nodes are isolated"));
+        out.check(check.own("our reading: rises where nodes are isolated"));
     }
     for m in [0.0, 2.0, 5.0] {
         let more = data.estimate(&[&witnessed(m, 0.2), &witnessed(m, 0.1)], |v| {
             v[0].wronged_percent() - v[1].wronged_percent()
         });
         let what = format!("m={m}, 20 less 10 % loss, points");
-        out.checks
-            .push(Check::above(what, "more with loss", more, 0.0));
+        out.above(what, "more with loss", more, 0.0);
     }
     out
 }

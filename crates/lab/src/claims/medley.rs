@@ -158,14 +158,14 @@ fn fig4(data: &Data<'_>) -> Outcome {
             let cells: Vec<&Cell> = cells.iter().collect();
             let ratio = data.estimate(&cells, |v| largest_over_smallest(v, |v| v.detection()));
             let what = format!("{name}, largest over smallest");
-            out.checks.push(Check::at_most(what, "flat", ratio, 1.10));
+            out.at_most(what, "flat", ratio, 1.10);
         }
     }
     for (m, mean) in [(0.0, 120.0), (3.0, 130.0), (4.0, 141.0), (5.0, 162.0)] {
         let ours = data.one(&random(m), by_layout);
         let what = format!("random m={m}");
         let check = Check::near(what, mean, ours).own(format!("our pre-study: {mean}"));
-        out.checks.push(check);
+        out.check(check);
     }
     let (rough, smooth): (Statistic, Statistic) = (|v| v.detection(), by_layout);
     for (name, kind, f) in [
@@ -175,8 +175,7 @@ fn fig4(data: &Data<'_>) -> Outcome {
         let cells = [3.0, 4.0, 5.0].map(kind);
         let bend = data.estimate(&cells.each_ref(), |v| f(&v[2]) - 2.0 * f(&v[1]) + f(&v[0]));
         let what = format!("{name}, rise from 4 to 5 less that from 3 to 4");
-        out.checks
-            .push(Check::above(what, "rises quickly", bend, 0.0));
+        out.above(what, "rises quickly", bend, 0.0);
     }
     for m in [3.0, 4.0, 5.0] {
         for (less, more, words) in [
@@ -191,7 +190,7 @@ fn fig4(data: &Data<'_>) -> Outcome {
                 v[0].detection() / v[1].detection()
             });
             let what = format!("{words}, m={m}");
-            out.checks.push(Check::below(what, "lower", ratio, 1.0));
+            out.below(what, "lower", ratio, 1.0);
         }
     }
     out
@@ -210,14 +209,14 @@ fn fig7(data: &Data<'_>) -> Outcome {
     for (m, published) in [(3.0, 20.0), (5.0, 15.0)] {
         let ours = data.one(&random(m), |v| v.detector(0.9));
         let what = format!("90 % within so many m, m={m}");
-        out.checks.push(Check::near(what, published, ours));
+        out.near(what, published, ours);
     }
     for (m, published) in [(3.0, 32.0), (5.0, 24.0)] {
         let share = data.estimate(&[&random(m), &random(0.0)], |v| {
             100.0 * v[0].detector(0.9) / v[1].farthest()
         });
         let what = format!("90 % within so many % of the farthest, m={m}");
-        out.checks.push(Check::near(what, published, share));
+        out.near(what, published, share);
     }
     for (low, high) in [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (3.0, 4.0), (4.0, 5.0)] {
         let fall = data.estimate(&[&random(low), &random(high)], |v| {
@@ -225,7 +224,7 @@ fn fig7(data: &Data<'_>) -> Outcome {
         });
         let what = format!("fall from m={low} to {high}, m");
         let check = Check::above(what, "more local with m", fall, 0.0);
-        out.checks.push(check);
+        out.check(check);
     }
     out
 }
@@ -249,7 +248,7 @@ fn fig8(data: &Data<'_>) -> Outcome {
             gaps.fold(f64::NAN, f64::min)
         });
         let what = format!("m={} over m={}, least gap", pair[1], pair[0]);
-        out.checks.push(Check::above(what, "left", least, 0.0));
+        out.above(what, "left", least, 0.0);
     }
     out
 }
@@ -265,19 +264,18 @@ fn fig9(data: &Data<'_>) -> Outcome {
     let less = data.estimate(&[&random(3.0), &random(0.0)], |v| {
         100.0 * (1.0 - v[0].product_metres() / v[1].product_metres())
     });
-    out.checks
-        .push(Check::near("m=3, % below SWIM", 35.0, less));
+    out.near("m=3, % below SWIM", 35.0, less);
     for (low, high) in [(0.0, 1.0), (1.0, 2.0), (2.0, 2.5)] {
         let ratio = data.estimate(&[&random(high), &random(low)], |v| {
             v[0].product_metres() / v[1].product_metres()
         });
         let what = format!("m={high} over m={low}");
-        out.checks.push(Check::below(what, "falls", ratio, 1.0));
+        out.below(what, "falls", ratio, 1.0);
     }
     let late: Vec<&Cell> = cells[3..].iter().collect();
     let spread = data.estimate(&late, |v| largest_over_smallest(v, |v| v.product_metres()));
     let what = "m=2.5 to 5, largest over smallest";
-    out.checks.push(Check::at_most(what, "flat", spread, 1.10));
+    out.at_most(what, "flat", spread, 1.10);
     let all: Vec<&Cell> = cells.iter().collect();
     let lowest = data.estimate(&all, |v| {
         let products = v.iter().map(|v| v.product_metres()).zip(EXPONENTS);
@@ -285,6 +283,6 @@ fn fig9(data: &Data<'_>) -> Outcome {
         lowest.map_or(f64::NAN, |x| x.1)
     });
     let check = Check::within("lowest at m", "", lowest, (3.0, 4.5));
-    out.checks.push(check.own("our pre-study: 3 to 4.5"));
+    out.check(check.own("our pre-study: 3 to 4.5"));
     out
 }

@@ -182,7 +182,7 @@ fn fig4_1(data: &Data<'_>) -> Outcome {
         for (mode, published) in [ACTIVE, BOTH, PASSIVE].into_iter().zip(published) {
             let what = format!("{}, {name}, largest change in %", mode_name(mode));
             let ours = largest_change(data, mode, f);
-            out.checks.push(Check::near(what, published, ours));
+            out.near(what, published, ours);
         }
     }
     let cells = [&b(3.0, BOTH), &b(3.0, NONE)];
@@ -190,10 +190,10 @@ fn fig4_1(data: &Data<'_>) -> Outcome {
         change(v[0].extra_quantile(0.95), v[1].extra_quantile(0.95))
     });
     let what = "m=3 both, p95 extra, change in %";
-    out.checks.push(Check::near(what, -31.2, p95));
+    out.near(what, -31.2, p95);
     let spread_both = data.estimate(&cells, |v| change(spread(&v[0]), spread(&v[1])));
     let what = "m=3 both, spread, change in %";
-    out.checks.push(Check::near(what, -47.2, spread_both));
+    out.near(what, -47.2, spread_both);
     for (name, f, m, orders) in [
         (
             "extra",
@@ -221,7 +221,7 @@ fn fig4_1(data: &Data<'_>) -> Outcome {
         for (less, more) in orders {
             let ratio = data.estimate(&[&b(m, less), &b(m, more)], |v| f(&v[0]) / f(&v[1]));
             let what = format!("m={m} {name}, {} / {}", mode_name(less), mode_name(more));
-            out.checks.push(Check::below(what, "below 1", ratio, 1.0));
+            out.below(what, "below 1", ratio, 1.0);
         }
     }
     out
@@ -250,7 +250,7 @@ fn fig4_2(data: &Data<'_>) -> Outcome {
             change(v[0].detection(), v[1].detection())
         });
         let what = format!("{name}, change in %");
-        out.checks.push(Check::near(what, published, gap));
+        out.near(what, published, gap);
     }
     for (less, more) in [(0, 2), (2, 1)] {
         let [(less, a), (more, b)] = [&kinds[less], &kinds[more]];
@@ -259,8 +259,7 @@ fn fig4_2(data: &Data<'_>) -> Outcome {
             gap(0) - gap(2)
         });
         let what = format!("{less} less {more}, points");
-        out.checks
-            .push(Check::below(what, "smaller gap", points, 0.0));
+        out.below(what, "smaller gap", points, 0.0);
     }
     out
 }
@@ -283,12 +282,12 @@ fn fig4_3(data: &Data<'_>) -> Outcome {
     for m in [0.0, 1.0] {
         let what = format!("m={m} over m=3");
         let low = ratio((m, NONE), (3.0, NONE));
-        out.checks.push(Check::below(what, "low", low, 0.25));
+        out.below(what, "low", low, 0.25);
     }
     for (low, high) in [(2.0, 3.0), (3.0, 4.0), (4.0, 5.0)] {
         let what = format!("m={high} over m={low}");
         let rise = ratio((high, NONE), (low, NONE));
-        out.checks.push(Check::above(what, "rises", rise, 1.0));
+        out.above(what, "rises", rise, 1.0);
     }
     for m in [3.0, 4.0, 5.0] {
         for (less, more) in [
@@ -299,7 +298,7 @@ fn fig4_3(data: &Data<'_>) -> Outcome {
         ] {
             let what = format!("m={m} {} / {}", mode_name(less), mode_name(more));
             let helps = ratio((m, less), (m, more));
-            out.checks.push(Check::below(what, "below 1", helps, 1.0));
+            out.below(what, "below 1", helps, 1.0);
         }
     }
     out
@@ -321,8 +320,7 @@ fn fig4_4(data: &Data<'_>) -> Outcome {
     for (m, reference) in [(0.0, 3.0), (3.0, 1.12)] {
         let what = format!("hops at m={m}");
         let check = Check::value(what, reference, 0.05 * reference, hops(m, NONE));
-        out.checks
-            .push(check.own(format!("our pre-study: {reference}")));
+        out.check(check.own(format!("our pre-study: {reference}")));
     }
     let over = |(m, mode): (f64, Feedback), (n, other): (f64, Feedback)| {
         data.estimate(&[&b(m, mode), &b(n, other)], |v| {
@@ -366,34 +364,23 @@ fn fig4_5(data: &Data<'_>) -> Outcome {
             change(product(&v[0]), product(&v[1]))
         });
         let what = format!("{}, m=3 over SWIM, change in %", mode_name(mode));
-        out.checks.push(Check::near(what, published, ours));
+        out.near(what, published, ours);
     }
     let over =
         |cells: [Cell; 2]| data.estimate(&cells.each_ref(), |v| product(&v[0]) / product(&v[1]));
     for (low, high) in [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)] {
         let what = format!("Medley, m={high} over m={low}");
         let ratio = over([b(high, NONE), b(low, NONE)]);
-        out.checks.push(Check::below(what, "falls", ratio, 1.0));
+        out.below(what, "falls", ratio, 1.0);
     }
     let rise = over([b(5.0, NONE), b(3.0, NONE)]);
-    out.checks.push(Check::above(
-        "Medley, m=5 over m=3",
-        "slowly rises",
-        rise,
-        1.0,
-    ));
+    out.above("Medley, m=5 over m=3", "slowly rises", rise, 1.0);
     let active = over([b(3.0, ACTIVE), b(3.0, NONE)]);
-    out.checks.push(Check::below(
-        "m=3, active over Medley",
-        "lower",
-        active,
-        1.0,
-    ));
+    out.below("m=3, active over Medley", "lower", active, 1.0);
     for mode in [PASSIVE, BOTH] {
         let what = format!("m=3, {} over Medley", mode_name(mode));
         let ratio = over([b(3.0, mode), b(3.0, NONE)]);
-        out.checks
-            .push(Check::above(what, "no higher benefits", ratio, 1.0));
+        out.above(what, "no higher benefits", ratio, 1.0);
     }
     out
 }

@@ -119,12 +119,10 @@ fn tail(data: &Data<'_>) -> Outcome {
     let p99 = data.estimate(&cells, |v| {
         v[0].extra_quantile(0.99) / v[1].extra_quantile(0.99)
     });
-    out.checks
-        .push(Check::below("p99 over independent", "", p99, 1.0).own("our goal"));
+    out.check(Check::below("p99 over independent", "", p99, 1.0).own("our goal"));
     let cost = data.estimate(&cells, |v| v[0].hops() / v[1].hops());
     let what = "transmissions over independent";
-    out.checks
-        .push(Check::at_most(what, "", cost, 1.1).own("our goal"));
+    out.check(Check::at_most(what, "", cost, 1.1).own("our goal"));
     out
 }
 
@@ -210,8 +208,7 @@ fn sweep(data: &Data<'_>) -> Outcome {
             v[0].extra() / v[1].extra()
         });
         let what = format!("cluster, {} over {}", PARTS[i].0, PARTS[i + 1].0);
-        out.checks
-            .push(Check::above(what, "", ratio, 1.0).own("our pre-study"));
+        out.check(Check::above(what, "", ratio, 1.0).own("our pre-study"));
     }
     for (what, ours, levels) in [
         ("cluster mean", &mean, [343.0, 132.0, 60.0, 47.0, 25.0]),
@@ -222,8 +219,7 @@ fn sweep(data: &Data<'_>) -> Outcome {
             let what = format!("{what}, {}", part.0);
             let bounds = (level * 0.7, level * 1.3);
             let check = Check::within(what, "", *ours, bounds);
-            out.checks
-                .push(check.own(format!("our pre-study: {level}")));
+            out.check(check.own(format!("our pre-study: {level}")));
         }
     }
     out.curve("cluster, mean", mean);
@@ -245,8 +241,7 @@ fn loss(data: &Data<'_>) -> Outcome {
         out.curve(format!("{} % loss", loss * 100.0), ours);
         for (m, share) in ours {
             let what = format!("{} % loss, m={m}, %", loss * 100.0);
-            out.checks
-                .push(Check::at_most(what, "", share, most).own("our goal"));
+            out.check(Check::at_most(what, "", share, most).own("our goal"));
         }
     }
     out

@@ -127,7 +127,7 @@ fn scale(data: &Data<'_>) -> Outcome {
             };
             let what = format!("{} datagrams at {n}", d.0);
             let check = Check::within(what, "", datagrams, (least, most));
-            out.checks.push(check.own("our goal"));
+            out.check(check.own("our goal"));
         }
     }
     let [swim, medley, everybody, gossip] = DETECTORS;
@@ -206,30 +206,27 @@ fn fig4_6(data: &Data<'_>) -> Outcome {
         v[0].extra() / v[1].extra()
     });
     let what = "extra at 512 over 64";
-    out.checks
-        .push(Check::within(what, "constant", ratio, (1.0 / 1.5, 1.5)));
+    out.within(what, "constant", ratio, (1.0 / 1.5, 1.5));
     for (low, high) in [(64, 128), (128, 256), (256, 512)] {
         let growth = data.estimate(&[&sized(high, NONE), &sized(low, NONE)], |v| {
             v[0].half() / v[1].half()
         });
         let what = format!("median spread, {high} over {low}");
-        out.checks
-            .push(Check::above(what.clone(), "grows", growth, 1.0));
-        out.checks
-            .push(Check::below(what, "by the logarithm of N", growth, 2.0));
+        out.above(what.clone(), "grows", growth, 1.0);
+        out.below(what, "by the logarithm of N", growth, 2.0);
     }
     for (n, median) in [(49, 51.0), (128, 67.0), (256, 90.0), (512, 105.0)] {
         let ours = data.one(&sized(n, NONE), |v| v.half());
         let what = format!("median spread at {n}");
         let check = Check::near(what, median, ours).own(format!("our pre-study: {median}"));
-        out.checks.push(check);
+        out.check(check);
     }
     for n in [128, 256, 512] {
         let ratio = data.estimate(&[&sized(n, PASSIVE), &sized(n, NONE)], |v| {
             v[0].half() / v[1].half()
         });
         let what = format!("median, passive over none at {n}");
-        out.checks.push(Check::below(what, "faster", ratio, 1.0));
+        out.below(what, "faster", ratio, 1.0);
     }
     out
 }

@@ -150,15 +150,13 @@ fn suspicion(data: &Data<'_>) -> Outcome {
                 false => (level * 0.7, level * 1.3),
             };
             let check = Check::within(what, "", share, bounds);
-            out.checks
-                .push(check.own(format!("our pre-study: {level}")));
+            out.check(check.own(format!("our pre-study: {level}")));
         }
         let (level, what) = (levels[2], format!("extra, {}", setting.0));
         let extra = data.one(&accused(*setting, None), |v| v.extra());
         let bounds = (level * 0.7, level * 1.3);
         let check = Check::within(what, "", extra, bounds);
-        out.checks
-            .push(check.own(format!("our pre-study: {level}")));
+        out.check(check.own(format!("our pre-study: {level}")));
     }
     for pair in SETTINGS.windows(2) {
         let cells = [0, 1].map(|i| accused(pair[i], Some(0.2)));
@@ -166,23 +164,20 @@ fn suspicion(data: &Data<'_>) -> Outcome {
             v[0].wronged_percent() - v[1].wronged_percent()
         });
         let what = format!("20 % loss, {} less {}, points", pair[0].0, pair[1].0);
-        out.checks
-            .push(Check::above(what, "", fall, 0.0).own("our pre-study"));
+        out.check(Check::above(what, "", fall, 0.0).own("our pre-study"));
     }
     for i in [0, 1, 2, 4, 5] {
         let slower = data.estimate(&[&detection[3], &detection[i]], |v| {
             v[0].extra() - v[1].extra()
         });
         let what = format!("extra, stretch alone less {}", SETTINGS[i].0);
-        out.checks
-            .push(Check::above(what, "", slower, 0.0).own("our pre-study"));
+        out.check(Check::above(what, "", slower, 0.0).own("our pre-study"));
     }
     for (slow, fast) in [(4, 1), (4, 5), (1, 5)] {
         let cells = [&detection[slow], &detection[fast]];
         let slower = data.estimate(&cells, |v| v[0].extra() - v[1].extra());
         let what = format!("extra, {} less {}", SETTINGS[slow].0, SETTINGS[fast].0);
-        out.checks
-            .push(Check::above(what, "", slower, 0.0).own("our pre-study"));
+        out.check(Check::above(what, "", slower, 0.0).own("our pre-study"));
     }
     out
 }

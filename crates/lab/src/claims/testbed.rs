@@ -162,7 +162,7 @@ fn fig11(data: &Data<'_>) -> Outcome {
         let cells: Vec<&Cell> = cells.iter().collect();
         let flat = data.estimate(&cells, |v| largest_over_smallest(v, |v| v.detection()));
         let what = format!("detection, {name}, largest over smallest");
-        out.checks.push(Check::at_most(what, "flat", flat, 1.10));
+        out.at_most(what, "flat", flat, 1.10);
     }
     for (m, name) in [(0.0, "m=0"), (5.0, "m=5")] {
         let cell = row_crash(m, false);
@@ -178,10 +178,10 @@ fn fig11(data: &Data<'_>) -> Outcome {
     let growth = |v: &[View<'_>]| v[0].dissemination() / v[1].dissemination();
     let far = data.estimate(&[&cells[0], &cells[1]], growth);
     let what = "dissemination, hop distance, m=5 over m=3";
-    out.checks.push(Check::above(what, "increases", far, 1.0));
+    out.above(what, "increases", far, 1.0);
     let near = data.estimate(&cells.each_ref(), |v| growth(&v[2..]) / growth(&v[..2]));
     let what = "dissemination, growth from m=3 to 5, hop number over hop distance";
-    out.checks.push(Check::below(what, "stable", near, 1.0));
+    out.below(what, "stable", near, 1.0);
     out
 }
 
@@ -231,7 +231,7 @@ fn fig12(data: &Data<'_>) -> Outcome {
             100.0 * (bytes(&v[0]) / bytes(&v[1]) - 1.0)
         });
         let what = format!("link {name}, change in %");
-        out.checks.push(Check::near(what, published, less));
+        out.near(what, published, less);
     }
     // The maximum in ten periods after the crash, and the mean of ten periods before it.
     let peak = |v: &View<'_>| {
@@ -249,14 +249,14 @@ fn fig12(data: &Data<'_>) -> Outcome {
     for (m, published) in [(3.0, 3.0), (0.0, 1.5)] {
         let ours = data.one(&row_flows(m), rise);
         let what = format!("rise on d after a crash, m={m}");
-        out.checks.push(Check::near(what, published, ours));
+        out.near(what, published, ours);
     }
     let more = data.estimate(&cells, |v| rise(&v[0]) / rise(&v[1]));
     let what = "rise on d after a crash, m=3 over m=0";
-    out.checks.push(Check::above(what, "rises more", more, 1.0));
+    out.above(what, "rises more", more, 1.0);
     let lower = data.estimate(&cells, |v| peak(&v[0]) / peak(&v[1]));
     let what = "peak on d after a crash, m=3 over m=0";
-    out.checks.push(Check::below(what, "below 1", lower, 1.0));
+    out.below(what, "below 1", lower, 1.0);
     out
 }
 
@@ -313,21 +313,19 @@ fn fig13(data: &Data<'_>) -> Outcome {
     let [passes, random, stride] = POLICIES.map(|p| row_policy(p.1));
     let level = data.estimate(&[&passes, &random], |v| windows(&v[0]).0 / windows(&v[1]).0);
     let what = "mean, passes over random draws";
-    out.checks
-        .push(Check::within(what, "same", level, (0.95, 1.05)));
+    out.within(what, "same", level, (0.95, 1.05));
     let swing = data.estimate(&[&passes, &random], |v| windows(&v[0]).1 / windows(&v[1]).1);
     let what = "deviation, passes over random draws";
-    out.checks
-        .push(Check::above(what, "larger amplitude", swing, 1.0));
+    out.above(what, "larger amplitude", swing, 1.0);
     let beat = data.estimate(&[&passes, &random], |v| {
         super_rounds(&v[0]) / super_rounds(&v[1])
     });
     let what = "share of the variance with the super-round, passes over random draws";
-    out.checks.push(Check::above(what, "periodic", beat, 1.0));
+    out.above(what, "periodic", beat, 1.0);
     let swing = data.estimate(&[&stride, &random], |v| windows(&v[0]).1 / windows(&v[1]).1);
     let what = "deviation, stride over random draws";
     let check = Check::at_most(what, "", swing, 1.3).own("our goal: 1.3");
-    out.checks.push(check);
+    out.check(check);
     out
 }
 
@@ -350,19 +348,19 @@ fn fig4_9(data: &Data<'_>) -> Outcome {
     for (what, f) in statistics {
         let ratio = data.estimate(&[&lab(5.0, NONE), &lab(0.0, NONE)], |v| f(&v[0]) / f(&v[1]));
         let what = format!("{what}, m=5 over m=0");
-        out.checks.push(Check::above(what, "increases", ratio, 1.0));
+        out.above(what, "increases", ratio, 1.0);
     }
     for (what, f) in statistics {
         for mode in [ACTIVE, BOTH] {
             let ratio = data.estimate(&[&lab(5.0, mode), &lab(5.0, NONE)], |v| f(&v[0]) / f(&v[1]));
             let what = format!("{what}, m=5, {} over none", mode_name(mode));
-            out.checks.push(Check::below(what, "helps", ratio, 1.0));
+            out.below(what, "helps", ratio, 1.0);
         }
     }
     let poor = data.estimate(&[&lab(5.0, PASSIVE), &lab(5.0, ACTIVE)], |v| {
         v[0].dissemination() / v[1].dissemination()
     });
     let what = "dissemination, m=5, passive over active";
-    out.checks.push(Check::above(what, "poorly", poor, 1.0));
+    out.above(what, "poorly", poor, 1.0);
     out
 }

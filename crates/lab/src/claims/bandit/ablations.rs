@@ -185,7 +185,7 @@ fn judge(data: &Data<'_>) -> Outcome {
     studied(&mut out, "no penalty, S11", lost(1), 1.31);
     studied(&mut out, "no penalty, NS5", lost(3), 2.38);
     let check = Check::at_least("no penalty, PM11/600", "", lost(4), 2.38);
-    out.checks.push(check.own("our pre-study: 3.7"));
+    out.check(check.own("our pre-study: 3.7"));
     let reference = [(18.2, 15.3), (23.1, 20.3), (26.1, 24.1)];
     for (n, (many, one)) in SIZES.into_iter().zip(reference) {
         for (candidates, wanted, words) in [(0, many, "f candidates"), (1, one, "one")] {
@@ -195,8 +195,7 @@ fn judge(data: &Data<'_>) -> Outcome {
         }
         let worse = ratio(data, &omniscient(n, 0, budget), &omniscient(n, 1, budget));
         let what = format!("omniscient, f candidates over one, N={n}");
-        out.checks
-            .push(Check::above(what, "", worse, 1.0).own("our pre-study: above 1"));
+        out.check(Check::above(what, "", worse, 1.0).own("our pre-study: above 1"));
     }
     let cells = |change| {
         let size = |w: usize| {
@@ -217,7 +216,7 @@ fn judge(data: &Data<'_>) -> Outcome {
     };
     let equation = mean(Change::EquationTwo);
     let check = Check::within("pings by equation 2", "", equation, (1.05, 1.17));
-    out.checks.push(check.own("our pre-study: 1.05 to 1.17"));
+    out.check(check.own("our pre-study: 1.05 to 1.17"));
     for change in [Change::NoExploring, Change::MoreExploring] {
         studied(&mut out, change.name(), mean(change), 1.0);
     }

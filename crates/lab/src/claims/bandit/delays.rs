@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                     .map(|p| data.one(&long(p, data.budget), |v| v.value("good")));
                 out.curve("after 500 s", [(0.0, good[0]), (1.0, good[1])]);
                 let what = "e-greedy on good nodes";
-                out.checks.push(Check::value(what, 1.0, 0.05, good[0]));
+                out.value(what, 1.0, 0.05, good[0]);
                 out
             },
         }),
@@ -114,7 +114,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 });
                 out.curve("nodes 1 and 2", [(0.0, led[0]), (1.0, led[1])]);
                 for (name, led) in [("e-greedy", led[0]), ("UCB", led[1])] {
-                    out.checks.push(Check::value(name, 1.0, 0.1, led));
+                    out.value(name, 1.0, 0.1, led);
                 }
                 out
             },
@@ -145,8 +145,7 @@ fn fig4(data: &Data<'_>) -> Outcome {
             let bounds = (0.85 * (wanted - 0.5), 1.15 * (wanted + 0.5));
             let what = format!("{name}, delay {}", n + 1);
             let check = Check::within(what, "", at(n + 1), bounds);
-            out.checks
-                .push(check.own(format!("our pre-study: {wanted}")));
+            out.check(check.own(format!("our pre-study: {wanted}")));
         }
     }
     let cell = |p| long(p, data.budget);
@@ -159,7 +158,7 @@ fn fig4(data: &Data<'_>) -> Outcome {
         for (baseline, name) in [FOUR[0], FOUR[1]] {
             let what = format!("total, {learner} over {name}");
             let fewer = less(learner, baseline);
-            out.checks.push(Check::below(what, "fewer", fewer, 1.0));
+            out.below(what, "fewer", fewer, 1.0);
         }
         let cells = [cell(learner), cell(Policy::Random)];
         let tail = data.estimate(&cells.each_ref(), |v| {
@@ -167,17 +166,16 @@ fn fig4(data: &Data<'_>) -> Outcome {
             first(0) / first(1)
         });
         let what = format!("share at delay 1, {learner} over RLE");
-        out.checks
-            .push(Check::above(what, "heavy left tail", tail, 1.0));
+        out.above(what, "heavy left tail", tail, 1.0);
     }
     let fewer = less(Policy::EpsilonGreedy, Policy::Ucb);
     let what = "total, e-greedy over UCB";
-    out.checks.push(Check::below(what, "9 and 14", fewer, 1.0));
+    out.below(what, "9 and 14", fewer, 1.0);
     let first = data.one(&cell(Policy::EpsilonGreedy), |v| {
         v.value("delay@1") / v.value("failed")
     });
     let check = Check::at_least("e-greedy, share at delay 1", "", first, 0.8);
-    out.checks.push(check.own("our pre-study: 0.8"));
+    out.check(check.own("our pre-study: 0.8"));
     out
 }
 
@@ -199,8 +197,7 @@ fn fig5b(data: &Data<'_>) -> Outcome {
             let wanted: f64 = reference[p][n];
             let bounds = (wanted - 0.8, wanted + 0.8);
             let check = Check::within(format!("{name}, {end}"), "", found[p][n], bounds);
-            out.checks
-                .push(check.own(format!("our pre-study: {wanted}")));
+            out.check(check.own(format!("our pre-study: {wanted}")));
         }
     }
     for learner in [Policy::EpsilonGreedy, Policy::Ucb] {
@@ -211,7 +208,7 @@ fn fig5b(data: &Data<'_>) -> Outcome {
                 let below =
                     data.estimate(&cells.each_ref(), |v| v[0].value(&key) / v[1].value(&key));
                 let what = format!("{learner} over {name}, {end}");
-                out.checks.push(Check::below(what, "lower", below, 1.0));
+                out.below(what, "lower", below, 1.0);
             }
         }
     }
@@ -226,13 +223,12 @@ fn falls(data: &Data<'_>, out: &mut Outcome, what: &str) {
     for learner in [Policy::EpsilonGreedy, Policy::Ucb] {
         let fall = data.one(&long(learner, data.budget), change);
         let text = format!("{learner}, end less start");
-        out.checks
-            .push(Check::below(text, "negative slope", fall, 0.0));
+        out.below(text, "negative slope", fall, 0.0);
         for (baseline, name) in [FOUR[0], FOUR[1]] {
             let cells = [learner, baseline].map(|p| long(p, data.budget));
             let steeper = data.estimate(&cells.each_ref(), |v| change(&v[0]) - change(&v[1]));
             let text = format!("end less start, {learner} less {name}");
-            out.checks.push(Check::below(text, "steeper", steeper, 0.0));
+            out.below(text, "steeper", steeper, 0.0);
         }
     }
 }
@@ -246,19 +242,18 @@ fn fig5c(data: &Data<'_>) -> Outcome {
         let Some(wanted) = reference[p] else {
             for (n, end) in ["start", "end"].into_iter().enumerate() {
                 let check = Check::at_most(format!("{name}, {end}"), "", lost[p][n], 1.0);
-                out.checks.push(check.own("our pre-study: at most 1"));
+                out.check(check.own("our pre-study: at most 1"));
             }
             continue;
         };
         for (n, end) in ["start", "end"].into_iter().enumerate() {
             let check = Check::near(format!("{name}, {end}"), wanted[n], lost[p][n]);
-            out.checks
-                .push(check.own(format!("our pre-study: {}", wanted[n])));
+            out.check(check.own(format!("our pre-study: {}", wanted[n])));
         }
     }
     falls(data, &mut out, "lost");
     let share = value(data, Policy::Ucb, "lost-falls");
     let check = Check::at_least("UCB falls, share of runs", "", share, 0.7);
-    out.checks.push(check.own("our pre-study: 0.7"));
+    out.check(check.own("our pre-study: 0.7"));
     out
 }

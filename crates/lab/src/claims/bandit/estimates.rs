@@ -47,24 +47,21 @@ fn judge(data: &Data<'_>) -> Outcome {
     for (n, published) in [(1, 0.006_f64), (2, 0.01)] {
         let belief = data.one(&paper, |v| v.value(&format!("belief@{n}")));
         let by = 0.02 - published;
-        out.checks
-            .push(Check::value(format!("node {n}"), published, by, belief));
+        out.value(format!("node {n}"), published, by, belief);
     }
     for (n, published) in [(0, 0.938), (3, 0.928)] {
         let belief = data.one(&paper, |v| quantile(v.all(&format!("belief@{n}")), 0.5));
-        out.checks
-            .push(Check::near(format!("node {n}, median"), published, belief));
+        out.near(format!("node {n}, median"), published, belief);
     }
     for (worse, better) in [(0, 1), (0, 2), (3, 1), (3, 2)] {
         let gap = data.one(&paper, |v| {
             v.value(&format!("belief@{worse}")) - v.value(&format!("belief@{better}"))
         });
         let what = format!("node {worse} less node {better}");
-        out.checks
-            .push(Check::above(what, "believed worse", gap, 0.0));
+        out.above(what, "believed worse", gap, 0.0);
     }
     let updates = data.one(&paper, |v| v.value("updates@4"));
-    out.checks.push(Check::near("updates", 1620.0, updates));
+    out.near("updates", 1620.0, updates);
     for (name, cell, bounds) in [
         ("error", &paper, (0.16, 0.19)),
         ("error by time", &time, (0.07, 0.12)),
@@ -73,8 +70,7 @@ fn judge(data: &Data<'_>) -> Outcome {
             let error = data.one(cell, |v| v.value(&format!("error@{observer}")));
             let what = format!("{name}, node {observer}");
             let check = Check::within(what, "", error, bounds);
-            out.checks
-                .push(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
+            out.check(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
         }
     }
     out

@@ -7,10 +7,9 @@ use crate::check::TOLERANCE;
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
 use consort_papers::bandit::paper::{CLIENT, Config, Input, Msg, PaperNode, Round};
-use consort_proto::Rng;
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Sender, To};
+use consort_proto::kit::{effects, sender};
+use consort_proto::{Effect, Instant, Life, NodeId, Protocol, Rng, To};
 use consort_sim::bandit::{Policy, Pool};
-use core::net::{Ipv4Addr, SocketAddr};
 
 pub(super) const ROUNDS: &str = "rounds: how often the client asked everybody, in vain or not; mean of runs, and the published single \
     run in standard deviations of a run";
@@ -43,7 +42,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                     ("confirmations", 3.0),
                 ] {
                     let found = data.one(&pattern(), |v| v.value(name));
-                    out.checks.push(Check::exactly(name, wanted, found));
+                    out.exactly(name, wanted, found);
                 }
                 out
             },
@@ -179,17 +178,19 @@ pub(super) fn one_round(nodes: u16) -> Values {
             continue;
         };
         now += 1;
-        let (mut effects, mut rng) = (Vec::new(), Rng::seed(1, 2));
-        let mut cx = Cx {
-            me: to,
-            now: Instant::from_micros(now),
-            rng: &mut rng,
-            effects: &mut effects,
-        };
-        if now == 3 {
-            node.on_input(&mut cx, (), Input::Start);
-        }
-        node.on_msg(&mut cx, (), sender(from), msg);
+        let from = sender(from, Life(1));
+        let effects = effects(
+            node,
+            to,
+            Instant::from_micros(now),
+            &mut Rng::seed(1, 2),
+            |node, cx| {
+                if now == 3 {
+                    node.on_input(cx, (), Input::Start);
+                }
+                node.on_msg(cx, (), from, msg);
+            },
+        );
         for effect in effects {
             let Effect::Send(To::Node(dest), msg) = effect else {
                 continue;
@@ -216,20 +217,6 @@ pub(super) fn one_round(nodes: u16) -> Values {
     .into()
 }
 
-fn sender(id: NodeId) -> Sender {
-    Sender {
-        id,
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
-}
-
 fn shares() -> Cell {
     let draw = |_: &[f64], seed: u64| {
         let (mut rng, mut counts) = (Rng::seed(seed, 1), [0_u32; 5]);
@@ -253,7 +240,7 @@ fn table1(data: &Data<'_>) -> Outcome {
         let wanted = (wanted * 1e3).round() / 1e3;
         let what = format!("share of type {}", n + 1);
         let by = (TOLERANCE * wanted).min(0.01);
-        out.checks.push(Check::value(what, wanted, by, found));
+        out.value(what, wanted, by, found);
     }
     let five: &[f64] = &[0.685, 0.087, 0.084, 0.683, 0.462];
     let eleven: &[f64] = &[
@@ -269,8 +256,7 @@ fn table1(data: &Data<'_>) -> Outcome {
         for (n, wanted) in wanted.iter().enumerate() {
             let what = format!("N={nodes}, node {n} down");
             let check = Check::value(what, *wanted, 0.01, down(n));
-            out.checks
-                .push(check.own(format!("our pre-study: {wanted}")));
+            out.check(check.own(format!("our pre-study: {wanted}")));
         }
         if nodes == 5 {
             // Node 4 fails more often than nodes 1 and 2, and less often than 0 and 3.
@@ -279,8 +265,7 @@ fn table1(data: &Data<'_>) -> Outcome {
                     v.value(&format!("down@{often}")) - v.value(&format!("down@{rarely}"))
                 });
                 let what = format!("down, node {often} less node {rarely}");
-                out.checks
-                    .push(Check::above(what, "fails more", longer, 0.0));
+                out.above(what, "fails more", longer, 0.0);
             }
         }
     }
@@ -323,15 +308,14 @@ fn fig2(data: &Data<'_>) -> Outcome {
             let [(fewer, a), (policy, b)] = [FOUR[less], FOUR[more]];
             let over = ratio(data, &of(fewer, n), &of(policy, n));
             let what = format!("{a} over {b}, N={n}");
-            out.checks
-                .push(Check::below(what, "fewer rounds", over, 1.0));
+            out.below(what, "fewer rounds", over, 1.0);
         }
         let greedy = ratio(data, &of(Policy::EpsilonGreedy, n), &of(Policy::Next, n));
         let check = Check::at_most(format!("e-greedy over DLE, N={n}, size"), "", greedy, 0.7);
-        out.checks.push(check.own("our pre-study: at most 0.7"));
+        out.check(check.own("our pre-study: at most 0.7"));
         let ucb = ratio(data, &of(Policy::Ucb, n), &of(Policy::Next, n));
         let what = format!("UCB over DLE, N={n}, size");
-        out.checks.push(match n {
+        out.check(match n {
             23 => Check::at_least(what, "", ucb, 1.0).own("our pre-study: not better"),
             _ => Check::at_most(what, "", ucb, 0.8).own("our pre-study: at most 0.8"),
         });
@@ -339,8 +323,7 @@ fn fig2(data: &Data<'_>) -> Outcome {
     for (policy, name) in FOUR {
         let more = ratio(data, &of(policy, 23), &of(policy, 5));
         let what = format!("{name}, N=23 over N=5");
-        out.checks
-            .push(Check::above(what, "more with more nodes", more, 1.0));
+        out.above(what, "more with more nodes", more, 1.0);
     }
     out
 }
@@ -376,16 +359,16 @@ fn fig3(data: &Data<'_>) -> Outcome {
         let twice = ratio(data, &cell(1), &cell(0));
         let what = format!("{name}, 5000 over 2500");
         let growth = if p < 2 { 2.0 } else { 1.6 };
-        out.checks.push(Check::near(what.clone(), growth, twice));
+        out.near(what.clone(), growth, twice);
         let check = Check::within(what, "", twice, (1.8, 2.05));
-        out.checks.push(check.own("our pre-study: 1.8 to 2.05"));
+        out.check(check.own("our pre-study: 1.8 to 2.05"));
         if policy != Policy::EpsilonGreedy {
             for length in lengths {
                 let at = |p| stationary(p, 11, length, data.budget);
                 let least = ratio(data, &at(Policy::EpsilonGreedy), &at(policy));
                 let what = format!("e-greedy over {name}, {length} requests");
                 let check = Check::below(what, "fewest", least, 1.0);
-                out.checks.push(match policy {
+                out.check(match policy {
                     // The figure has no bars of UCB.
                     Policy::Ucb => check.own("our pre-study: below 1"),
                     _ => check,
@@ -401,8 +384,7 @@ fn fig3(data: &Data<'_>) -> Outcome {
                 growth(0) / growth(2)
             });
             let what = format!("5000 over 2500, e-greedy over {name}");
-            out.checks
-                .push(Check::below(what, "milder slope", milder, 1.0));
+            out.below(what, "milder slope", milder, 1.0);
         }
     }
     out
@@ -450,19 +432,17 @@ fn fig6(data: &Data<'_>) -> Outcome {
         v[0].value("rounds") - v[1].value("rounds")
     });
     let check = Check::within("e-greedy less DLE", "", gain, (-5.0, 2.0));
-    out.checks.push(check.own("our pre-study: -5 to 2"));
+    out.check(check.own("our pre-study: -5 to 2"));
     for (name, other) in [("DLE", next), ("RLE", random)] {
         let fewer = ratio(data, &greedy, &other);
         let what = format!("e-greedy over {name}");
-        out.checks
-            .push(Check::below(what, "fewer rounds", fewer, 1.0));
+        out.below(what, "fewer rounds", fewer, 1.0);
     }
     let worse = ratio(data, &buffer, &greedy);
     let what = "buffer over plain";
-    out.checks
-        .push(Check::above(what, "marginally worse", worse, 1.0));
+    out.above(what, "marginally worse", worse, 1.0);
     let better = ratio(data, &product, &greedy);
     let check = Check::at_most("product over e-greedy", "", better, 0.85);
-    out.checks.push(check.own("our goal: 0.85"));
+    out.check(check.own("our goal: 0.85"));
     out
 }

@@ -75,11 +75,11 @@ fn judge(data: &Data<'_>) -> Outcome {
         let formula = ours * (nodes * nodes + nodes) / (theirs * nodes);
         let what = format!("N={n}, by the published rounds");
         let check = Check::value(what, wanted, 0.05 * wanted, Estimate::exact(formula));
-        out.checks.push(check.own(format!("our reading: {wanted}")));
+        out.check(check.own(format!("our reading: {wanted}")));
         let sent = data.one(&round(n), |v| v.value("ballots") + v.value("confirmations"));
         let what = format!("N={n}, messages of a round");
         let check = Check::at_most(what, "", sent, nodes * nodes);
-        out.checks.push(check.own("our reading: N^2"));
+        out.check(check.own("our reading: N^2"));
         let cells =
             [Policy::EpsilonGreedy, Policy::Next].map(|p| stationary(p, n, 2500, data.budget));
         let over = data.estimate(&[&cells[0], &cells[1]], |v| {
@@ -87,17 +87,16 @@ fn judge(data: &Data<'_>) -> Outcome {
         });
         measured.push((nodes, over));
         let what = format!("N={n}, messages over DLE's");
-        out.checks
-            .push(Check::above(what, "", over, 1.0).own("our reading: above 1"));
+        out.check(Check::above(what, "", over, 1.0).own("our reading: above 1"));
         let k = data.estimate(&[&cells[1], &cells[0]], |v| {
             v[0].value("rounds") / v[1].value("rounds")
         });
         let check = Check::below(format!("k at N={n}"), "N+1 is attainable", k, nodes + 1.0);
-        out.checks.push(check.refutes());
+        out.check(check.refutes());
         let election = data.one(&terms(n), |v| v.value("messages") / v.value("terms"));
         let what = format!("N={n}, with terms");
         let check = Check::at_most(what, "", election, 3.0 * (nodes - 1.0));
-        out.checks.push(check.own("our goal: 3 (N-1)"));
+        out.check(check.own("our goal: 3 (N-1)"));
     }
     out.curve("e-greedy, measured", measured);
     out

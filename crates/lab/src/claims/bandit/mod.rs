@@ -73,13 +73,12 @@ fn ratio(data: &Data<'_>, over: &Cell, under: &Cell) -> Estimate {
 /// The mean is within 15 % of our pre-study's.
 fn studied(out: &mut Outcome, what: impl Into<String>, measured: Estimate, reference: f64) {
     let check = Check::near(what, reference, measured);
-    out.checks
-        .push(check.own(format!("our pre-study: {reference}")));
+    out.check(check.own(format!("our pre-study: {reference}")));
 }
 
 /// A published single run is within 2.5 standard deviations of a run, which is the precision of a single run.
 fn plausible(out: &mut Outcome, data: &Data<'_>, what: &str, cell: &Cell, published: f64) {
     let z = data.one(cell, |v| v.deviations("rounds", published));
     let what = format!("{what}, published run of {published} in standard deviations");
-    out.checks.push(Check::value(what, 0.0, 2.5, z));
+    out.value(what, 0.0, 2.5, z);
 }

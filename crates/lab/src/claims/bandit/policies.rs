@@ -81,14 +81,12 @@ fn judge(data: &Data<'_>) -> Outcome {
     for (w, world) in WORLDS.into_iter().enumerate() {
         let what = format!("product over e-greedy, {world}");
         let better = over(Policy::EpsilonGreedy, w);
-        out.checks
-            .push(Check::at_most(what, "", better, 0.88).own("our goal: 0.88"));
+        out.check(Check::at_most(what, "", better, 0.88).own("our goal: 0.88"));
     }
     for w in LASTING {
         let what = format!("product over the truth, {}", WORLDS[w]);
         let near = over(Policy::ResponderTruth, w);
-        out.checks
-            .push(Check::at_most(what, "", near, 1.12).own("our goal: 1.12"));
+        out.check(Check::at_most(what, "", near, 1.12).own("our goal: 1.12"));
     }
     out
 }

@@ -112,7 +112,7 @@ fn judge(data: &Data<'_>) -> Outcome {
         out.curve(format!("{policy}, text"), found);
         for (n, dual) in found {
             let what = format!("{policy}, N={n}");
-            out.checks.push(Check::counterexample(what, "never", dual));
+            out.check(Check::counterexample(what, "never", dual));
         }
     }
     for (n, lost) in [(5, 0.0), (11, 0.0), (5, 0.2), (11, 0.2)] {
@@ -129,18 +129,15 @@ fn judge(data: &Data<'_>) -> Outcome {
             }
             let found = data.one(&cell, |v| v.value(name));
             let what = format!("N={n}{stores}, {words}");
-            out.checks
-                .push(Check::exactly(what, 0.0, found).own("our goal: 0"));
+            out.check(Check::exactly(what, 0.0, found).own("our goal: 0"));
         }
         let held = data.one(&cell, |v| v.value("terms"));
         let what = format!("N={n}{stores}, terms of a run");
         let check = Check::at_least(what, "", held, 10.0);
-        out.checks
-            .push(check.own("our goal: 10, so that none says something"));
+        out.check(check.own("our goal: 10, so that none says something"));
     }
     let broken = data.one(&product(), |v| v.value("broken"));
     let what = "product, storms that end in disagreement";
-    out.checks
-        .push(Check::exactly(what, 0.0, broken).own("our goal: 0"));
+    out.check(Check::exactly(what, 0.0, broken).own("our goal: 0"));
     out
 }

@@ -83,7 +83,7 @@ fn judge(data: &Data<'_>) -> Outcome {
                 over,
                 (0.85, 1.15),
             );
-            out.checks.push(check.own("the authors' program: 1"));
+            out.check(check.own("the authors' program: 1"));
         }
     }
     for (policy, name) in LEARNERS {
@@ -101,8 +101,7 @@ fn judge(data: &Data<'_>) -> Outcome {
                 &text(policy, n, data.budget),
             );
             let what = format!("{name}, candidates penalised over text, N={n}");
-            out.checks
-                .push(Check::below(what, "", over, 1.0).own("our reading: below 1"));
+            out.check(Check::below(what, "", over, 1.0).own("our reading: below 1"));
         }
     }
     for n in SIZES {
@@ -114,8 +113,7 @@ fn judge(data: &Data<'_>) -> Outcome {
                 &text(policy, n, data.budget),
             );
             let what = format!("{a} over {b}, N={n}");
-            out.checks
-                .push(Check::below(what, "fewer rounds", over, 1.0));
+            out.below(what, "fewer rounds", over, 1.0);
         }
     }
     out

@@ -165,21 +165,19 @@ fn tab5_1(data: &Data<'_>) -> Outcome {
     out.curve("c, drop by hop", hops);
     for (n, published) in SIZES {
         let c = data.one(&size(n), |v| v.value("c"));
-        out.checks
-            .push(Check::near(format!("c, N={n}"), published, c));
+        out.near(format!("c, N={n}"), published, c);
         let what = format!("c/N, N={n}, %");
         let share = data.one(&size(n), |v| 100.0 * v.value("c") / n as f64);
-        out.checks
-            .push(Check::at_most(what, "never above 10 %", share, 10.0));
+        out.at_most(what, "never above 10 %", share, 10.0);
     }
     for (d, published) in &DROPS[1..] {
         let c = data.one(&drop(*d), |v| v.value("c"));
         let what = format!("c, {} % drop", 100.0 * d);
-        out.checks.push(Check::near(what, *published, c));
+        out.near(what, *published, c);
     }
     for (name, cell) in places(budget) {
         let c = data.one(&cell, |v| v.value("c"));
-        out.checks.push(Check::near(format!("c, {name}"), 4.0, c));
+        out.near(format!("c, {name}"), 4.0, c);
     }
     let drops = DROPS.windows(2).map(|pair| {
         let what = format!("{} less {} drop", pair[1].0, pair[0].0);
@@ -191,8 +189,7 @@ fn tab5_1(data: &Data<'_>) -> Outcome {
     });
     for (what, high, low) in drops.chain(sizes) {
         let more = data.estimate(&[&high, &low], |v| v[0].value("c") - v[1].value("c"));
-        out.checks
-            .push(Check::above(format!("c, {what}"), "more", more, 0.0));
+        out.above(format!("c, {what}"), "more", more, 0.0);
     }
     out
 }
@@ -203,7 +200,7 @@ fn config(variant: Variant, c: u16) -> Config {
 
 /// A desk at which `initiator` asks exactly `others`, and possibly itself: the first seed that does.
 fn asking<'a>(config: Config, views: &[&'a [Listed]], initiator: u64, others: &[u64]) -> Desk<'a> {
-    let desk = |seed| Desk::new(config, views.to_vec(), Rng::seed(seed, 1));
+    let desk = |seed| Desk::new(config, views.to_vec(), &Rng::seed(seed, 1));
     let seed = (0..10_000).find(|&seed| desk(seed).start(initiator) == others);
     desk(seed.unwrap_or(0))
 }
@@ -214,11 +211,12 @@ fn fig5_1(c: u16) -> Outcome {
     let without = list(&[(1, 0), (2, 0), (3, 0)]);
     let views: [&[Listed]; 4] = [&all, &without, &without, &all];
     let mut desk = asking(config(Variant::Base, c), &views, 3, &[0, 1, 2]);
-    desk.elect(3);
+    desk.start(3);
+    desk.settle();
     let follow = desk.leaders().iter().filter(|l| **l == Some(0)).count();
     exact(vec![
         count("unicasts", 7.0, desk.unicasts),
-        count("multicasts", 1.0, desk.multicasts),
+        count("multicasts", 1.0, desk.broadcasts.len()),
         count("nodes that follow node 0", 4.0, follow),
     ])
 }
@@ -252,17 +250,22 @@ fn fig5_2(variant: Variant) -> Outcome {
     let views: Vec<&[Listed]> = lists.iter().map(Vec::as_slice).collect();
     let ordered = |seed: &u64| {
         // Node 0 has to be asked before node 1: messages arrive in order.
-        let mut desk = Desk::new(config, views.clone(), Rng::seed(*seed, 1));
-        desk.start(4) == [0, 1] && desk.first_asked() == Some(0)
+        let mut desk = Desk::new(config, views.clone(), &Rng::seed(*seed, 1));
+        desk.start(4) == [0, 1] && desk.queries().next().is_some_and(|f| f.to == 0)
     };
     let seed = (0..10_000).find(ordered).unwrap_or(0);
-    let mut desk = Desk::new(config, views.clone(), Rng::seed(seed, 1));
-    desk.elect(4);
+    let mut desk = Desk::new(config, views.clone(), &Rng::seed(seed, 1));
+    desk.start(4);
+    desk.settle();
     let agreed = desk.leaders() == [Some(2); 5];
     exact(vec![
-        Check::holds("notified are 0, then 2", "0, 0, 2", desk.notified == [0, 2]),
+        Check::holds(
+            "notified are 0, then 2",
+            "0, 0, 2",
+            desk.notified(4) == [0, 2],
+        ),
         count("unicasts", 6.0, desk.unicasts).own("our reading: 6"),
-        count("multicasts", 2.0, desk.multicasts).own("our reading: 2"),
+        count("multicasts", 2.0, desk.broadcasts.len()).own("our reading: 2"),
         Check::holds("everybody follows node 2", "2", agreed),
     ])
 }
@@ -273,8 +276,7 @@ fn tab5_2(data: &Data<'_>) -> Outcome {
     out.curve("p", SIZES.map(|(n, _)| (n as f64, p(n))));
     let published = [0.34, 0.43, 0.48, 0.5, 0.5];
     for (&(n, c), p_published) in SIZES.iter().zip(published) {
-        out.checks
-            .push(Check::near(format!("p, N={n}"), p_published, p(n)));
+        out.near(format!("p, N={n}"), p_published, p(n));
         let ours = f64::from(responses_for_one(n as u32, p_published));
         let printed = match n {
             32 => 3.0,
@@ -284,11 +286,10 @@ fn tab5_2(data: &Data<'_>) -> Outcome {
             _ => 8.0,
         };
         let check = Check::exactly(format!("r, N={n}"), printed, Estimate::exact(ours));
-        out.checks.push(check);
+        out.check(check);
         let what = format!("r less c + 1, N={n}");
         let above = Estimate::exact(ours - (c + 1.0));
-        out.checks
-            .push(Check::at_most(what, "never above", above, 0.0));
+        out.at_most(what, "never above", above, 0.0);
     }
     let all: Vec<(f64, Estimate)> = SIZES
         .iter()

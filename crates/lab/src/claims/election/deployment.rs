@@ -3,7 +3,7 @@
 use super::figures::{curves, drop, lanes, named};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use consort_papers::election::Variant;
 use consort_sim::election::Params;
 use consort_sim::topology::Topology;
@@ -131,8 +131,7 @@ fn fig6_11(data: &Data<'_>) -> Outcome {
             let (ours, theirs) = (named(fast, "time"), named(slow, "time"));
             let ratio = data.one(cell, |v| v.value(&ours) / v.value(&theirs));
             let what = format!("{fast:?} over {slow:?}, {d}");
-            out.checks
-                .push(Check::below(what, "as in simulation", ratio, 1.0));
+            out.below(what, "as in simulation", ratio, 1.0);
         }
     }
     let large = [0.2, 0.05].map(|d| drop(d, data.budget));
@@ -141,8 +140,7 @@ fn fig6_11(data: &Data<'_>) -> Outcome {
         time(0) / time(1) / (time(2) / time(3))
     });
     let what = "Base, growth from 5 to 20 %, 16 over 49 nodes";
-    out.checks
-        .push(Check::below(what, "varies less", less, 1.0));
+    out.below(what, "varies less", less, 1.0);
     out
 }
 
@@ -155,6 +153,6 @@ fn fig6_12(data: &Data<'_>) -> Outcome {
         v[0].value("hybrid.changes") / v[1].value("hybrid.changes")
     });
     let what = "Hybrid at 20 %, 16 over 49 nodes";
-    out.checks.push(Check::below(what, "lower", less, 1.0));
+    out.below(what, "lower", less, 1.0);
     out
 }

@@ -345,8 +345,7 @@ fn fig7_3(data: &Data<'_>) -> Outcome {
                 off(large) / off(small)
             });
             let what = format!("error, {large} over {small}, N={n}");
-            out.checks
-                .push(Check::below(what, "more precise", better, 1.0));
+            out.below(what, "more precise", better, 1.0);
         }
         for (less, more) in [
             ("feedback", "z50"),
@@ -360,17 +359,16 @@ fn fig7_3(data: &Data<'_>) -> Outcome {
                 v.value(&format!("{less}.sd")) / v.value(&format!("{more}.sd"))
             });
             let what = format!("deviation, {less} over {more}, N={n}");
-            out.checks.push(Check::below(what, "smaller", ratio, 1.0));
+            out.below(what, "smaller", ratio, 1.0);
         }
         let what = format!("count, N={n}");
         let check = Check::within(what, "", of(n, "count.bias"), (-1.0, 1.0));
-        out.checks.push(check.own("our goal: within 1"));
+        out.check(check.own("our goal: within 1"));
         for (name, bounds) in [("z50", (2.0, 6.0)), ("z10", (9.0, 13.0))] {
             if n >= 128 {
                 let bias = of(n, &format!("{name}.bias"));
                 let check = Check::within(format!("{name}, N={n}"), "", bias, bounds);
-                out.checks
-                    .push(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
+                out.check(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
             }
         }
     }
@@ -381,30 +379,25 @@ fn fig7_3(data: &Data<'_>) -> Outcome {
             v.iter().map(|v| v.value(&value).abs()).sum::<f64>() / v.len() as f64
         });
         let what = format!("{name}, mean over N");
-        out.checks
-            .push(Check::at_most(what, "within 4.5", off, 4.5));
+        out.at_most(what, "within 4.5", off, 4.5);
     }
     let worse = data.estimate(&cells.each_ref(), |v| {
         let off = |name: &str| v.iter().map(|v| v.value(name).abs()).sum::<f64>();
         (off("window50.bias") - off("z50.bias")) / v.len() as f64
     });
     let what = "window50 less z50, mean over N";
-    out.checks
-        .push(Check::above(what, "less accurate", worse, 0.0));
+    out.above(what, "less accurate", worse, 0.0);
     for n in [64, 128] {
         let what = format!("feedback, N={n}");
         let bias = of(n, "feedback.bias");
-        out.checks
-            .push(Check::within(what, "accurate", bias, (-2.0, 2.0)));
+        out.within(what, "accurate", bias, (-2.0, 2.0));
     }
     let low = of(1024, "feedback.bias");
-    out.checks
-        .push(Check::below("feedback, N=1024", "too low", low, -2.0));
+    out.below("feedback, N=1024", "too low", low, -2.0);
     for (n, bounds) in [(512, (-6.0, -3.0)), (1024, (-9.0, -4.0))] {
         let what = format!("feedback, N={n}");
         let check = Check::within(what, "", of(n, "feedback.bias"), bounds);
-        out.checks
-            .push(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
+        out.check(check.own(format!("our pre-study: {} to {}", bounds.0, bounds.1)));
     }
     out
 }
@@ -425,15 +418,13 @@ fn fig7_4(data: &Data<'_>) -> Outcome {
         v.value("feedback.rmse") / v.value("constant.rmse")
     });
     let what = "root mean square error, over that of the constant N/10";
-    out.checks
-        .push(Check::below(what, "matches closely", rmse, 0.5));
+    out.below(what, "matches closely", rmse, 0.5);
     let level = data.one(&cell, |v| v.value("feedback.rmse"));
     let check = Check::at_most("root mean square error, % of N", "", level, 6.0);
-    out.checks.push(check.own("our goal: 6"));
+    out.check(check.own("our goal: 6"));
     let together = data.one(&cell, |v| v.value("feedback.correlation"));
     let what = "correlation with c";
-    out.checks
-        .push(Check::above(what, "matches closely", together, 0.5));
+    out.above(what, "matches closely", together, 0.5);
     out
 }
 
@@ -447,19 +438,17 @@ fn fig7_5(data: &Data<'_>) -> Outcome {
     }
     for round in [20, 30] {
         let what = format!("mean at round {round}");
-        out.checks
-            .push(Check::near(what, 13.0, of(&cells[0], round)));
+        out.near(what, 13.0, of(&cells[0], round));
     }
     let closer = data.one(&cells[0], |v| {
         let off = |round: &str| (v.value(round) - 13.0).abs();
         off("20") / off("5")
     });
     let what = "error of the mean, round 20 over round 5";
-    out.checks
-        .push(Check::below(what, "more accurate", closer, 1.0));
+    out.below(what, "more accurate", closer, 1.0);
     let away = of(&cells[1], 30);
     let what = "as printed, round 30";
     let check = Check::at_least(what, "", away, 26.0).own("our reading: above 26");
-    out.checks.push(check);
+    out.check(check);
     out
 }

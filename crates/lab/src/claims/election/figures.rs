@@ -87,8 +87,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                     (bytes(1) + bytes(2)) / (bytes(0) + bytes(3))
                 });
                 let what = "Base, 10 and 15 % over 5 and 20 %";
-                out.checks
-                    .push(Check::near(what, 1.0, middle).order("linear"));
+                out.check(Check::near(what, 1.0, middle).order("linear"));
                 for (name, metric) in [
                     ("runs without a restart", "calm-bytes"),
                     ("restarts", "restarts"),
@@ -134,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                         "tree" => Check::near(what, 1.0, slope).own("our reading: 1"),
                         _ => Check::near(what, 1.0, slope).order("linear"),
                     };
-                    out.checks.push(check);
+                    out.check(check);
                 }
                 out
             },
@@ -209,7 +208,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                         v[0].value(&name) / v[1].value(&name)
                     });
                     let what = format!("{variant:?}, N=128 over N=32");
-                    out.checks.push(Check::above(what, "prolongs", more, 1.0));
+                    out.above(what, "prolongs", more, 1.0);
                 }
                 out
             },
@@ -409,8 +408,7 @@ fn ends(share: &dyn Fn(Variant) -> Estimate) -> Outcome {
     out.curve("ended", points.map(|(n, share)| (n as f64, *share)));
     for (variant, share) in Variant::ALL.into_iter().zip(shares) {
         let what = format!("{variant:?}, share that ends");
-        out.checks
-            .push(Check::exactly(what, 1.0, share).order("liveness"));
+        out.check(Check::exactly(what, 1.0, share).order("liveness"));
     }
     out
 }
@@ -440,13 +438,12 @@ fn bytes(data: &Data<'_>, out: &mut Outcome, cells: &[Cell], at: &[f64]) {
         let preferred = ratio(cell, Variant::Preferred, Variant::Base);
         for (what, ratio) in [("Optimistic", optimistic), ("Preferred", preferred)] {
             let what = format!("{what} over Base, {at}");
-            out.checks
-                .push(Check::near(what, 1.0, ratio).order("similar"));
+            out.check(Check::near(what, 1.0, ratio).order("similar"));
         }
         for other in [Variant::Base, Variant::Optimistic, Variant::Preferred] {
             let hybrid = ratio(cell, Variant::Hybrid, other);
             let what = format!("Hybrid over {other:?}, {at}");
-            out.checks.push(Check::above(what, "more", hybrid, 1.0));
+            out.above(what, "more", hybrid, 1.0);
         }
     }
 }
@@ -460,7 +457,7 @@ fn grows(data: &Data<'_>, out: &mut Outcome, cells: &[Cell], metric: &str) {
                 v[0].value(&name) / v[1].value(&name)
             });
             let what = format!("{variant:?}, step {}", n + 1);
-            out.checks.push(Check::above(what, "grows", ratio, 1.0));
+            out.above(what, "grows", ratio, 1.0);
         }
     }
 }
@@ -499,9 +496,8 @@ fn reductions(data: &Data<'_>) -> Outcome {
         let change = data.estimate(&cells, |v| -lower(v, ours, theirs));
         points.push((at as f64, change));
         let what = format!("{}, %", out.ticks[at]);
-        out.checks
-            .push(Check::near(what.clone(), published, change));
-        out.checks.push(Check::below(what, "sooner", change, 0.0));
+        out.near(what.clone(), published, change);
+        out.below(what, "sooner", change, 0.0);
     }
     out.curve("mean of nine configurations", points);
     out
@@ -517,7 +513,7 @@ fn shorter(data: &Data<'_>, out: &mut Outcome, cells: &[Cell], at: &[impl core::
             let (ours, theirs) = (named(fast, "time"), named(slow, "time"));
             let ratio = data.one(cell, |v| v.value(&ours) / v.value(&theirs));
             let what = format!("{fast:?} over {slow:?}, {at}");
-            out.checks.push(Check::below(what, "sooner", ratio, 1.0));
+            out.below(what, "sooner", ratio, 1.0);
         }
     }
 }
@@ -551,13 +547,11 @@ fn sensitivity(data: &Data<'_>) -> Outcome {
         });
         let what = format!("gain with f={more} less that with f={less}");
         let check = Check::above(what, "", fall, 0.0);
-        out.checks
-            .push(check.own(format!("our pre-study: {published}")));
+        out.check(check.own(format!("our pre-study: {published}")));
     }
     for (f, gain) in SPARE.iter().zip(gains) {
         let what = format!("gain with f={f}, %");
-        out.checks
-            .push(Check::above(what, "", gain, 0.0).own("our pre-study"));
+        out.check(Check::above(what, "", gain, 0.0).own("our pre-study"));
     }
     out
 }
@@ -571,38 +565,31 @@ fn fig6_7(data: &Data<'_>) -> Outcome {
         for variant in [Variant::Base, Variant::Preferred] {
             let changes = of(cell, &named(variant, "changes"));
             let what = format!("{variant:?}, {d}");
-            out.checks.push(Check::exactly(what, 1.0, changes));
+            out.exactly(what, 1.0, changes);
             let more = data.one(cell, |v| {
                 v.value("hybrid.changes") - v.value(&named(variant, "changes"))
             });
             let what = format!("Hybrid less {variant:?}, {d}");
-            out.checks.push(Check::above(what, "highest", more, 0.0));
+            out.above(what, "highest", more, 0.0);
         }
         let changes = of(cell, "optimistic.changes");
         let what = format!("Optimistic, {d}");
-        out.checks
-            .push(Check::near(what, 1.0, changes).order("small"));
+        out.check(Check::near(what, 1.0, changes).order("small"));
     }
     for (cell, published) in [(0, 1.28), (3, 2.57)] {
         let changes = of(&cells[cell], "hybrid.changes");
         let what = format!("Hybrid, {}", DROPS[cell]);
-        out.checks.push(Check::near(what, published, changes));
+        out.near(what, published, changes);
     }
     let more = data.estimate(&[&cells[3], &cells[0]], |v| {
         v[0].value("hybrid.changes") - v[1].value("hybrid.changes")
     });
-    out.checks.push(Check::above(
-        "Hybrid, 0.2 less 0.05",
-        "increases",
-        more,
-        0.0,
-    ));
+    out.above("Hybrid, 0.2 less 0.05", "increases", more, 0.0);
     // Without a loss that makes the initiator start again, there is one notification.
     for (cell, d) in cells.iter().zip(DROPS) {
         let calm = of(cell, "preferred.calm-changes");
         let what = format!("Preferred, {d}, runs without a restart");
-        out.checks
-            .push(Check::exactly(what, 1.0, calm).own("our reading: 1"));
+        out.check(Check::exactly(what, 1.0, calm).own("our reading: 1"));
     }
     out
 }
@@ -617,12 +604,12 @@ fn fig6_8(data: &Data<'_>) -> Outcome {
         for (cell, published) in [(0, 1.5), (3, 28.5)] {
             let ratio = data.one(&cells[cell], over);
             let what = format!("{variant:?} over Base, {}", DROPS[cell]);
-            out.checks.push(Check::near(what.clone(), published, ratio));
-            out.checks.push(Check::above(what, "healthier", ratio, 1.0));
+            out.near(what.clone(), published, ratio);
+            out.above(what, "healthier", ratio, 1.0);
         }
         let more = data.estimate(&[&cells[3], &cells[0]], |v| over(&v[0]) / over(&v[1]));
         let what = format!("{variant:?} over Base, 0.2 over 0.05");
-        out.checks.push(Check::above(what, "19", more, 1.0));
+        out.above(what, "19", more, 1.0);
     }
     out
 }
@@ -636,7 +623,7 @@ fn fig6_9(data: &Data<'_>) -> Outcome {
             let name = named(variant, "hash");
             let rank = data.one(cell, |v| v.value(&name));
             let what = format!("{variant:?}, {d}");
-            out.checks.push(match variant {
+            out.check(match variant {
                 Variant::Base | Variant::Optimistic => Check::exactly(what, 0.0, rank).order("0"),
                 _ => Check::within(what, "0.5 to 2.0", rank, (0.5 * 0.85, 2.0 * 1.15)),
             });
@@ -648,7 +635,7 @@ fn fig6_9(data: &Data<'_>) -> Outcome {
             v[0].value(&name) - v[1].value(&name)
         });
         let check = Check::above(format!("{variant:?}, 0.2 less 0.05"), "", more, 0.0);
-        out.checks.push(check.own("our pre-study: more"));
+        out.check(check.own("our pre-study: more"));
     }
     out
 }

@@ -4,7 +4,7 @@
 //! fixed number of lists lack it, up to 30 % of them: chosen by an adversary, drawn at random, or changing while an
 //! election runs, as when a node fails and rejoins.
 
-use super::desk::{Desk, list};
+use super::desk::{Desk, choose, choose_from, list};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -85,14 +85,16 @@ fn is_fooled(variant: Variant, c: u16, lack: usize, moves: bool) -> bool {
     let [all, without] = lists();
     let views: Vec<&[Listed]> = vec![&all; NODES as usize];
     // The first draw that asks neither the initiator nor the best node, whose lists the adversary does not control.
-    let desk = |seed| Desk::new(config(variant, c), views.clone(), Rng::seed(seed, 2));
+    let config = config(variant, c);
+    let draws = |seed| Rng::seed(seed, 2);
     let asks_others = |seed: &u64| {
-        desk(*seed).start(7).len() == usize::from(c) + 1 && !desk(*seed).start(7).contains(&0)
+        let asked = Desk::new(config, views.clone(), &draws(*seed)).start(7);
+        asked.len() == usize::from(c) + 1 && !asked.contains(&0)
     };
     let Some(seed) = (0..10_000).find(asks_others) else {
         return false;
     };
-    let elected = desk(seed).choose_from(7, |asked, to| {
+    let elected = choose_from(config, &all, 7, &mut draws(seed), |asked, to| {
         let rank = asked.iter().position(|a| *a == to);
         match rank.is_some_and(|r| moves || r < lack) {
             true => &without,
@@ -127,7 +129,7 @@ fn adversary(used: fn(u16) -> u16) -> Outcome {
         ] {
             let count = Estimate::exact(f64::from(count));
             let check = Check::exactly(format!("{variant:?}, {what}"), 0.0, count).order(published);
-            out.checks.push(match is_safe(variant) {
+            out.check(match is_safe(variant) {
                 true => check,
                 false => check.own("our reading: 0"),
             });
@@ -136,7 +138,7 @@ fn adversary(used: fn(u16) -> u16) -> Outcome {
         let fooled = Estimate::exact(fooled.count() as f64);
         let what = format!("{variant:?}, wrong when the gap moves, of 14 values of c");
         let check = Check::exactly(what, f64::from(C_MAX) + 1.0, fooled);
-        out.checks.push(check.own("our reading: 14"));
+        out.check(check.own("our reading: 14"));
     }
     out
 }
@@ -163,14 +165,17 @@ fn elections(args: &[f64], seed: u64) -> Values {
                 }
                 let initiator = rng.below64(NODES);
                 let seed = rng.bits64();
-                let desk = || Desk::new(config(variant, c), views.clone(), Rng::seed(seed, 2));
-                wrong += u32::from(desk().choose(initiator) != Some(0));
+                let (config, draws) = (config(variant, c), Rng::seed(seed, 2));
+                let elected = choose(config, &views, initiator, &mut draws.clone());
+                wrong += u32::from(elected != Some(0));
                 let share = lack as f64 / (NODES - 1) as f64;
-                let elected =
-                    desk().choose_from(initiator, |_, to| match to != 0 && rng.chance(share) {
+                let own = views[initiator as usize];
+                let elected = choose_from(config, own, initiator, &mut draws.clone(), |_, to| {
+                    match to != 0 && rng.chance(share) {
                         true => &without,
                         false => &all,
-                    });
+                    }
+                });
                 moved += u32::from(elected != Some(0));
             }
             let percent = |n: u32| 100.0 * f64::from(n) / f64::from(ELECTIONS);
@@ -190,7 +195,7 @@ fn missing(data: &Data<'_>) -> Outcome {
     let at = |lack: usize| cell(lack, data.budget);
     for variant in Variant::ALL {
         let mut push = |check: Check| {
-            out.checks.push(match is_safe(variant) {
+            out.check(match is_safe(variant) {
                 true => check,
                 false => check.own("our reading: as Base"),
             });

@@ -129,8 +129,7 @@ fn new_2(data: &Data<'_>) -> Outcome {
         });
         let what = format!("largest over smallest r, 10 %, {epsilon:e}");
         let check = Check::at_most(what, "", spread, 1.25);
-        out.checks
-            .push(check.own("our goal; c + 1 lists would make it 60"));
+        out.check(check.own("our goal; c + 1 lists would make it 60"));
     }
     for lacks in SHARES {
         for n in SIZES {
@@ -140,17 +139,14 @@ fn new_2(data: &Data<'_>) -> Outcome {
             let bound = 3e-3;
             let most = bound + 3.0 * (lacks * bound / trials).sqrt();
             let what = format!("missed, N={n}, {} %, 1e-3", lacks * 100.0);
-            out.checks
-                .push(Check::at_most(what, "", missed, most).own("our goal: 3e-3"));
+            out.check(Check::at_most(what, "", missed, most).own("our goal: 3e-3"));
             let what = format!("missed, N={n}, {} %, 1e-6", lacks * 100.0);
             let seen = of(n, lacks, 1e-6, "seen");
-            out.checks
-                .push(Check::exactly(what, 0.0, seen).own("our goal: 0"));
+            out.check(Check::exactly(what, 0.0, seen).own("our goal: 0"));
             for epsilon in EPSILONS {
                 let what = format!("2(r-1+f)+2, N={n}, {} %, {epsilon:e}", lacks * 100.0);
                 let exact = of(n, lacks, epsilon, "exact");
-                out.checks
-                    .push(Check::exactly(what, 1.0, exact).own("our goal: always"));
+                out.check(Check::exactly(what, 1.0, exact).own("our goal: always"));
             }
         }
     }
@@ -195,23 +191,19 @@ fn new_3(data: &Data<'_>) -> Outcome {
             let what = format!("changes, {name}, {} %", loss * 100.0);
             let changes = of(loss, periods, "changes");
             let check = Check::at_most(what, "", changes, 0.5);
-            out.checks
-                .push(check.own("our goal: 0.5; our pre-study: 0.08"));
+            out.check(check.own("our goal: 0.5; our pre-study: 0.08"));
             let what = format!("disagreements, {name}, {} %", loss * 100.0);
             let disagree = of(loss, periods, "disagree");
-            out.checks
-                .push(Check::exactly(what, 0.0, disagree).own("our goal: 0"));
+            out.check(Check::exactly(what, 0.0, disagree).own("our goal: 0"));
         }
         let what = format!("verdicts, hasty, {} %", loss * 100.0);
         let verdicts = of(loss, HASTY, "verdicts");
         let check = Check::at_least(what, "", verdicts, 9.0);
-        out.checks
-            .push(check.own("our goal: 9, so that the count says something"));
+        out.check(check.own("our goal: 9, so that the count says something"));
     }
     let disagree = data.one(&storms(data.budget), |v| v.value("disagree"));
     let what = "disagreements after storms";
-    out.checks
-        .push(Check::exactly(what, 0.0, disagree).own("our goal: 0"));
+    out.check(Check::exactly(what, 0.0, disagree).own("our goal: 0"));
     out
 }
 
@@ -234,13 +226,11 @@ fn new_1(data: &Data<'_>) -> Outcome {
         quantile(v[0].all("time"), 0.5) / quantile(v[1].all("time"), 0.5)
     });
     let what = "one by one over all at once, median";
-    out.checks
-        .push(Check::at_most(what, "", ratio, 1.2).own("our goal: 1.2"));
+    out.check(Check::at_most(what, "", ratio, 1.2).own("our goal: 1.2"));
     for (cell, name) in cells.iter().zip(["one by one", "all at once"]) {
         let failed = data.one(cell, |v| v.value("failed"));
         let what = format!("runs without end, {name}");
-        out.checks
-            .push(Check::exactly(what, 0.0, failed).own("our goal: 0"));
+        out.check(Check::exactly(what, 0.0, failed).own("our goal: 0"));
     }
     out
 }

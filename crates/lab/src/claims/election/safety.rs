@@ -1,6 +1,6 @@
 //! Chapter 7.3.1: the effect of an underestimated c.
 
-use super::desk::{Desk, list};
+use super::desk::{choose, list};
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
@@ -101,10 +101,10 @@ fn rounds(args: &[f64], seed: u64) -> Values {
         }
         let mut starters: Vec<u64> = (0..NODES).collect();
         rng.shuffle(&mut starters);
-        let mut desk = Desk::new(config, views, Rng::seed(rng.bits64(), 2));
+        let mut draws = Rng::seed(rng.bits64(), 2);
         let (mut wrong, mut lowest) = (false, u64::MAX);
         for (n, &initiator) in starters[..initiators].iter().enumerate() {
-            let elected = desk.choose(initiator).unwrap_or(NODES);
+            let elected = choose(config, &views, initiator, &mut draws).unwrap_or(NODES);
             rank[n] += elected as f64;
             wrong |= elected != 0;
             lowest = lowest.min(elected);
@@ -150,9 +150,9 @@ fn thm1(data: &Data<'_>) -> Outcome {
     let rank = |c: u16| data.one(&cell(c, 5), |v| v.value("rank"));
     out.curve("per initiator", [(0.0, rank(0)), (25.0, rank(25))]);
     let check = Check::exactly("mean rank, c=25", 0.0, rank(25));
-    out.checks.push(check.order("the lowest hash"));
+    out.check(check.order("the lowest hash"));
     let check = Check::above("mean rank, c=0", "", rank(0), 0.0);
-    out.checks.push(check.own("our reading: above 0"));
+    out.check(check.own("our reading: above 0"));
     out
 }
 
@@ -172,28 +172,26 @@ fn fig7_1(data: &Data<'_>) -> Outcome {
         let rounds = rank.n as f64 * f64::from(ROUNDS);
         let what = format!("c={c}, per initiator");
         // Initiators of a round share its lists; their errors are nearly independent.
-        out.checks.push(noise(what, rank, p, 5.0 * rounds));
+        out.check(noise(what, rank, p, 5.0 * rounds));
         let any = 1.0 - (1.0 - p).powi(5);
         let what = format!("c={c}, any of 5");
-        out.checks.push(noise(what, of(c, "any.5"), any, rounds));
+        out.check(noise(what, of(c, "any.5"), any, rounds));
     }
     for c in 0..3 {
         let fall = data.estimate(&[&cell(c, 5), &cell(c + 1, 5)], |v| {
             v[0].value("rank") - v[1].value("rank")
         });
         let what = format!("mean rank, c={c} less c={}", c + 1);
-        out.checks.push(Check::above(what, "decreases", fall, 0.0));
+        out.above(what, "decreases", fall, 0.0);
     }
     let percent = data.one(&cell(1, 5), |v| 100.0 * v.value("rank"));
-    out.checks
-        .push(Check::near("c=1, wrong initiators, %", 4.0, percent));
+    out.near("c=1, wrong initiators, %", 4.0, percent);
     for c in 1..8 {
         let check = Check::exactly(format!("c={c}, lowest of 5"), 0.0, of(c, "merged"));
-        out.checks.push(check.own("our goal: 0"));
+        out.check(check.own("our goal: 0"));
     }
     let last = of(7, "rank");
-    out.checks
-        .push(Check::below("mean rank, c=7", "reaches 0", last, 1e-3));
+    out.below("mean rank, c=7", "reaches 0", last, 1e-3);
     out
 }
 
@@ -213,14 +211,13 @@ fn fig7_2(data: &Data<'_>) -> Outcome {
         let trials = any.n as f64 * f64::from(ROUNDS);
         let expected = 1.0 - (1.0 - p).powi(n as i32);
         let what = format!("any of {n}");
-        out.checks.push(noise(what, any, expected, trials));
+        out.check(noise(what, any, expected, trials));
         let what = format!("initiator {n} alone");
-        out.checks.push(noise(what, rank(n), p, trials));
+        out.check(noise(what, rank(n), p, trials));
     }
     let more = data.one(&cell, |v| v.value("any.10") - v.value("any.1"));
     let what = "any of 10 less any of 1";
-    out.checks.push(Check::above(what, "increases", more, 0.0));
-    out.checks
-        .push(Check::below(what, "only slightly", more, 0.02));
+    out.above(what, "increases", more, 0.0);
+    out.below(what, "only slightly", more, 0.02);
     out
 }

@@ -198,8 +198,7 @@ pub(super) fn authors(
     ours: Estimate,
 ) {
     let check = Check::value(what, theirs, by * theirs, ours);
-    out.checks
-        .push(check.own(format!("the authors' data: {theirs}")));
+    out.check(check.own(format!("the authors' data: {theirs}")));
 }
 
 /// A value grows exponentially with the loss up to .25, and at most tenfold from .05 to .2.
@@ -210,7 +209,7 @@ fn exponential(data: &Data<'_>, out: &mut Outcome, value: &str) {
             v[0].value(value) / v[1].value(value)
         });
         let what = format!("r={} over r={}", DROPS[n], DROPS[n - 1]);
-        out.checks.push(Check::above(what, "grows", factor, 1.0));
+        out.above(what, "grows", factor, 1.0);
     }
     for n in 2..5 {
         let cells = [&cells[n], &cells[n - 1], &cells[n - 2]];
@@ -219,19 +218,13 @@ fn exponential(data: &Data<'_>, out: &mut Outcome, value: &str) {
             last / middle / (middle / first)
         });
         let what = format!("growth to r={} over that to r={}", DROPS[n], DROPS[n - 1]);
-        out.checks
-            .push(Check::at_least(what, "exponentially", steady, 0.85));
+        out.check(Check::at_least(what, "exponentially", steady, 0.85));
     }
     let all = data.estimate(&[&cells[3], &cells[0]], |v| {
         v[0].value(value) / v[1].value(value)
     });
     let what = "r=0.2 over r=0.05";
-    out.checks.push(Check::at_most(
-        what,
-        "at most an order of magnitude",
-        all,
-        10.0,
-    ));
+    out.at_most(what, "at most an order of magnitude", all, 10.0);
 }
 
 /// Least squares through (1/n, w/n): the constant term.
@@ -268,9 +261,9 @@ fn fig5_1a(data: &Data<'_>) -> Outcome {
         })
     };
     let check = Check::below("W/n, 31 over 1", "falls", over(1, 0), 0.25);
-    out.checks.push(check);
+    out.check(check);
     let check = Check::near("W/n, 121 over 61", 1.0, over(4, 2)).order("flat");
-    out.checks.push(check);
+    out.check(check);
     let cells: Vec<&Cell> = cells.iter().collect();
     let ratio = data.estimate(&cells, |v| {
         let waits: Vec<f64> = v.iter().map(|v| v.value("wait")).collect();
@@ -278,7 +271,7 @@ fn fig5_1a(data: &Data<'_>) -> Outcome {
     });
     let what = "a over (D+H)/2";
     let check = Check::within(what, "", ratio, (0.9, 1.1));
-    out.checks.push(check.own("our reading: 1"));
+    out.check(check.own("our reading: 1"));
     out
 }
 
@@ -298,7 +291,7 @@ fn fig5_1b(data: &Data<'_>) -> Outcome {
                 next / first
             });
             let what = format!("W/n, r={r}, n={} over n={}", pair[1], pair[0]);
-            out.checks.push(Check::below(what, "falls", fall, 1.0));
+            out.below(what, "falls", fall, 1.0);
         }
         let cells = [2, 15, 30].map(|n| few(n, r, data.budget));
         let left = data.estimate(&cells.each_ref(), |v| {
@@ -307,13 +300,13 @@ fn fig5_1b(data: &Data<'_>) -> Outcome {
             (fifteen - thirty) / (two - thirty)
         });
         let what = format!("share of the fall that is left at n=15, r={r}");
-        out.checks.push(Check::below(what, "quickly", left, 0.25));
+        out.below(what, "quickly", left, 0.25);
         // A wait that does not grow with n would give a half.
         let flat = data.estimate(&[&cells[2], &cells[1]], |v| {
             v[0].value("wait") / v[1].value("wait") / 2.0
         });
         let what = format!("W/n, r={r}, n=30 over n=15");
-        out.checks.push(Check::above(what, "flattens", flat, 0.6));
+        out.above(what, "flattens", flat, 0.6);
     }
     out
 }
@@ -347,7 +340,7 @@ fn fig5_2(data: &Data<'_>) -> Outcome {
         let expected = data.one(cell, |v| v.value("expected"));
         let what = format!("sends over expected, n={}", MANY[n]);
         let check = Check::within(what, "", expected, (0.97, 1.03));
-        out.checks.push(check.own("our reading: 1"));
+        out.check(check.own("our reading: 1"));
     }
     let flat: Vec<&Cell> = cells[1..].iter().collect();
     for (n, requesters) in MANY[1..].iter().enumerate() {
@@ -357,8 +350,7 @@ fn fig5_2(data: &Data<'_>) -> Outcome {
             each[n] * 4.0 / each.iter().sum::<f64>()
         });
         let what = format!("sends over their mean, n={requesters}");
-        out.checks
-            .push(Check::within(what, "constant", off, (0.95, 1.05)));
+        out.within(what, "constant", off, (0.95, 1.05));
     }
     out
 }
@@ -384,23 +376,23 @@ fn fig5_3(data: &Data<'_>) -> Outcome {
         })
     };
     let check = Check::above("W, N=256 over N=64", "increases", growth(4, 2), 1.0);
-    out.checks.push(check);
+    out.check(check);
     let late = growth(6, 4);
     let check = Check::above("W, N=1024 over N=256", "levels off: about 1", late, 1.5);
-    out.checks.push(check.refutes());
+    out.check(check.refutes());
     let check = Check::within("W(1024)/W(256)", "", late, (2.6, 4.2));
-    out.checks.push(check.own("the authors' data: 3.33"));
+    out.check(check.own("the authors' data: 3.33"));
     for n in 1..SIZES.len() {
         let fall = data.estimate(&[&cells[n], &cells[n - 1]], |v| {
             v[0].value("wait") / v[1].value("wait") * SIZES[n - 1] as f64 / SIZES[n] as f64
         });
         let what = format!("W/N, N={} over N={}", SIZES[n], SIZES[n - 1]);
         let check = Check::below(what, "", fall, 1.0);
-        out.checks.push(check.own("our reading: falls"));
+        out.check(check.own("our reading: falls"));
     }
     let last = data.one(&cells[6], |v| 1000.0 * v.value("wait") / 1024.0);
     let check = Check::at_most("W/N in ms, N=1024", "", last, 26.0);
-    out.checks.push(check.own("the authors' data: 17.5"));
+    out.check(check.own("the authors' data: 17.5"));
     out
 }
 
@@ -430,10 +422,8 @@ pub(super) fn sublinear(data: &Data<'_>, out: &mut Outcome, cells: &[Cell; 7]) {
             v[0].value("sends") / v[1].value("sends") / more
         });
         let what = format!("growth to N={}", SIZES[n]);
-        out.checks
-            .push(Check::above(what.clone(), "increases", growth, 1.0));
-        out.checks
-            .push(Check::below(what, "sublinear", growth, more));
+        out.above(what.clone(), "increases", growth, 1.0);
+        out.below(what, "sublinear", growth, more);
     }
 }
 
@@ -452,7 +442,7 @@ fn fig5_5(data: &Data<'_>) -> Outcome {
         v[0].value("wait") / v[1].value("wait")
     });
     let check = Check::within("W(.2)/W(.05)", "", growth, (5.0, 8.0));
-    out.checks.push(check.own("the authors' data: 6.2"));
+    out.check(check.own("the authors' data: 6.2"));
     out
 }
 
@@ -477,7 +467,7 @@ fn fig5_6(data: &Data<'_>) -> Outcome {
         let expected = data.one(&drop(r, data.budget), |v| v.value("expected"));
         let what = format!("sends over expected, r={r}");
         let check = Check::within(what, "", expected, (0.97, 1.03));
-        out.checks.push(check.own("our reading: 1"));
+        out.check(check.own("our reading: 1"));
     }
     out
 }

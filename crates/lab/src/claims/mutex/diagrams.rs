@@ -3,10 +3,9 @@
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
-use alloc::collections::BTreeSet;
-use consort_papers::mutex::{Config, Event, Input, Mode, Msg, PaperMutex, State, Timer, View};
-use consort_proto::{Cx, Effect, Incarnation, Instant, Life, NodeId, Protocol, Rng, Sender, To};
-use core::net::SocketAddr;
+use consort_papers::mutex::desk::Desk;
+use consort_papers::mutex::{Config, Input, Mode};
+use consort_proto::Rng;
 
 /// The claim of these chapters.
 pub(super) const CLAIMS: &[Claim] = &[Claim {
@@ -55,7 +54,7 @@ fn judge(data: &Data<'_>) -> Outcome {
                 true => Check::counterexample(what, "", share).order("unsafe"),
                 false => Check::exactly(what, 0.0, share).order("safe"),
             };
-            out.checks.push(check);
+            out.check(check);
         }
     }
     for (what, name) in [
@@ -66,8 +65,7 @@ fn judge(data: &Data<'_>) -> Outcome {
         ),
     ] {
         let share = of(name);
-        out.checks
-            .push(Check::exactly(what, 1.0, share).order("yes"));
+        out.check(Check::exactly(what, 1.0, share).order("yes"));
     }
     out
 }
@@ -78,9 +76,9 @@ fn executions(_: &[f64], seed: u64) -> Values {
     let truth = |holds: bool| f64::from(u8::from(holds));
     for mode in Mode::ALL {
         for (case, lists) in CASES {
-            let mut desk = Desk::new(mode, lists, 0, seed);
-            desk.race(&[0, 1]);
-            values.insert(format!("{mode}.{case}"), truth(desk.violated));
+            let mut desk = desk(mode, lists);
+            race(&mut desk, &[0, 1], &mut Rng::seed(seed, 1));
+            values.insert(format!("{mode}.{case}"), truth(desk.scene.violated));
         }
     }
     values.insert("causality".into(), truth(causality(seed)));
@@ -90,154 +88,59 @@ fn executions(_: &[f64], seed: u64) -> Values {
 
 /// Node 0 makes a request, tells node 1 outside the protocol, and node 1 makes a request: it meets only the friend.
 fn causality(seed: u64) -> bool {
-    let mut desk = Desk::new(Mode::CameraPaper, FRIEND, 0, seed);
-    desk.input(0, Input::Enter);
-    desk.input(1, Input::Enter);
-    desk.deliver(|f| f.from == 1 && f.to == 2);
-    desk.deliver(|f| f.from == 2 && f.to == 1);
-    let first = desk.inside();
-    desk.settle();
+    let (mut desk, mut rng) = (desk(Mode::CameraPaper, FRIEND), Rng::seed(seed, 1));
+    desk.enter(0);
+    desk.enter(1);
+    desk.round(1, 2);
+    let first = desk.held();
+    settle(&mut desk, &mut rng);
     desk.input(1, Input::Exit);
-    desk.settle();
-    first == [1] && desk.inside() == [0] && !desk.violated
+    settle(&mut desk, &mut rng);
+    first == [1] && desk.held() == [0] && !desk.scene.violated
 }
 
 /// 0 lists 1, 1 lists 2, 2 lists 3 and 4; 4 is inside when 2 fails.
 fn takeover(seed: u64) -> bool {
     let lists: &[&[u64]] = &[&[0, 1], &[0, 1, 2], &[1, 2, 3, 4], &[2, 3], &[2, 4]];
-    let mut desk = Desk::new(Mode::CameraPaper, lists, 0, seed);
-    desk.input(4, Input::Enter);
-    desk.settle();
-    desk.n_upper = 5;
-    desk.input(0, Input::Enter);
-    desk.settle();
-    let waits = desk.inside() == [4];
-    desk.dead.insert(2);
-    desk.lists[1].retain(|&id| id != NodeId(2));
-    desk.input(1, Input::MemberRemoved(NodeId(2)));
-    desk.settle();
-    let still = desk.inside() == [4];
+    let (mut desk, mut rng) = (desk(Mode::CameraPaper, lists), Rng::seed(seed, 1));
+    desk.enter(4);
+    settle(&mut desk, &mut rng);
+    desk.scene.n_upper.fill(5);
+    desk.enter(0);
+    settle(&mut desk, &mut rng);
+    let waits = desk.held() == [4];
+    desk.crash(2);
+    desk.suspect(1, 2);
+    settle(&mut desk, &mut rng);
+    let still = desk.held() == [4];
     desk.input(4, Input::Exit);
-    desk.settle();
-    waits && still && desk.inside() == [0] && !desk.violated
+    settle(&mut desk, &mut rng);
+    waits && still && desk.held() == [0] && !desk.scene.violated
 }
 
-struct Flight {
-    from: u64,
-    to: u64,
-    msg: Msg,
+/// A group whose nodes use this lock and have these lists.
+fn desk(mode: Mode, lists: &[&[u64]]) -> Desk {
+    let config = Config {
+        retry: None,
+        ..Config::new(mode)
+    };
+    Desk::new(config, lists)
 }
 
-/// Nodes with their own lists, and a network that delivers in random order.
-struct Desk {
-    nodes: Vec<PaperMutex>,
-    lists: Vec<Vec<NodeId>>,
-    n_upper: u32,
-    dead: BTreeSet<u64>,
-    flights: Vec<Flight>,
-    rng: Rng,
-    violated: bool,
-}
-
-impl Desk {
-    fn new(mode: Mode, lists: &[&[u64]], n_upper: u32, seed: u64) -> Desk {
-        let config = Config {
-            retry: None,
-            ..Config::new(mode)
-        };
-        let list = |ids: &&[u64]| ids.iter().map(|&id| NodeId(id)).collect();
-        Desk {
-            nodes: vec![PaperMutex::new(config, Life(1)); lists.len()],
-            lists: lists.iter().map(list).collect(),
-            n_upper,
-            dead: BTreeSet::new(),
-            flights: Vec::new(),
-            rng: Rng::seed(seed, 1),
-            violated: false,
+/// Lets these nodes make requests at random times while messages arrive in random order; nobody exits.
+fn race(desk: &mut Desk, requesters: &[u64], rng: &mut Rng) {
+    let mut left = requesters.to_vec();
+    rng.shuffle(&mut left);
+    while !left.is_empty() || !desk.flights.is_empty() {
+        let n = rng.below((left.len() + desk.flights.len()) as u32) as usize;
+        match n < left.len() {
+            true => desk.enter(left.remove(n)),
+            false => desk.arrive(n - left.len()),
         }
-    }
-
-    /// These nodes make requests at random times; none exits.
-    fn race(&mut self, requesters: &[u64]) {
-        let mut left = requesters.to_vec();
-        self.rng.shuffle(&mut left);
-        while !left.is_empty() || !self.flights.is_empty() {
-            let n = self.rng.below((left.len() + self.flights.len()) as u32) as usize;
-            match n < left.len() {
-                true => self.input(left.remove(n), Input::Enter),
-                false => self.arrive(n - left.len()),
-            }
-        }
-    }
-
-    fn settle(&mut self) {
-        while !self.flights.is_empty() {
-            let n = self.rng.below(self.flights.len() as u32) as usize;
-            self.arrive(n);
-        }
-    }
-
-    fn deliver(&mut self, pick: impl Fn(&Flight) -> bool) {
-        if let Some(n) = self.flights.iter().position(pick) {
-            self.arrive(n);
-        }
-    }
-
-    fn arrive(&mut self, n: usize) {
-        let Flight { from, to, msg } = self.flights.remove(n);
-        self.step(to, |m, cx, view| m.on_msg(cx, view, sender(from), msg));
-    }
-
-    fn input(&mut self, at: u64, input: Input) {
-        self.step(at, |m, cx, view| m.on_input(cx, view, input));
-    }
-
-    fn step(
-        &mut self,
-        at: u64,
-        f: impl FnOnce(&mut PaperMutex, &mut Cx<'_, PaperMutex>, View<'_>),
-    ) {
-        if self.dead.contains(&at) {
-            return;
-        }
-        let mut effects: Vec<Effect<Msg, Timer, Event>> = Vec::new();
-        let mut cx = Cx {
-            me: NodeId(at),
-            now: Instant::ZERO,
-            rng: &mut self.rng,
-            effects: &mut effects,
-        };
-        let view = View {
-            list: &self.lists[at as usize],
-            n_upper: self.n_upper,
-        };
-        f(&mut self.nodes[at as usize], &mut cx, view);
-        for effect in effects {
-            if let Effect::Send(To::Node(to), msg) = effect {
-                let (from, to) = (at, to.0);
-                self.flights.push(Flight { from, to, msg });
-            }
-        }
-        self.violated |= self.inside().len() > 1;
-    }
-
-    fn inside(&self) -> Vec<u64> {
-        let ids = (0..self.nodes.len() as u64).filter(|id| !self.dead.contains(id));
-        ids.filter(|&id| self.nodes[id as usize].state() == State::Held)
-            .collect()
     }
 }
 
-fn sender(id: u64) -> Sender {
-    Sender {
-        id: NodeId(id),
-        life: Life(1),
-        incarnation: Incarnation(0),
-        addr: SocketAddr::from(([10, 0, 0, 1], 1)),
-        leaving: false,
-        unlucky: false,
-        isolated: false,
-        digest: 0,
-        coordinate: None,
-    }
+/// Delivers all messages in random order.
+fn settle(desk: &mut Desk, rng: &mut Rng) {
+    race(desk, &[], rng);
 }

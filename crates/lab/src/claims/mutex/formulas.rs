@@ -40,7 +40,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 for r in LOSSES {
                     let published = (loss(r) * 1e3).round() / 1e3;
                     let what = format!("r={r}");
-                    out.checks.push(Check::value(what, published, 0.01, at(r)));
+                    out.value(what, published, 0.01, at(r));
                 }
                 out
             },
@@ -86,11 +86,11 @@ fn fig4_5(measured: &dyn Fn(f64) -> Estimate) -> Outcome {
             ..found
         };
         let check = Check::below(format!("over the formula, r={r}"), "1", over, 0.85);
-        out.checks.push(check.refutes());
+        out.check(check.refutes());
         let ours = delay(r, multiplied(r)).round();
         let what = format!("delay in ms, r={r}");
         let check = Check::value(what, ours, 0.03 * ours, found);
-        out.checks.push(check.own(format!("our reading: {ours}")));
+        out.check(check.own(format!("our reading: {ours}")));
     }
     out
 }

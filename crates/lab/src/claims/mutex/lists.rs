@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use crate::sample::Values;
 use consort_proto::membership::Phase;
 use consort_proto::{Command, Rng};
@@ -71,13 +71,8 @@ fn fig2_1(data: &Data<'_>) -> Outcome {
         ("mean of the nodes' least", "least-mean", 240.0, 36.0),
     ] {
         let measured = of(0.0, 0.0, value);
-        out.checks.push(Check::value(what, published, by, measured));
-        out.checks.push(Check::above(
-            what,
-            "far above the quorum of 129",
-            measured,
-            129.0,
-        ));
+        out.value(what, published, by, measured);
+        out.above(what, "far above the quorum of 129", measured, 129.0);
     }
     out
 }

@@ -120,7 +120,7 @@ fn messages(data: &Data<'_>) -> Outcome {
     for (name, mode) in COUNTED {
         let asked = data.one(&counted(mode), |v| v.value("messages") - 63.0);
         let check = Check::exactly(name, 126.0, asked);
-        out.checks.push(match mode {
+        out.check(match mode {
             Some(Mode::RicartAgrawala | Mode::CameraPaper) => check,
             _ => check.own("our goal: 126"),
         });
@@ -161,7 +161,7 @@ fn equal(data: &Data<'_>) -> Outcome {
         for (mode, ratio) in modes.into_iter().zip(over) {
             let what = format!("{what}, {mode}");
             let check = Check::within(what, "", ratio, bounds);
-            out.checks.push(check.own("our reading of chapter 5 (D1)"));
+            out.check(check.own("our reading of chapter 5 (D1)"));
         }
     }
     out
@@ -304,8 +304,7 @@ fn tab5_9(data: &Data<'_>) -> Outcome {
         let waited = data.one(&wait(row, data.budget), |v| v.value("wait-client"));
         let most = row.reference * 1.15;
         let check = Check::at_most(row.name, "", waited, most);
-        out.checks
-            .push(check.own(format!("our pre-study: {}", row.reference)));
+        out.check(check.own(format!("our pre-study: {}", row.reference)));
     }
     out
 }

@@ -65,8 +65,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                         v[0].value("wait") / v[1].value("wait")
                     });
                     let what = format!("Zipf over uniform, {}, r={r}", gap_name(gap));
-                    out.checks
-                        .push(Check::below(what, "consistently lower", ratio, 1.0));
+                    out.below(what, "consistently lower", ratio, 1.0);
                 }
                 out
             },
@@ -248,20 +247,18 @@ fn fig5_7a(data: &Data<'_>) -> Outcome {
             let less = data.estimate(&pair, |v| v[0].value("wait") / v[1].value("wait"));
             let what = format!("{gap} Zipf over uniform, IA:D {r}");
             let most = if r <= 1.0 { 0.4 } else { 1.0 };
-            out.checks
-                .push(Check::below(what, "consistently lower", less, most));
+            out.below(what, "consistently lower", less, most);
             let more = data.estimate(&pair, |v| {
                 v[0].value("wait-client") / v[1].value("wait-client")
             });
             let what = format!("{gap} Zipf over uniform, client, IA:D {r}");
-            out.checks
-                .push(Check::above(what, "", more, 1.5).own("our reading: above 1.5"));
+            out.check(Check::above(what, "", more, 1.5).own("our reading: above 1.5"));
             if n > 0 {
                 let fall = data.estimate(&[&uniform[n], &uniform[n - 1]], |v| {
                     v[0].value("wait") / v[1].value("wait")
                 });
                 let what = format!("{gap} uniform, IA:D {r} over {}", RATIOS[n - 1]);
-                out.checks.push(Check::below(what, "decreases", fall, 1.0));
+                out.below(what, "decreases", fall, 1.0);
             }
         }
         flat(data, &mut out, &format!("{gap} Zipf"), &zipf, "wait", 0.15);
@@ -271,14 +268,14 @@ fn fig5_7a(data: &Data<'_>) -> Outcome {
             ratio(0) / ratio(2)
         });
         let what = format!("{gap} Zipf over uniform, IA:D 3 over 0.05");
-        out.checks.push(Check::above(what, "converge", closer, 1.0));
+        out.above(what, "converge", closer, 1.0);
     }
     let slow = GAPS.map(|gap| ratio(3.0, (gap, UNIFORM), data.budget));
     let faster = data.estimate(&slow.each_ref(), |v| {
         v[0].value("wait") / v[1].value("wait")
     });
     let what = "uniform, IA:D 3, Poisson over Weibull 0.7";
-    out.checks.push(Check::below(what, "faster", faster, 1.0));
+    out.below(what, "faster", faster, 1.0);
     out
 }
 
@@ -290,12 +287,7 @@ fn flat(data: &Data<'_>, out: &mut Outcome, who: &str, cells: &[Cell; 5], value:
             v[n].value(value) * 5.0 / v.iter().map(|v| v.value(value)).sum::<f64>()
         });
         let what = format!("{who} over its mean, IA:D {r}");
-        out.checks.push(Check::within(
-            what,
-            "independent of IA:D",
-            off,
-            (1.0 - by, 1.0 + by),
-        ));
+        out.within(what, "independent of IA:D", off, (1.0 - by, 1.0 + by));
     }
 }
 
@@ -325,15 +317,14 @@ fn growth(data: &Data<'_>, out: &mut Outcome, value: &str) {
             (0..4).map(factor).sum::<f64>() / 4.0
         });
         let what = format!("growth to r={}, mean of the four", pair[1]);
-        out.checks.push(Check::above(what, "grows", rise, 1.0));
+        out.above(what, "grows", rise, 1.0);
         for (n, which) in FOUR.into_iter().enumerate() {
             let off = data.estimate(&all, |v| {
                 let factor = |i: usize| v[4 + i].value(value) / v[i].value(value);
                 factor(n) * 4.0 / (0..4).map(factor).sum::<f64>()
             });
             let what = format!("{}, growth to r={} over its mean", name(which), pair[1]);
-            out.checks
-                .push(Check::within(what, "same rate", off, (0.85, 1.15)));
+            out.within(what, "same rate", off, (0.85, 1.15));
         }
     }
 }
@@ -368,19 +359,17 @@ fn fig5_9a(data: &Data<'_>) -> Outcome {
             (wait(0) - wait(1)) - (wait(2) - wait(3))
         });
         let what = format!("growth in s, uniform less Zipf, {}", gap_name(gap));
-        out.checks.push(Check::above(what, "faster", more, 0.0));
+        out.above(what, "faster", more, 0.0);
         let concave = data.estimate(&cells, |v| v[2].value("wait") / v[3].value("wait"));
         let what = format!("Zipf, N=1024 over N=32, {}", gap_name(gap));
-        out.checks
-            .push(Check::below(what, "sublinear", concave, 32.0));
+        out.below(what, "sublinear", concave, 32.0);
     }
     let pair = [GAPS[1], GAPS[0]].map(|gap| size(256, (gap, UNIFORM), data.budget));
     let higher = data.estimate(&pair.each_ref(), |v| {
         v[0].value("wait") / v[1].value("wait")
     });
     let what = "uniform, N=256, Weibull 0.7 over Poisson";
-    out.checks
-        .push(Check::above(what, "slightly higher", higher, 1.0));
+    out.above(what, "slightly higher", higher, 1.0);
     out
 }
 

@@ -1,6 +1,6 @@
 //! Section 4.4.2: instability of Topology Aware compared with Flooding Degree.
 
-use super::{FD, Line, S4, TA_C, TA_D, above, below, curve, mean_ratio, ranges4, ratio, s4};
+use super::{FD, Line, S4, TA_C, TA_D, curve, mean_ratio, ranges4, ratio, s4};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -120,24 +120,18 @@ fn fig4_11(ms: fn(f64) -> f64) -> Outcome {
         [("10-100 m", 60.0, 0, 55.9), ("110-200 m", 90.0, 10, 92.8)]
     {
         let (what, ours) = (format!("mean of {what}, ms"), Estimate::exact(mean(skip)));
-        out.checks.push(Check::near(what.clone(), published, ours));
+        out.near(what.clone(), published, ours);
         let check = Check::value(what, exact, 0.05, ours);
-        out.checks.push(check.own(format!("our reading: {exact}")));
+        out.check(check.own(format!("our reading: {exact}")));
     }
     for (range, exact) in [(10.0, 10.0), (90.0, 76.8), (200.0, 101.07)] {
         let ours = Estimate::exact(ms(range));
         let check = Check::value(format!("{range} m, ms"), exact, 0.01, ours);
-        out.checks.push(check.own(format!("our reading: {exact}")));
+        out.check(check.own(format!("our reading: {exact}")));
     }
     let slower = (ms(200.0) - ms(110.0)) / (ms(100.0) - ms(10.0));
     let what = "rise from 110 to 200 m over that from 10 to 100 m";
-    below(
-        &mut out,
-        what,
-        "slow increase",
-        Estimate::exact(slower),
-        1.0,
-    );
+    out.below(what, "slow increase", Estimate::exact(slower), 1.0);
     out
 }
 
@@ -175,8 +169,7 @@ fn fig4_14(data: &Data<'_>) -> Outcome {
         let at = |range| s4(line, model, range, budget);
         for (low, high) in [(30.0, 60.0), (60.0, 90.0), (90.0, 130.0)] {
             let rise = ratio(data, &at(high), &at(low), value);
-            above(
-                &mut out,
+            out.above(
                 format!("{}: {high} over {low} m", line.name()),
                 "rises",
                 rise,
@@ -186,22 +179,19 @@ fn fig4_14(data: &Data<'_>) -> Outcome {
         for range in [160.0, 200.0] {
             let flat = ratio(data, &at(range), &at(130.0), value);
             let what = format!("{}: {range} over 130 m", line.name());
-            out.checks
-                .push(Check::near(what, 1.0, flat).order("stabilises"));
+            out.check(Check::near(what, 1.0, flat).order("stabilises"));
         }
     }
     let closeness = mean_ratio(data, &pairs(TA_C, TA_D, model, 0.0, budget), value);
-    above(
-        &mut out,
+    out.above(
         "TA closeness over degree",
         "slightly above 1",
         closeness,
         1.0,
     );
     let flooding = mean_ratio(data, &pairs(FD, TA_D, model, 0.0, budget), value);
-    above(&mut out, "FD over TA degree", "less stable", flooding, 1.0);
-    out.checks
-        .push(Check::near("FD over TA degree", 1.55, flooding));
+    out.above("FD over TA degree", "less stable", flooding, 1.0);
+    out.near("FD over TA degree", 1.55, flooding);
     out
 }
 
@@ -211,8 +201,8 @@ fn fig4_15(data: &Data<'_>) -> Outcome {
     let pairs = pairs(FD, TA_D, Model::Interest, 90.0, data.budget);
     let flooding = mean_ratio(data, &pairs, "wrong");
     let what = "FD over TA degree, from 90 m";
-    above(&mut out, what, "less stable", flooding, 1.0);
-    out.checks.push(Check::near(what, 1.82, flooding));
+    out.above(what, "less stable", flooding, 1.0);
+    out.near(what, 1.82, flooding);
     out
 }
 
@@ -244,15 +234,13 @@ fn fig4_16(data: &Data<'_>) -> Outcome {
     let at = |line| s4(line, model, 90.0, data.budget);
     series(&mut out, data, data.budget.pick(2, 30), at);
     let components = data.one(&at(TA_D), |v| v.value("components"));
-    out.checks
-        .push(Check::value("components", 18.0, 2.0, components));
+    out.value("components", 18.0, 2.0, components);
     let closeness = ratio(data, &at(TA_C), &at(TA_D), "wrong");
     let what = "TA closeness over degree";
-    above(&mut out, what, "slightly above 1", closeness, 1.0);
+    out.above(what, "slightly above 1", closeness, 1.0);
     let flooding = ratio(data, &at(FD), &at(TA_D), "wrong");
-    above(&mut out, "FD over TA degree", "less stable", flooding, 1.0);
-    out.checks
-        .push(Check::near("FD over TA degree", 1.62, flooding));
+    out.above("FD over TA degree", "less stable", flooding, 1.0);
+    out.near("FD over TA degree", 1.62, flooding);
     out
 }
 
@@ -263,19 +251,18 @@ fn fig4_17(data: &Data<'_>) -> Outcome {
     for (line, published) in [(TA_D, 41.0), (TA_C, 69.0)] {
         let first = data.one(&at(line), |v| v.value("wrong@1"));
         let what = format!("{}, first second, %", line.name());
-        out.checks.push(Check::near(what, published, first));
+        out.near(what, published, first);
         let over = ratio(data, &at(line), &at(FD), "wrong@1");
         let what = format!("{} over FD, first second", line.name());
-        above(&mut out, what, "FD low", over, 1.0);
+        out.above(what, "FD low", over, 1.0);
     }
     let least = data.one(&at(TA_D), |v| v.value("components-least"));
-    out.checks
-        .push(Check::exactly("fewest components", 1.0, least));
+    out.exactly("fewest components", 1.0, least);
     let most = data.one(&at(TA_D), |v| v.value("components-most"));
-    out.checks.push(Check::near("most components", 18.0, most));
+    out.near("most components", 18.0, most);
     let flooding = ratio(data, &at(FD), &at(TA_D), "wrong");
     let what = "FD over TA degree, in the end";
-    above(&mut out, what, "less stable", flooding, 1.0);
-    out.checks.push(Check::near(what, 1.79, flooding));
+    out.above(what, "less stable", flooding, 1.0);
+    out.near(what, 1.79, flooding);
     out
 }

@@ -1,6 +1,6 @@
 //! Sections 5.4.2 to 5.4.5: CEL compared with Gómez-Calzado.
 
-use super::{CEL_1, CEL_07, GC, Line, S5, above, below, curve, mean_ratio, ranges5, ratio, s5};
+use super::{CEL_1, CEL_07, GC, Line, S5, curve, mean_ratio, ranges5, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -191,27 +191,16 @@ fn messages(data: &Data<'_>, model: Model) -> Outcome {
         se: 100.0 * reduced.se,
         ..reduced
     };
-    out.checks.push(Check::near(
-        "CEL-0.7 over CEL-1, change in %",
-        -36.0,
-        change,
-    ));
+    out.near("CEL-0.7 over CEL-1, change in %", -36.0, change);
     for ((fewer, more), range) in both.iter().zip(ranges5(data.budget)) {
         let what = format!("CEL-0.7 over CEL-1, {range} m");
-        below(
-            &mut out,
-            what,
-            "fewer",
-            ratio(data, fewer, more, value),
-            1.0,
-        );
+        out.below(what, "fewer", ratio(data, fewer, more, value), 1.0);
     }
     for line in [CEL_1, CEL_07] {
         for pair in ranges5(data.budget).windows(2) {
             let at = |range| s5(line, model, range, data.budget);
             let rise = ratio(data, &at(pair[1]), &at(pair[0]), value);
-            above(
-                &mut out,
+            out.above(
                 format!("{}: {} over {} m", line.name(), pair[1], pair[0]),
                 "grows",
                 rise,
@@ -239,7 +228,7 @@ fn path(data: &Data<'_>, model: Model, published: f64) -> Outcome {
             let over = ratio(data, &cel, &gc, "path");
             let what = format!("{} over GC, {range} m", line.name());
             let most = if range == 80.0 { 0.95 } else { 1.0 };
-            below(&mut out, what, "shorter", over, most);
+            out.below(what, "shorter", over, most);
         }
     }
     let both = pairs(CEL_07, GC, model, 60.0, data.budget);
@@ -251,7 +240,7 @@ fn path(data: &Data<'_>, model: Model, published: f64) -> Outcome {
         changes.fold(f64::NAN, f64::min)
     });
     let what = "CEL-0.7 over GC, largest change in %";
-    out.checks.push(Check::near(what, published, gain));
+    out.near(what, published, gain);
     if model == Model::Walk {
         let alike = mean_ratio(
             data,
@@ -259,7 +248,7 @@ fn path(data: &Data<'_>, model: Model, published: f64) -> Outcome {
             "path",
         );
         let check = Check::near("CEL-0.7 over CEL-1, from 60 m", 1.0, alike);
-        out.checks.push(check.order("low impact"));
+        out.check(check.order("low impact"));
     }
     out
 }
@@ -290,8 +279,7 @@ fn fig5_8(data: &Data<'_>) -> Outcome {
             };
             mean(&v[near.len()..]) / mean(&v[..near.len()])
         });
-        above(
-            &mut out,
+        out.above(
             format!("{}: 60-80 over 20-30 m", line.name()),
             "rises",
             rise,
@@ -301,8 +289,8 @@ fn fig5_8(data: &Data<'_>) -> Outcome {
     for line in [CEL_1, CEL_07] {
         let over = mean_ratio(data, &pairs(GC, line, model, 0.0, budget), "wrong");
         let what = format!("GC over {}", line.name());
-        above(&mut out, what.clone(), "higher", over, 1.0);
-        out.checks.push(Check::near(what, 1.69, over));
+        out.above(what.clone(), "higher", over, 1.0);
+        out.near(what, 1.69, over);
     }
     out
 }
@@ -315,8 +303,7 @@ fn fig5_9(data: &Data<'_>) -> Outcome {
         let cel = s5(CEL_1, model, range, budget);
         for (other, published) in [(CEL_07, "slightly less stable"), (GC, "less stable")] {
             let over = ratio(data, &s5(other, model, range, budget), &cel, "wrong");
-            above(
-                &mut out,
+            out.above(
                 format!("{} over CEL-1, {range} m", other.name()),
                 published,
                 over,
@@ -325,8 +312,7 @@ fn fig5_9(data: &Data<'_>) -> Outcome {
         }
     }
     let over = mean_ratio(data, &pairs(GC, CEL_1, model, 0.0, budget), "wrong");
-    out.checks
-        .push(Check::near("GC over CEL-1, mean", 1.57, over));
+    out.near("GC over CEL-1, mean", 1.57, over);
     out
 }
 
@@ -362,12 +348,11 @@ fn drift(data: &Data<'_>, model: Model, from: u64, published: f64) -> Outcome {
         v.value("wrong@1740") / v.value(&format!("wrong@{from}"))
     });
     let level = at(&gc, from);
-    out.checks
-        .push(Check::near(format!("GC at {from} s, %"), published, level));
+    out.near(format!("GC at {from} s, %"), published, level);
     let what = format!("GC: 1740 over {from} s");
-    above(&mut out, what, "a slight increase", rise, 1.0);
+    out.above(what, "a slight increase", rise, 1.0);
     let [cel_1, cel_07] = [CEL_1, CEL_07].map(|line| s5(line, model, 60.0, data.budget));
     let over = ratio(data, &cel_07, &cel_1, "wrong");
-    above(&mut out, "CEL-0.7 over CEL-1", "less stable", over, 1.0);
+    out.above("CEL-0.7 over CEL-1", "less stable", over, 1.0);
     out
 }

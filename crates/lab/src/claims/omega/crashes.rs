@@ -1,9 +1,9 @@
 //! Section 4.4.5: leaders that crash and recover.
 
-use super::{Line, TA_C, TA_D, above, below};
+use super::{Line, TA_C, TA_D};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use crate::sample::View;
 use consort_papers::omega::Mode;
 use consort_sim::mobility::Model;
@@ -81,9 +81,9 @@ fn judge(data: &Data<'_>) -> Outcome {
         let cells: Vec<&Cell> = cells.iter().collect();
         let ms = data.estimate(&cells, mean);
         let what = format!("{}, ms", line.name());
-        out.checks.push(Check::near(what.clone(), published, ms));
+        out.near(what.clone(), published, ms);
         if line != FD_EVENT {
-            below(&mut out, what, "smaller than 1 second", ms, 1000.0);
+            out.below(what, "smaller than 1 second", ms, 1000.0);
         }
     }
     for line in [TA_D, TA_C] {
@@ -91,7 +91,7 @@ fn judge(data: &Data<'_>) -> Outcome {
         let cells: Vec<&Cell> = ours.iter().chain(&theirs).collect();
         let over = data.estimate(&cells, |v| mean(&v[..ours.len()]) / mean(&v[ours.len()..]));
         let what = format!("{} over FD", line.name());
-        above(&mut out, what, "larger", over, 1.0);
+        out.above(what, "larger", over, 1.0);
     }
     out
 }

@@ -1,10 +1,10 @@
 //! Appendix A: energy.
 
 use super::chapter5::{curves, grid};
-use super::{CEL_1, CEL_07, GC, S5, above, below, ranges5, ratio, s5};
+use super::{CEL_1, CEL_07, GC, S5, ranges5, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::Data;
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use consort_sim::mobility::Model;
 
 const METRIC: &str = "joules of a node in 1800 s for sending its messages, beacons of the data link left out: what the \
@@ -66,7 +66,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
     for range in far(budget) {
         let saved = ratio(data, &of(CEL_07, range), &of(CEL_1, range), value);
         let what = format!("CEL-0.7 over CEL-1, {range} m");
-        below(&mut out, what, "reduces", saved, 1.0);
+        out.below(what, "reduces", saved, 1.0);
     }
     let published: &[(f64, [f64; 3])] = match model {
         Model::Walk => &[(30.0, [16.47, 0.46, 0.39]), (80.0, [9.07, 10.39, 6.41])],
@@ -76,35 +76,29 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
         for (line, published) in [GC, CEL_1, CEL_07].into_iter().zip(values) {
             let ours = data.one(&of(line, *range), |v| v.value(value));
             let what = format!("{}, {range} m", line.name());
-            out.checks.push(Check::near(what, *published, ours));
+            out.near(what, *published, ours);
         }
     }
     let saved = ratio(data, &of(CEL_07, 80.0), &of(CEL_1, 80.0), value);
     let printed = if model == Model::Walk { 0.617 } else { 0.602 };
     let what = "CEL-0.7 over CEL-1, 80 m, size";
-    out.checks.push(Check::near(what, printed, saved));
+    out.near(what, printed, saved);
     for line in [CEL_1, CEL_07] {
         let less = ratio(data, &of(line, 30.0), &of(GC, 30.0), value);
         let what = format!("{} over GC, 30 m", line.name());
-        below(&mut out, what, "lower", less, 1.0);
+        out.below(what, "lower", less, 1.0);
         let rise = ratio(data, &of(line, 80.0), &of(line, 30.0), value);
         let what = format!("{}: 80 over 30 m", line.name());
-        above(&mut out, what, "increases", rise, 1.0);
+        out.above(what, "increases", rise, 1.0);
     }
     if model == Model::Walk {
         let fall = ratio(data, &of(GC, 80.0), &of(GC, 30.0), value);
-        below(&mut out, "GC: 80 over 30 m", "decreases", fall, 1.0);
+        out.below("GC: 80 over 30 m", "decreases", fall, 1.0);
     } else {
         let before = ratio(data, &of(CEL_1, 50.0), &of(GC, 50.0), value);
-        below(&mut out, "CEL-1 over GC, 50 m", "lower", before, 1.0);
+        out.below("CEL-1 over GC, 50 m", "lower", before, 1.0);
         let after = ratio(data, &of(CEL_1, 80.0), &of(GC, 80.0), value);
-        above(
-            &mut out,
-            "CEL-1 over GC, 80 m",
-            "higher from 65 m on",
-            after,
-            1.0,
-        );
+        out.above("CEL-1 over GC, 80 m", "higher from 65 m on", after, 1.0);
     }
     out
 }

@@ -62,7 +62,7 @@ fn judge(data: &Data<'_>) -> Outcome {
         {
             let what = format!("wrong where {what}, {}", line.name());
             let check = Check::exactly(what, 0.0, wrong).order(published);
-            out.checks.push(match line {
+            out.check(match line {
                 Line::Omega(_) => check.own("our goal: 0"),
                 _ => check,
             });

@@ -17,7 +17,7 @@ mod traffic;
 
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Outcome};
+use crate::claim::{Claim, Outcome};
 use crate::stat::Estimate;
 use consort_papers::omega::Mode;
 use consort_sim::mobility::Model;
@@ -157,28 +157,4 @@ fn mean_ratio(data: &Data<'_>, pairs: &[(Cell, Cell)], value: &str) -> Estimate 
 /// Value of the first cell over that of the second.
 fn ratio(data: &Data<'_>, over: &Cell, under: &Cell, value: &str) -> Estimate {
     data.estimate(&[over, under], |v| v[0].value(value) / v[1].value(value))
-}
-
-/// `measured` is above a bound; for comparisons of two curves the bound is 1.
-fn above(
-    out: &mut Outcome,
-    what: impl Into<String>,
-    published: &str,
-    measured: Estimate,
-    low: f64,
-) {
-    out.checks
-        .push(Check::above(what, published, measured, low));
-}
-
-/// `measured` is below a bound.
-fn below(
-    out: &mut Outcome,
-    what: impl Into<String>,
-    published: &str,
-    measured: Estimate,
-    high: f64,
-) {
-    out.checks
-        .push(Check::below(what, published, measured, high));
 }

@@ -1,9 +1,9 @@
 //! Section 4.4.4: paths to the leader.
 
 use super::chapter4::{curves, grid, pairs};
-use super::{FD, S4, TA_C, TA_D, below, mean_ratio};
+use super::{FD, S4, TA_C, TA_D, mean_ratio};
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use consort_sim::mobility::Model;
 
 const METRIC: &str =
@@ -56,7 +56,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
         )
     };
     let what = "TA closeness over FD, from 100 m";
-    below(&mut out, what, "shorter", of(TA_C), 0.98);
+    out.below(what, "shorter", of(TA_C), 0.98);
     if model == Model::Interest {
         let pairs = pairs(TA_C, FD, model, 100.0, data.budget);
         let cells: Vec<&Cell> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
@@ -67,10 +67,9 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
             100.0 * (ratios.sum::<f64>() / pairs.len() as f64 - 1.0)
         });
         let what = "TA closeness over FD, from 100 m, change in %";
-        out.checks.push(Check::near(what, -11.0, change));
+        out.near(what, -11.0, change);
     }
     let what = "TA degree over FD, from 100 m";
-    out.checks
-        .push(Check::within(what, "similar", of(TA_D), (0.98, 1.02)));
+    out.within(what, "similar", of(TA_D), (0.98, 1.02));
     out
 }

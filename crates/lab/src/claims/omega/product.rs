@@ -102,12 +102,12 @@ const MODELS: [Model; 2] = [Model::Walk, Model::LevySampled];
 
 fn goal_above(out: &mut Outcome, what: impl Into<String>, measured: Estimate, least: f64) {
     let check = Check::at_least(what, "", measured, least);
-    out.checks.push(check.own(format!("our goal: {least}")));
+    out.check(check.own(format!("our goal: {least}")));
 }
 
 fn goal_below(out: &mut Outcome, what: impl Into<String>, measured: Estimate, most: f64) {
     let check = Check::at_most(what, "", measured, most);
-    out.checks.push(check.own(format!("our goal: {most}")));
+    out.check(check.own(format!("our goal: {most}")));
 }
 
 /// The product's layer at a range, with more runs than the others: its differences are small.
@@ -243,8 +243,7 @@ fn new_4(data: &Data<'_>) -> Outcome {
     }
     let of = |line| data.one(&ideal(line, data.budget), |v| v.value("phantoms"));
     let check = Check::above("CEL-1, %", "none eventually", of(CEL_1), 5.0);
-    out.checks.push(check.refutes());
-    out.checks
-        .push(Check::exactly("omega, %", 0.0, of(OMEGA)).own("our goal: 0"));
+    out.check(check.refutes());
+    out.check(Check::exactly("omega, %", 0.0, of(OMEGA)).own("our goal: 0"));
     out
 }

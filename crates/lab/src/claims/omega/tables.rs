@@ -1,9 +1,9 @@
 //! Section 5.4.6: Topology Aware in the configuration of chapter 5.
 
-use super::{CEL_1, CEL_07, Line, OMEGA, TA_C, below, ratio, s5};
+use super::{CEL_1, CEL_07, Line, OMEGA, TA_C, ratio, s5};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
-use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
+use crate::claim::{Claim, Experiment, Foil, Outcome};
 use consort_sim::mobility::Model;
 use consort_sim::omega::{Core, Params};
 use core::time::Duration;
@@ -123,8 +123,7 @@ fn judge(data: &Data<'_>, model: Model, published: [[f64; 3]; 3]) -> Outcome {
         let cells = [&aware, &cel_1, &cel_07];
         for ((cell, name), published) in cells.into_iter().zip(names).zip(published) {
             let ours = data.one(cell, |v| v.value(value));
-            out.checks
-                .push(Check::near(format!("{what}, {name}"), published, ours));
+            out.near(format!("{what}, {name}"), published, ours);
         }
     }
     for (what, value, less, more, words) in [
@@ -147,7 +146,7 @@ fn judge(data: &Data<'_>, model: Model, published: [[f64; 3]; 3]) -> Outcome {
         ),
     ] {
         let over = ratio(data, less, more, value);
-        below(&mut out, format!("{what}, {words}"), "lower", over, 1.0);
+        out.below(format!("{what}, {words}"), "lower", over, 1.0);
     }
     out
 }

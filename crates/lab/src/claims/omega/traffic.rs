@@ -1,7 +1,7 @@
 //! Section 4.4.3: messages of Topology Aware compared with Flooding Degree.
 
 use super::chapter4::{curves, grid};
-use super::{FD, Line, S4, TA_C, TA_D, above, below, ranges4, ratio, s4};
+use super::{FD, Line, S4, TA_C, TA_D, ranges4, ratio, s4};
 use crate::budget::Budget;
 use crate::cell::{Cell, Data};
 use crate::claim::{Check, Claim, Experiment, Foil, Outcome};
@@ -103,8 +103,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
             pairs.map(|(a, b)| (a - b).abs()).fold(f64::NAN, f64::max)
         });
         let what = format!("closeness less degree, {range} m");
-        out.checks
-            .push(Check::exactly(what, 0.0, differ).order("the same"));
+        out.check(Check::exactly(what, 0.0, differ).order("the same"));
     }
     let at = |range| s4(TA_D, model, range, budget);
     let flood = |range| s4(FD, model, range, budget);
@@ -112,31 +111,31 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
     for pair in grows.windows(2) {
         let rise = ratio(data, &at(pair[1]), &at(pair[0]), value);
         let what = format!("TA: {} over {} m", pair[1], pair[0]);
-        above(&mut out, what, "increases", rise, 1.0);
+        out.above(what, "increases", rise, 1.0);
     }
     let flat = ratio(data, &at(200.0), &at(160.0), value);
-    below(&mut out, "TA: 200 over 160 m", "stabilises", flat, 1.25);
+    out.below("TA: 200 over 160 m", "stabilises", flat, 1.25);
     if model == Model::Waypoint {
         let rise = ratio(data, &flood(200.0), &flood(160.0), value);
-        above(&mut out, "FD: 200 over 160 m", "increases", rise, 1.0);
+        out.above("FD: 200 over 160 m", "increases", rise, 1.0);
         let cells = [at(200.0), at(160.0), flood(200.0), flood(160.0)];
         let flatter = data.estimate(&cells.each_ref(), |v| {
             let growth = |n: usize| v[n].value(value) / v[n + 1].value(value);
             growth(0) / growth(2)
         });
         let what = "growth from 160 to 200 m, TA over FD";
-        below(&mut out, what, "stabilises", flatter, 1.0);
+        out.below(what, "stabilises", flatter, 1.0);
         let more = ratio(data, &per_probe(budget), &flood(60.0), value);
         let what = "TA with a connection for each probe, over FD, 60 m";
         let check = Check::above(what, "", more, 1.0);
-        out.checks.push(check.own("our reading: above 1"));
+        out.check(check.own("our reading: above 1"));
     }
     for &range in &ranges {
         let over = ratio(data, &at(range), &flood(range), value);
         let what = format!("TA over FD, {range} m");
         // The text compares all ranges of a point of interest, and small ranges of waypoints.
         match model == Model::Interest || range <= 90.0 {
-            true => below(&mut out, what, "fewer", over, 1.0),
+            true => out.below(what, "fewer", over, 1.0),
             false => out.curve(what, [(range, over)]),
         }
     }
@@ -170,11 +169,9 @@ fn tab4_1(data: &Data<'_>) -> Outcome {
             let at = |line| s4(line, model, range, data.budget);
             let longest = data.one(&at(FD), |v| v.value("size-max") - v.value("size"));
             let what = format!("FD, longest less mean, {name}, {range} m");
-            out.checks
-                .push(Check::exactly(what, 0.0, longest).order("always 196"));
+            out.check(Check::exactly(what, 0.0, longest).order("always 196"));
             let over = ratio(data, &at(TA_D), &at(FD), "size");
-            above(
-                &mut out,
+            out.above(
                 format!("TA over FD, {name}, {range} m"),
                 "larger",
                 over,
