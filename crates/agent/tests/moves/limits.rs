@@ -128,7 +128,7 @@ async fn readers_that_are_too_slow() {
     let mut events = send(http(&a), "GET /v1/events").await;
     let mut lines = send(http(&a), "GET /v1/log?level=info").await;
     read_until(&mut events, "subscribed").await;
-    a.remark("the first remark", None);
+    a.node().broadcast("first", b"").await.unwrap();
     eventually("the handler is busy", async || begun.exists()).await;
     // More than the buffers of the sockets hold together with what waits for a slow reader.
     let text = "x".repeat(2000);

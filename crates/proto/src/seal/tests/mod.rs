@@ -173,7 +173,7 @@ fn what_comes_in_a_members_name_from_elsewhere_has_a_limit_of_its_own() {
         node.handle_datagram(now, addr(9), &mut datagram(2, vec![]));
         sent(&mut node);
     }
-    assert!(node.stats().seal.rate_dropped_known > 1000);
+    assert_eq!(node.stats().seal.rate_dropped_known, 1000);
     let before = node.stats().datagrams_in;
     node.handle_datagram(now, addr(2), &mut datagram(2, vec![]));
     assert_eq!(node.stats().datagrams_in, before + 1);
