@@ -112,10 +112,7 @@ pub(super) fn step(
         Duration::from_secs(4),
         Instant::ZERO,
     );
-    let view = View {
-        membership: &membership,
-        reliability: &ledger,
-    };
+    let view = View::new(&membership, &ledger);
     f(&mut host.election, &mut cx, view);
     for effect in effects {
         match effect {

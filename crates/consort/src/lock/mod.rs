@@ -7,6 +7,7 @@ mod status;
 
 pub use grounds::Grounds;
 pub use guard::{LockGuard, Loss};
+pub(crate) use name::check;
 pub use name::{LockName, LockNameError};
 pub use status::{Contender, LockStatus, Readiness};
 
@@ -241,7 +242,7 @@ impl Lock {
         self.check()?;
         let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
         let order = |reply| Order::Lock(LockOrder::Break(ids, reply));
-        Ok(self.node.ask(order).await?)
+        self.node.ask(order).await?
     }
 
     fn check(&self) -> Result<(), AcquireError> {

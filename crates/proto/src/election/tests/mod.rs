@@ -195,22 +195,12 @@ impl Bench {
             rng: &mut self.rng,
             effects: &mut effects,
         };
-        f(
-            &mut self.e,
-            &mut cx,
-            View {
-                membership: &self.m,
-                reliability: &self.ledger,
-            },
-        );
+        f(&mut self.e, &mut cx, View::new(&self.m, &self.ledger));
         effects
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            membership: &self.m,
-            reliability: &self.ledger,
-        }
+        View::new(&self.m, &self.ledger)
     }
 
     fn order(&mut self, order: Order) -> Effects {
