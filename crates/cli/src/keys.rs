@@ -3,11 +3,17 @@
 use crate::Answer;
 use crate::client::{AgentAddr, block_on, path};
 use crate::output::{self, Format, safe};
+use anyhow::{Context, bail};
 use clap::Subcommand;
-use consort_agent::api::{InstallKeyRequest, KeyView, KeysView, MemberKeysView};
+use consort::NodeId;
+use consort::key::{Revocations, SecretKey};
+use consort_agent::api::{
+    InstallKeyRequest, KeyView, KeysView, MemberKeysView, MemberView, RevocationsView,
+    RevokeRequest, SelfView,
+};
 use core::time::Duration;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Show or change the keys of a running group
@@ -73,6 +79,20 @@ enum Change {
         #[command(flatten)]
         how: How,
     },
+    /// Evict a member of an identified group: its certificate no longer counts, now and after restarts
+    ///
+    /// The list of revoked certificates is signed here, with the operator's secret, and spreads from the agent to all members.
+    /// A device that is found again gets a new certificate.
+    Revoke {
+        /// The name or the id of the member
+        #[arg(value_name = "NAME|ID")]
+        member: String,
+        /// File of the operator's secret
+        #[arg(long, value_name = "FILE")]
+        by: PathBuf,
+        #[command(flatten)]
+        how: How,
+    },
     /// Take a key from all members: whoever has no other one is locked out
     #[command(visible_alias = "rm")]
     Remove {
@@ -119,6 +139,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
             force,
             how,
         }) => done(how, &use_key(how, fingerprint, *force)?, "seals"),
+        Some(Change::Revoke { member, by, how }) => revoke(how, member, by),
         Some(Change::Remove {
             fingerprint,
             force,
@@ -144,6 +165,55 @@ fn use_key(how: &How, fingerprint: &str, force: bool) -> anyhow::Result<KeyView>
 fn remove_key(how: &How, fingerprint: &str, force: bool) -> anyhow::Result<KeyView> {
     let path = format!("{}?force={force}", path("keys", fingerprint, ""));
     block_on(async { Ok(how.agent.delete(&path, PATIENCE).await?) })
+}
+
+fn revoke(how: &How, member: &str, by: &Path) -> anyhow::Result<Answer> {
+    let operator = SecretKey::read(by)?;
+    let (members, this, known): (Vec<MemberView>, SelfView, RevocationsView) = block_on(async {
+        let agent = &how.agent;
+        anyhow::Ok((
+            agent.get("/v1/members").await?,
+            agent.get("/v1/self").await?,
+            agent.get("/v1/revocations").await?,
+        ))
+    })?;
+    let mut named = members
+        .iter()
+        .filter(|m| m.name == member || m.id == member);
+    let (id, serial): (NodeId, Option<u32>) = match (named.next(), named.next()) {
+        (Some(found), None) => (found.id.parse()?, found.certificate),
+        (Some(_), Some(_)) => bail!("several members are called {member}; name one by its id"),
+        (None, _) => {
+            let id = member.parse();
+            let id =
+                id.with_context(|| format!("no member is called {member}, and it is no id"))?;
+            (id, None)
+        }
+    };
+    // Of one that has not proven itself here, all certificates up to now: serials are times unless chosen otherwise.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let serial = serial.unwrap_or(now.map_or(0, |t| t.as_secs() as u32));
+    let entries: Result<Vec<_>, _> = known
+        .revoked
+        .iter()
+        .map(|r| r.id.parse().map(|id| (id, r.serial)))
+        .collect();
+    let mut list = Revocations::default();
+    (list.version, list.entries) = (known.version, entries?);
+    let request = RevokeRequest {
+        list: list.revoke(&operator, &this.group, id, serial)?,
+    };
+    let path = "/v1/revocations";
+    let view: RevocationsView =
+        block_on(async { Ok(how.agent.post(path, &request, PATIENCE).await?) })?;
+    match how.format {
+        Format::Json => output::line(&serde_json::to_string_pretty(&view)?)?,
+        Format::Text => output::line(&format!(
+            "{}: certificates up to serial {serial} no longer count",
+            safe(member)
+        ))?,
+    }
+    Ok(Answer::Yes)
 }
 
 fn done(how: &How, key: &KeyView, what: &str) -> anyhow::Result<Answer> {

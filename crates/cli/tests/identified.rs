@@ -239,3 +239,79 @@ fn an_identity_that_cannot_be_used_is_refused_with_the_remedy() {
     ]);
     assert!(!again.status.success());
 }
+
+#[test]
+fn a_member_is_evicted_and_stays_so_over_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = prepare(dir.path(), &["a", "b", "c", "d"]);
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let a = start(dir.path(), "a", &operator, None);
+    let b = start(dir.path(), "b", &operator, Some(&a));
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    let d = start(dir.path(), "d", &operator, Some(&a));
+    until("all are there", || {
+        [&a, &b, &c, &d]
+            .iter()
+            .all(|agent| alive(agent) == 4)
+            .then_some(())
+    });
+    until("c has proven itself", || {
+        let json = prints(&["members", "--format", "json", "--http", &a.http]);
+        let members: Value = serde_json::from_str(&json).unwrap();
+        let proven = |m: &&Value| m["certificate"].as_u64().is_some();
+        (members.as_array()?.iter().filter(proven).count() == 4).then_some(())
+    });
+    // One member is away for the whole eviction.
+    drop(d);
+    let seed = a.info()["address"].as_str().unwrap().to_owned();
+    prints(&[
+        "keys",
+        "revoke",
+        "c",
+        "--by",
+        &file("operator.key"),
+        "--http",
+        &a.http,
+    ]);
+    until("the others go on without it", || {
+        (alive(&a) == 2 && alive(&b) == 2).then_some(())
+    });
+    assert!(fs::read_to_string(dir.path().join("b.revoked")).is_ok());
+    let refused = run(&["join", &seed, "--http", &c.http]);
+    assert!(!refused.status.success(), "{refused:?}");
+    let d = start(dir.path(), "d", &operator, Some(&b));
+    until("who was away is let in", || {
+        (alive(&a) == 3 && alive(&d) == 3).then_some(())
+    });
+    // Nobody needs to remember but on the disk.
+    drop(b);
+    let b = start(dir.path(), "b", &operator, None);
+    let seed = b.info()["address"].as_str().unwrap().to_owned();
+    let refused = run(&["join", &seed, "--http", &c.http]);
+    assert!(!refused.status.success(), "{refused:?}");
+    // Whoever is no operator evicts nobody.
+    let other = run(&["keygen", "--operator", &file("other.key")]);
+    assert!(other.status.success());
+    let failed = run(&[
+        "keys",
+        "revoke",
+        "b",
+        "--by",
+        &file("other.key"),
+        "--http",
+        &a.http,
+    ]);
+    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    // The device is found again.
+    drop(c);
+    prints(&[
+        "certify",
+        &file("c.key"),
+        "--by",
+        &file("operator.key"),
+        "--serial",
+        "4000000000",
+    ]);
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    until("it is back", || (alive(&c) >= 3).then_some(()));
+}

@@ -1,19 +1,24 @@
 //! Who a member is: secrets of members and operators, certificates, and the files that hold them.
 
 use crate::builder::unix_secs;
+use crate::driver::Order;
+use crate::error::{RevokeError, Stopped};
+use crate::handle::Node;
 use crate::key::{GroupKey, KeyError, hex, unhex};
 use crate::state;
 use crate::{election, lock};
 use consort_proto::mutex::Realm;
 use consort_proto::seal::{
-    Cert, Curve, Identified, OPERATORS_MAX, PublicKey, Roles, SCOPES_MAX, Scope, Secret,
+    Cert, Curve, Identified, OPERATORS_MAX, PublicKey, REVOKED_MAX, Revoked, Roles, SCOPES_MAX,
+    Scope, Secret,
 };
 use consort_proto::{ElectionId, NodeId};
 use core::fmt;
 use core::str::FromStr;
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most bytes of a certificate file that are read.
 const FILE_MAX: u64 = 16 * 1024;
@@ -309,6 +314,8 @@ pub struct Identity {
     pub certificate: Certificate,
     /// The operators whose certificates hold, at most four.
     pub operators: Vec<PublicId>,
+    /// Where the list of revoked certificates is stored. Default: nowhere; a restarted node learns it from others.
+    pub revocations: Option<PathBuf>,
 }
 
 impl Identity {
@@ -321,8 +328,108 @@ impl Identity {
             certificate: self.certificate.0.clone(),
             operators: self.operators.iter().map(|key| key.0).collect(),
             verify_per_second: if slow { VERIFY_SLOW } else { VERIFY },
+            revoked: None,
         }
     }
+}
+
+/// An operator's list of certificates that no longer count. Each member is named with the greatest serial that does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revocations {
+    /// Grows with every list; 0 before the first one.
+    pub version: u32,
+    /// Members, and the greatest serial of each that no longer counts.
+    pub entries: Vec<(NodeId, u32)>,
+}
+
+/// Why a list cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a list names at most {REVOKED_MAX} members; take out those whose certificates have ended")]
+pub struct TooManyRevoked;
+
+impl Revocations {
+    /// The next list, on which certificates of this member up to this serial are as well, signed by an operator: for
+    /// [`Node::revoke`].
+    pub fn revoke(
+        &self,
+        operator: &SecretKey,
+        group: &str,
+        id: NodeId,
+        serial: u32,
+    ) -> Result<String, TooManyRevoked> {
+        let mut entries = self.entries.clone();
+        match entries.iter_mut().find(|entry| entry.0 == id) {
+            Some(entry) => entry.1 = entry.1.max(serial),
+            None => entries.push((id, serial)),
+        }
+        if entries.len() > REVOKED_MAX {
+            return Err(TooManyRevoked);
+        }
+        let list = Revoked {
+            version: self.version.saturating_add(1),
+            entries,
+            operator: 0,
+            signature: [0; 64],
+        };
+        Ok(hex(&list.sign(Curve::Real, &operator.0, group).encode()))
+    }
+}
+
+impl Node {
+    /// The certificates that no longer count.
+    pub async fn revocations(&self) -> Result<Revocations, Stopped> {
+        let list = self.ask(Order::Revoked).await?;
+        let list = list.map(|list| Revocations {
+            version: list.version,
+            entries: list.entries,
+        });
+        Ok(list.unwrap_or_default())
+    }
+
+    /// Evicts members, by a list that [`Revocations::revoke`] has made: their sessions end at once, here and, within a few
+    /// periods, at all others.
+    pub async fn revoke(&self, list: &str) -> Result<(), RevokeError> {
+        let list = unhex(list.trim()).and_then(|bytes| Revoked::decode(&bytes));
+        let list = list.ok_or(RevokeError::Refused { version: 0 })?;
+        self.ask(|reply| Order::Revoke(list, reply)).await?
+    }
+}
+
+/// Reads the stored list, if there is one.
+pub(crate) fn read_revoked(path: &Path) -> Result<Option<Revoked>, KeyError> {
+    let text = match fs::read_to_string(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|source| KeyError::Read {
+            path: path.to_owned(),
+            source,
+        })?,
+    };
+    let list = text.lines().find(|line| !line.starts_with('#'));
+    let list = list.and_then(|line| unhex(line.trim()));
+    let list = list.and_then(|bytes| Revoked::decode(&bytes));
+    list.map(Some).ok_or_else(|| KeyError::NotRevocations {
+        path: path.to_owned(),
+    })
+}
+
+/// Replaces the stored list.
+pub(crate) fn store_revoked(path: &Path, list: &Revoked) -> Result<(), KeyError> {
+    let text = format!(
+        "# Version {} of the certificates that no longer count in a Consort group.\n{}\n",
+        list.version,
+        hex(&list.encode())
+    );
+    let replace = || {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".{}.new", std::process::id()));
+        let dir = dir.unwrap_or(Path::new("."));
+        state::replace(dir, Path::new(&beside), path, &text)
+    };
+    replace().map_err(|source| KeyError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]

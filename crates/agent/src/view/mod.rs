@@ -21,8 +21,8 @@ pub(crate) use message::{message, of_message, query_update, silent};
 pub(crate) use topology::{scope, topology};
 
 use crate::api::{EventView, LeaveView, MemberView, ReliabilityView, SelfView};
-use consort::key::Role;
 use consort::election::{ElectionName, Token};
+use consort::key::Role;
 use consort::lock::Readiness;
 use consort::membership::{Arrival, Departure, Farewell};
 use consort::{Event, Member, NodeId, Status};

@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) under: u32,
     /// The sender has the same ring of keys as this node.
     pub(crate) agrees: bool,
+    /// It has the same list of revoked certificates.
+    pub(crate) agrees_revoked: bool,
     window: Window,
     /// Of what is said to all, in an identified group: whoever has the group's key could have said it, so it moves no
     /// other window.
@@ -164,6 +166,19 @@ impl Sessions {
         }
     }
 
+    /// Notes that a sender has the same list of revoked certificates as this node. Whether that is news.
+    pub(crate) fn agree_revoked(&mut self, id: NodeId) -> bool {
+        let session = self.table.find_mut(mix(id.0), |s| s.id == id);
+        session.is_some_and(|s| !core::mem::replace(&mut s.agrees_revoked, true))
+    }
+
+    /// Nobody is known any more to have the same list of revoked certificates.
+    pub(crate) fn change_revoked(&mut self) {
+        for session in &mut self.table {
+            session.agrees_revoked = false;
+        }
+    }
+
     /// Forgets the session of a sender.
     pub(crate) fn end(&mut self, id: NodeId) {
         if let Ok(entry) = self.table.find_entry(mix(id.0), |s| s.id == id) {
@@ -220,6 +235,7 @@ impl Sessions {
             key: Some(key),
             under,
             agrees: false,
+            agrees_revoked: false,
             window,
             aloud: window,
             heard: now,
