@@ -1,7 +1,7 @@
 //! How soon crashes are known, how often nodes are wrong, and what it costs: fast, balanced and patient detection in
 //! the same worlds. `docs/TUNING.md` has the results.
 //!
-//!     cargo bench -p consort-sim --bench detection [-- crash|pause|split|many|churn] [--runs N] [--seed N]
+//!     cargo bench -p consort-sim --bench detection [-- crash|silent|pause|split|many|churn] [--runs N] [--seed N]
 
 #![allow(missing_docs)]
 
@@ -202,13 +202,14 @@ fn crash(place: Place, kind: Detection, seed: u64, count: usize) -> Vec<Crash> {
 fn show(values: impl Iterator<Item = Option<f64>>) -> String {
     let all: Vec<f64> = values.flatten().collect();
     let s = Summary::of(&all);
-    match (s.mean, s.p99) {
-        (Some(mean), Some(p99)) => format!("{mean:.2} / {p99:.1}"),
+    match (s.mean, s.p50, s.p99) {
+        (Some(mean), Some(p50), Some(p99)) => format!("{mean:.2}, {p50:.2} / {p99:.1}"),
         _ => "-".into(),
     }
 }
 
 fn crashes(runs: u64, seed: u64, places: &[Place], count: usize) {
+    println!("Times are: mean, median / 99th percentile, in seconds.\n");
     println!(
         "| N, loss | crashes | detection | first suspicion | first verdict | all know | not known | wrong | doubts | datagrams | bytes |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
@@ -279,6 +280,57 @@ fn pauses(runs: u64, seed: u64) {
                 seen.iter().map(|s| s.1).sum::<usize>(),
             );
         }
+    }
+}
+
+/// One after the other, eight nodes are cut off, and connected again 2 s after all others know: for each, when the
+/// first and when all others declared it down, and how often others suspected anybody else meanwhile.
+fn silence(kind: Detection, seed: u64) -> Vec<(f64, f64, usize)> {
+    const CUT: usize = 8;
+    let mut engine = SIXTEEN.engine(kind, seed);
+    let victims = SIXTEEN.victims(seed);
+    let mut out = Vec::new();
+    let mut now = WARM;
+    for &host in victims.iter().take(CUT) {
+        let id = engine.world().host(host).node().id();
+        let sides = (0..16).map(|h| u8::from(h == host)).collect();
+        let (cut, seen) = (now, engine.oracle().suspected.len());
+        engine.schedule(at(now), Fault::Partition(sides));
+        let known = loop {
+            now += 0.1;
+            engine.run_until(at(now)).expect("nobody objects");
+            let down = engine.oracle().down.iter();
+            let of = |d: &&(Instant, usize, NodeId)| d.2 == id && d.0 > at(cut) && d.1 != host;
+            let known: Vec<f64> = down.filter(of).map(|d| secs(d.0.since(at(cut)))).collect();
+            if known.len() >= 15 || now > cut + 60.0 {
+                break known;
+            }
+        };
+        engine.schedule(at(now + 2.0), Fault::Heal);
+        now += 8.0;
+        engine.run_until(at(now)).expect("nobody objects");
+        let others = engine.oracle().suspected[seen..].iter();
+        let first = known.iter().copied().fold(f64::MAX, f64::min);
+        let all = known.iter().copied().fold(0.0, f64::max);
+        out.push((first, all, others.filter(|s| s.1 != id).count()));
+    }
+    out
+}
+
+/// Nodes are cut off and come back, again and again.
+fn silences(runs: u64, seed: u64) {
+    println!("| detection | first verdict | all know | suspicions of others |\n|---|---|---|---|");
+    for kind in KINDS {
+        let seen: Vec<(f64, f64, usize)> = (0..runs)
+            .into_par_iter()
+            .flat_map_iter(|n| silence(kind, run_seed(seed, n)))
+            .collect();
+        println!(
+            "| {kind} | {} | {} | {:.1} |",
+            show(seen.iter().map(|s| Some(s.0))),
+            show(seen.iter().map(|s| Some(s.1))),
+            seen.iter().map(|s| s.2 as f64).sum::<f64>() / seen.len() as f64,
+        );
     }
 }
 
@@ -376,7 +428,7 @@ fn main() -> ExitCode {
             }
         };
         if set.is_none() || runs == 0 {
-            eprintln!("usage: [crash|pause|split|many|churn] [--runs N] [--seed N]");
+            eprintln!("usage: [crash|silent|pause|split|many|churn] [--runs N] [--seed N]");
             return ExitCode::from(2);
         }
     }
@@ -393,6 +445,9 @@ fn main() -> ExitCode {
     }
     if wanted("many") {
         crashes(runs, seed, &[SIXTEEN], 4);
+    }
+    if wanted("silent") {
+        silences(runs / 10 + 1, seed);
     }
     if wanted("pause") {
         pauses(runs, seed);

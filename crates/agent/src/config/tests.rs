@@ -115,6 +115,7 @@ fn members_can_be_probed_in_the_ways_of_the_papers() {
         Config::try_from(raw).unwrap()
     };
     for (word, policy) in [
+        ("turns", TargetPolicy::Turns),
         ("stride", TargetPolicy::Stride),
         ("bag", TargetPolicy::BagPass),
         ("independent", TargetPolicy::Iid),
@@ -176,7 +177,7 @@ fn mistakes_are_named_with_what_would_be_right() {
         ),
         (
             "[membership]\nprobe_policy = 'random'",
-            ["`random`", "stride, bag or independent"],
+            ["`random`", "turns, stride, bag or independent"],
         ),
         (
             "[membership]\ndistance_source = 'given'",

@@ -58,6 +58,8 @@ pub enum Timer {
     Chase(NodeId),
     /// Tell what does not wait for a ping.
     News,
+    /// This node's turn to probe.
+    Turn,
     /// Try the next seed.
     Join,
     /// Stop waiting for confirmations of the goodbye.
@@ -73,6 +75,8 @@ pub struct Stats {
     pub probes_indirect: u64,
     /// Probes that nobody answered.
     pub probes_failed: u64,
+    /// Probes that nobody answered, but during which nothing at all was heard: they accuse nobody.
+    pub probes_deaf: u64,
     /// Accusations this node made.
     pub accusations: u64,
     /// Accusations this node refuted.

@@ -40,6 +40,7 @@ mod table;
 mod tests;
 mod tick;
 mod told;
+mod turns;
 mod urgent;
 mod vicinity;
 mod view;
@@ -82,6 +83,7 @@ use rumor::RumorBuffer;
 use select::{Selection, Selector};
 use suspicion_log::SuspicionLog;
 use table::OwnKey;
+use turns::Turns;
 use urgent::Budget;
 
 type MembershipCx<'a> = Cx<'a, Membership>;
@@ -106,6 +108,7 @@ pub struct Membership {
     pursued: Vec<NodeId>,
     /// Members that are pinged often.
     chases: Vec<Chase>,
+    turns: Turns,
     urgent: Budget,
     loss: Loss,
     /// Local health multiplier: 0 is well.
@@ -149,6 +152,7 @@ impl Membership {
                 floor: config.probe_floor,
                 helpers: config.helper_policy,
                 boosts_stay: config.boosts_stay(),
+                turns: config.takes_turns(),
             }),
             coordinate: match config.distance_source {
                 DistanceSource::Coordinate => Some(Coordinate::default()),
@@ -168,6 +172,7 @@ impl Membership {
             log: SuspicionLog::default(),
             pursued: Vec::new(),
             chases: Vec::new(),
+            turns: Turns::default(),
             urgent: Budget::default(),
             loss: Loss::default(),
             health: 0,
@@ -286,6 +291,7 @@ impl Membership {
         write!(out, "{:?}{:?}", self.probes, self.selector)?;
         write!(out, "{:?}{:?}", self.joining, self.pursued)?;
         write!(out, "{:?}{:?}{:?}", self.chases, self.urgent, self.loss)?;
+        write!(out, "{:?}", self.turns)?;
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
         let silence = self.isolated_since;
@@ -329,6 +335,8 @@ impl Protocol for Membership {
                 let first = cx.rng.below64(micros(self.config.probe_period));
                 self.tick_due = cx.now + Duration::from_micros(first);
                 cx.set_timer(Timer::Tick, self.tick_due);
+                let period = micros(self.config.probe_period);
+                self.turns = Turns::new(cx.me, self.life, cx.now, period);
                 self.start_luck(cx.now);
                 self.last_heard = cx.now;
             }
@@ -420,6 +428,7 @@ impl Protocol for Membership {
             Msg::Accusation(accusation) => self.on_accusation(cx, from, accusation),
             Msg::Check(accusation) => self.on_check(cx, from, accusation),
             Msg::News => {}
+            Msg::Turn { round } => self.on_turn(cx, round),
             #[cfg(any(test, feature = "_papers"))]
             Msg::Unlucky if self.config.boosts_stay() => self.on_unlucky(cx, from),
             #[cfg(any(test, feature = "_papers"))]
@@ -440,6 +449,7 @@ impl Protocol for Membership {
             Timer::Sweep(id) => self.on_sweep_due(cx, id),
             Timer::Chase(id) => self.on_chase_due(cx, id),
             Timer::News => self.on_news_due(cx),
+            Timer::Turn => self.on_turn_due(cx),
             Timer::Join => self.try_join(cx),
             Timer::Leave => self.repeat_goodbye(cx),
         }

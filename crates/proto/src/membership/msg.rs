@@ -85,6 +85,11 @@ pub enum Msg {
     Check(Accusation),
     /// Says nothing: the rumors beside it do not wait for a ping.
     News,
+    /// Comes with a ping: in which round of turns it is sent. Whoever is behind goes over to that round.
+    Turn {
+        /// Its number.
+        round: u32,
+    },
     /// The sender is probed too rarely: favour it. Only in the papers' form of the feedback; otherwise
     /// a flag in the header says it. It stays last: without the feature the others have the same numbers.
     #[cfg(any(test, feature = "_papers"))]

@@ -154,13 +154,24 @@ impl Membership {
         }
     }
 
-    fn probe(&mut self, cx: &mut MembershipCx<'_>, target: NodeId, end: Instant, why: Purpose) {
+    /// The probe of this node's turn. Whether there is one: a member that naps is let sleep.
+    pub(super) fn probe_in_turn(&mut self, cx: &mut MembershipCx<'_>, target: NodeId) -> bool {
+        self.probe(cx, target, cx.now + self.period(), Purpose::Regular)
+    }
+
+    fn probe(
+        &mut self,
+        cx: &mut MembershipCx<'_>,
+        target: NodeId,
+        end: Instant,
+        why: Purpose,
+    ) -> bool {
         let regular = why == Purpose::Regular;
         let Some(member) = self.table.get(target) else {
-            return;
+            return false;
         };
         if regular && member.is_napping(cx.now) {
-            return;
+            return false;
         }
         let (precedence, want_record) = (member.precedence, !member.is_current());
         let timeout = self.direct_timeout_us(member.rtt);
@@ -192,6 +203,7 @@ impl Membership {
             },
         );
         cx.set_timer(Timer::Probe(seq), due);
+        true
     }
 
     /// How long the target has to answer a ping, in microseconds.
@@ -345,17 +357,22 @@ impl Membership {
         let rtt = self.table.get(probe.target).map(|m| m.rtt);
         let timeout = self.direct_timeout_us(rtt.unwrap_or_default());
         let helped = probe.nacks == probe.asked || now >= probe.asked_at + fast.early;
-        // Whoever was asked to check has heard the accuser a moment ago.
-        let since = match probe.alone {
-            true => probe.sent_at - 2 * ASKED_WITHIN,
-            false => probe.sent_at,
-        };
         probe.stage == Stage::Indirect
             && now >= probe.sent_at + fast.early
             && now >= probe.last_ping().after_us(timeout)
             && helped
             && probe.attempts() >= self.loss.attempts_needed()
-            && self.last_heard > since
+            && self.has_heard_during(probe)
+    }
+
+    /// Whether anybody was heard since a probe began.
+    fn has_heard_during(&self, probe: &Probe) -> bool {
+        // Whoever was asked to check has heard the accuser a moment ago.
+        let since = match probe.alone {
+            true => probe.sent_at - 2 * ASKED_WITHIN,
+            false => probe.sent_at,
+        };
+        self.last_heard > since
     }
 
     fn close_unanswered(&mut self, cx: &mut MembershipCx<'_>, probe: &Probe) {
@@ -364,6 +381,14 @@ impl Membership {
             // A silent target tells nothing about this node; silent helpers do.
             let silent = probe.asked.saturating_sub(probe.nacks);
             self.raise_health(if probe.asked == 0 { 1 } else { silent });
+        }
+        // Who heard nobody at all during a whole probe accuses nobody: it may be the one that is cut off, as after a longer
+        // silence. Of two members nobody can tell.
+        let may_be_cut_off =
+            self.config.fast.is_some() && self.config.isolation && self.table.live() >= 2;
+        if may_be_cut_off && !self.is_isolated() && !self.has_heard_during(probe) {
+            self.stats.probes_deaf += 1;
+            return;
         }
         if self.anybody_clears() {
             if !self.is_seen_since(probe.target, probe.sent_at) {

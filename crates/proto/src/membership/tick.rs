@@ -25,7 +25,9 @@ impl Membership {
         }
         self.check_isolation(cx);
         self.check_luck(cx);
-        self.probe_regular(cx, self.tick_due);
+        if !self.keep_turns(cx) {
+            self.probe_regular(cx, self.tick_due);
+        }
         for at in 0..self.pursued.len() {
             self.pursue(cx, self.pursued[at]);
         }

@@ -78,5 +78,7 @@ fn bound(policy: TargetPolicy, k: u64, sum: u64, count: u64) -> Option<u64> {
         TargetPolicy::BagPass => Some(sum + k - 1),
         TargetPolicy::BagRandom => Some(2 * (sum - 1) + 1),
         TargetPolicy::Stride => Some((5 * sum).div_ceil(3 * count) + k),
+        // A round of turns has one probe of each; between turns and paces either may have just begun.
+        TargetPolicy::Turns => Some((5 * sum).div_ceil(3 * count) + 3 * k),
     }
 }

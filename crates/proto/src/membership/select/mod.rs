@@ -27,8 +27,11 @@ pub enum TargetPolicy {
     /// The bag drawn at random, by remaining count.
     BagRandom,
     /// Weighted fair interleaving: each member at its own even pace.
-    #[default]
     Stride,
+    /// In turns, each member once a period by the group as a whole, while round trips to nearly all are so short that
+    /// distance does not matter; else as `Stride`.
+    #[default]
+    Turns,
 }
 
 /// What keeps far members from being forgotten.
@@ -62,10 +65,17 @@ pub(crate) struct Selection {
     pub(crate) helpers: HelperPolicy,
     /// Boosts of unlucky members stay in the shares for good, as in the papers (E14).
     pub(crate) boosts_stay: bool,
+    /// Distances are round trips, and members are probed in turns while nearly all are near.
+    pub(crate) turns: bool,
 }
 
 /// A change of a distance smaller than this share of it does not change the plan.
 const HYSTERESIS: f32 = 0.15;
+
+/// Members are near when a round trip takes no longer than this, in milliseconds; half as much more before they are far.
+const NEAR_MS: f32 = 10.0;
+/// Turns are taken while no more than one in so many members is far.
+const FAR_ONE_IN: usize = 8;
 
 /// One member in the plan. What only some policies need of it is in [`pick::State`].
 #[derive(Clone, Debug)]
@@ -93,6 +103,8 @@ pub(crate) struct Selector {
     boosts: Vec<(NodeId, Instant)>,
     /// Median distance of the plan.
     median: f32,
+    /// Nearly all are near.
+    flat: bool,
 }
 
 /// Most members favoured at a time.
@@ -109,7 +121,32 @@ impl Selector {
             state: pick::State::default(),
             boosts: Vec::new(),
             median: 0.0,
+            flat: false,
         }
+    }
+
+    /// Whether members are probed in turns wherever they are near.
+    pub(crate) fn may_take_turns(&self) -> bool {
+        self.selection.turns
+    }
+
+    /// Once a tick: whether members are probed in turns now.
+    pub(crate) fn takes_turns(&mut self, table: &Table, now: Instant, rng: &mut Rng) -> bool {
+        if self.selection.turns && self.wants_plan(table) {
+            self.plan(table, now, rng);
+        }
+        let takes = self.selection.turns && self.flat;
+        self.replan_in -= u32::from(takes);
+        takes
+    }
+
+    /// Whom this node probes in a round of turns: in each, every member is probed by another one.
+    pub(crate) fn in_turn(&self, me: NodeId, round: u64) -> Option<NodeId> {
+        let others = self.entries.len() as u64;
+        let rank = self.entries.partition_point(|e| e.id < me) as u64;
+        let step = round.checked_rem(others)?;
+        let at = (rank + step) % others;
+        Some(self.entries[at as usize].id)
     }
 
     /// Whether the next target needs a new plan.
@@ -174,8 +211,8 @@ impl Selector {
             TargetPolicy::Iid => None,
             TargetPolicy::BagPass => Some(sum + k - 1),
             TargetPolicy::BagRandom => Some(2 * (sum - 1) + 1),
-            TargetPolicy::Stride if count == 0 => None,
-            TargetPolicy::Stride => Some((5 * sum).div_ceil(3 * count) + k),
+            TargetPolicy::Stride | TargetPolicy::Turns if count == 0 => None,
+            TargetPolicy::Stride | TargetPolicy::Turns => Some((5 * sum).div_ceil(3 * count) + k),
         }
     }
 
@@ -204,6 +241,9 @@ impl Selector {
             let progress = progress.unwrap_or_else(|| self.progress());
             self.recount(shares, progress, rng);
         }
+        let near = if self.flat { 1.5 * NEAR_MS } else { NEAR_MS };
+        let far = self.entries.iter().filter(|e| e.distance > near).count();
+        self.flat = far * FAR_ONE_IN <= self.entries.len();
         self.planned = Some(table.live_version());
         self.replan_in = (self.entries.len() as u32).max(32);
     }

@@ -82,7 +82,7 @@ impl State {
             salt: 0,
         };
         let mut progress: Vec<Progress> = self.counts.iter().enumerate().map(of).collect();
-        if policy == TargetPolicy::Stride {
+        if matches!(policy, TargetPolicy::Stride | TargetPolicy::Turns) {
             for &Reverse((due, salt, at)) in self.heap.iter().chain(&self.newcomers) {
                 let progress = &mut progress[at as usize];
                 (progress.due, progress.salt) = (due, salt);
@@ -112,7 +112,7 @@ impl State {
                 self.left = progress.iter().map(|p| p.due).collect();
                 self.next_counts = counts;
             }
-            TargetPolicy::Stride => {
+            TargetPolicy::Stride | TargetPolicy::Turns => {
                 self.keep_pace(entries, &mut progress, &counts, rng);
                 self.counts = counts;
             }
@@ -190,7 +190,7 @@ impl Selector {
             TargetPolicy::Iid => self.pick_iid(rng),
             TargetPolicy::BagPass => self.pick_pass(rng),
             TargetPolicy::BagRandom => self.pick_random(rng),
-            TargetPolicy::Stride => self.pick_stride(rng),
+            TargetPolicy::Stride | TargetPolicy::Turns => self.pick_stride(rng),
         }
     }
 

@@ -45,6 +45,7 @@ fn selector(policy: TargetPolicy, exponent: f32, floor: ProbeFloor) -> Selector 
         floor,
         helpers: HelperPolicy::Shares,
         boosts_stay: false,
+        turns: false,
     })
 }
 
@@ -304,4 +305,60 @@ proptest! {
         seen.dedup();
         prop_assert_eq!(seen.len(), distances.len());
     }
+}
+
+#[test]
+fn in_every_round_of_turns_each_member_is_probed_by_another_one() {
+    let ids: Vec<u64> = Vec::from([3, 8, 11, 40, 41, 77, 90]);
+    let mut by: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    for &me in &ids {
+        let mut all = Table::default();
+        for &id in ids.iter().filter(|id| **id != me) {
+            add(&mut all, id, 1.0);
+        }
+        let mut s = Selector::new(Selection {
+            policy: TargetPolicy::Turns,
+            exponent: 3.0,
+            floor: ProbeFloor::Auto,
+            helpers: HelperPolicy::Mixed,
+            boosts_stay: false,
+            turns: true,
+        });
+        assert!(s.takes_turns(&all, Instant::ZERO, &mut Rng::seed(me, 1)));
+        for round in 0..18 {
+            let target = s.in_turn(NodeId(me), round).unwrap().0;
+            by.entry(round).or_default().push((me, target));
+        }
+    }
+    for pairs in by.values_mut() {
+        assert!(pairs.iter().all(|(me, target)| me != target));
+        pairs.sort_by_key(|p| p.1);
+        assert_eq!(pairs.iter().map(|p| p.1).collect::<Vec<_>>(), ids);
+    }
+    // As many rounds as others, and everybody has probed everybody.
+    let of_first = by.values().map(|pairs| pairs[0].0);
+    let probers: alloc::collections::BTreeSet<u64> = of_first.take(6).collect();
+    assert_eq!(probers.len(), 6);
+}
+
+#[test]
+fn turns_are_taken_while_nearly_all_are_near() {
+    let near = [1.0; 15];
+    let mut some = near;
+    some[..2].fill(100.0);
+    let takes = |distances: &[f32]| {
+        let mut s = Selector::new(Selection {
+            policy: TargetPolicy::Turns,
+            exponent: 3.0,
+            floor: ProbeFloor::Auto,
+            helpers: HelperPolicy::Mixed,
+            boosts_stay: false,
+            turns: true,
+        });
+        s.takes_turns(&table(distances), Instant::ZERO, &mut Rng::seed(1, 1))
+    };
+    assert!(takes(&near) && takes(&near[..14]));
+    assert!(!takes(&some));
+    some[1] = 1.0;
+    assert!(takes(&some));
 }

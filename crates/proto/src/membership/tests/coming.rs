@@ -169,6 +169,7 @@ fn a_newcomer_asks_its_host_again_and_compares_lists_in_every_period() {
         Config {
             probe_jitter_per_mille: 0,
             heal_periods: 0,
+            probe_policy: TargetPolicy::Stride,
             ..Config::default()
         },
     );

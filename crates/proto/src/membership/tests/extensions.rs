@@ -20,6 +20,7 @@ fn quiet() -> Config {
         sync_periods: 0,
         heal_periods: 0,
         fast: None,
+        probe_policy: TargetPolicy::Stride,
         ..Config::default()
     }
 }

@@ -8,6 +8,7 @@ mod fast;
 mod keeping;
 mod probing;
 mod table;
+mod turns;
 
 use super::*;
 use crate::protocol::{Effect, EffectOf, Headers, Passenger, Ride, To};
@@ -63,6 +64,7 @@ fn sender(id: u64, incarnation: u32) -> Sender {
 fn calm_config() -> Config {
     Config {
         probe_jitter_per_mille: 0,
+        probe_policy: TargetPolicy::Stride,
         fast: None,
         witnesses: 0,
         sync_periods: 0,
