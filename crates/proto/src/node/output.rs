@@ -160,7 +160,7 @@ impl Node {
                     }
                 }
             }
-            // In an identified group no more counts of what is said to all.
+            // In an identified group nothing else counts of what is said to all.
             let aloud = sealer.is_identified() && !outgoing.paired;
             if outgoing.bare || aloud {
                 continue;

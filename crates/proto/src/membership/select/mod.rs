@@ -74,7 +74,7 @@ const HYSTERESIS: f32 = 0.15;
 
 /// Members are near when a round trip takes no longer than this, in milliseconds; half as much more before they are far.
 const NEAR_MS: f32 = 10.0;
-/// Turns are taken while no more than one in so many members is far.
+/// Turns are taken while at most one in this many members is far away.
 const FAR_ONE_IN: usize = 8;
 
 /// One member in the plan. What only some policies need of it is in [`pick::State`].
