@@ -6,6 +6,7 @@ use super::msg::Msg;
 use super::race::Race;
 use super::view::Env;
 use crate::id::{Life, NodeId};
+use crate::lease::ablation::Ablation;
 use crate::lease::{Closing, Known, Lease, Need, Progress, Set, Told, Watcher, Why};
 use crate::protocol::{Fact, To};
 use crate::time::Instant;
@@ -155,10 +156,7 @@ impl Race {
         }
         match progress {
             Progress::Asking(at) | Progress::Waiting(at) => Some(at),
-            Progress::Ready => {
-                self.found(cx, env);
-                None
-            }
+            Progress::Ready => self.found_when_watched(cx, env),
             Progress::Vain => {
                 self.give_way(cx, env);
                 None
@@ -174,6 +172,33 @@ impl Race {
         self.give_up(cx, env);
         self.tenure.back_at = env.now + span;
         self.stand_back(cx, env, span);
+    }
+
+    /// Begins a new line as soon as members that answered recently can watch it, and returns the time of the next step.
+    ///
+    /// The last answer may be old, if a member that gave none had to fail first. A node that cannot receive by now would
+    /// find no watcher but itself, and lead beside the leader whom the others choose.
+    fn found_when_watched(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> Option<Instant> {
+        if self.finds_no_watcher(env) && !self.tenure.rules.lack(Ablation::HeardWatchers) {
+            let closing = self.tenure.closing.as_mut()?;
+            let at = closing.seek_watchers(env.now, env.rto());
+            match at {
+                Some(_) => self.look_for_watchers(cx, env, |_| true),
+                None => self.give_way(cx, env),
+            }
+            return at;
+        }
+        self.found(cx, env);
+        None
+    }
+
+    /// Whether other members should watch a new line of this node, and none of them answered recently. In a strict
+    /// election a majority has to store who watches, so nobody leads there without an answer.
+    fn finds_no_watcher(&self, env: Env<'_>) -> bool {
+        let alone = self.watchers_due(env) == (1, true);
+        let me = self.tenure.watch.me();
+        let chosen = || self.choose_watchers(env, None);
+        env.config.floor == 0 && !alone && chosen().iter().all(|w| *w == me)
     }
 
     /// Begins a new line. From now on no other node can act by an older line.

@@ -410,20 +410,27 @@ impl Race {
         }
         if !complete {
             // Members that answer now can be chosen at the next review.
-            let some = env.responders(cx.rng, WATCHERS_MAX * 2, |m| {
-                set.watchers.iter().all(|w| w.node != m.id)
-            });
-            let (best, _) = env.best(self.id, WATCHERS_MAX, |e| e.id != env.me && !e.suspect);
-            let asked: BTreeSet<NodeId> =
-                some.into_iter().chain(best.iter().map(|e| e.id)).collect();
-            for id in asked {
-                cx.send(To::Node(id), Msg::Look(self.id));
-            }
+            self.look_for_watchers(cx, env, |id| set.watchers.iter().all(|w| w.node != id));
+        }
+    }
+
+    /// Asks some members for their promises. Those that answer can be chosen as watchers.
+    pub(super) fn look_for_watchers(
+        &self,
+        cx: &mut ElectionCx<'_>,
+        env: Env<'_>,
+        eligible: impl Fn(NodeId) -> bool,
+    ) {
+        let some = env.responders(cx.rng, WATCHERS_MAX * 2, |m| eligible(m.id));
+        let (best, _) = env.best(self.id, WATCHERS_MAX, |e| e.id != env.me && !e.suspect);
+        let asked: BTreeSet<NodeId> = some.into_iter().chain(best.iter().map(|e| e.id)).collect();
+        for id in asked {
+            cx.send(To::Node(id), Msg::Look(self.id));
         }
     }
 
     /// The number of watchers for a group of this size, and whether the leader is one of them.
-    fn watchers_due(&self, env: Env<'_>) -> (usize, bool) {
+    pub(super) fn watchers_due(&self, env: Env<'_>) -> (usize, bool) {
         let strict = env.config.floor > 0;
         let rivals = env.candidates(self.id).any(|e| e.id != env.me);
         if !strict && !rivals {

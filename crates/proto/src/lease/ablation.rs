@@ -50,6 +50,9 @@ pub enum Ablation {
     TellHolder,
     /// A new line begins only after the leases of older lines have expired.
     CloseWait,
+    /// A new line has watchers that answered recently. Without the rule, a node that hears nobody watches its new line
+    /// alone.
+    HeardWatchers,
     /// Closing ends all lines below the closing token.
     CloseLine,
     /// A restarted member exchanges records with other members before it answers.

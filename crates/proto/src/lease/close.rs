@@ -54,6 +54,8 @@ pub struct Closing {
     last_at: Instant,
     /// The time since which enough members are asked for an answer and no further one has answered.
     silent_since: Instant,
+    /// The time since which a new line could begin if its watchers were found.
+    seeks_since: Option<Instant>,
     /// The time at which [`Closing::on_timer`] asked to be called again.
     due_at: Option<Instant>,
 }
@@ -77,6 +79,7 @@ impl Closing {
             again_at: BTreeMap::new(),
             last_at: now,
             silent_since: now,
+            seeks_since: None,
             due_at: None,
         }
     }
@@ -123,6 +126,7 @@ impl Closing {
             self.again_at.clear();
             self.last_at = now;
             self.silent_since = now;
+            self.seeks_since = None;
         }
         let progress = self.step(now, members, need, rto, ask);
         self.due_at = match progress {
@@ -130,6 +134,22 @@ impl Closing {
             Progress::Ready | Progress::Vain => None,
         };
         progress
+    }
+
+    /// Waits for members that can watch the new line, which are asked every `rto`. Returns the time of the next question,
+    /// or `None` if they were asked for long enough.
+    pub fn seek_watchers(&mut self, now: Instant, rto: Duration) -> Option<Instant> {
+        let since = *self.seeks_since.get_or_insert(now);
+        if now.since(since) >= self.patience(rto) {
+            return None;
+        }
+        self.due_at = Some(now + rto);
+        self.due_at
+    }
+
+    /// How long members that do not answer are waited for.
+    fn patience(&self, rto: Duration) -> Duration {
+        (self.span * 2).max(rto * 8)
     }
 
     fn step(
@@ -173,9 +193,8 @@ impl Closing {
             if !could_be_enough {
                 self.silent_since = now;
             }
-            let patience = (self.span * 2).max(rto * 8);
             let gives_up = !self.rules.lack(Ablation::DeafCandidate);
-            if gives_up && now.since(self.silent_since) >= patience {
+            if gives_up && now.since(self.silent_since) >= self.patience(rto) {
                 return Progress::Vain;
             }
             return Progress::Asking(next.min(now + rto));

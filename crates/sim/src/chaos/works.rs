@@ -5,8 +5,8 @@
 //! L5: no two works of an election run at the same time. L6: the tokens they use only grow, and no two clients use
 //! the same token; the client that used a token may use it again after its former work has ended. In a strict election
 //! both hold without exception. Otherwise neither is promised between two lines of watchers while the group is cut:
-//! by a partition, because a host cannot receive or send, because a second link fails, or because its list lacks
-//! several running hosts, as that of a host that has found nobody yet. Within one line both always hold.
+//! by a partition, because a second host cannot receive or send or a second link fails, or because the list of a host
+//! lacks several running ones, as that of a host that has found nobody yet. Within one line both always hold.
 
 use super::Cuts;
 use crate::engine::Engine;
@@ -90,12 +90,16 @@ pub(super) struct Works {
     careless: bool,
     used: BTreeMap<ElectionId, Used>,
     cuts: Cuts,
-    /// Number of links that fail in one direction.
-    severed: usize,
+    /// Number of links that fail in one direction, and of hosts that cannot receive or cannot send.
+    impaired: usize,
     /// Until when sides of a cut may act independently.
     excused_until: Instant,
     /// Whether a host is cut off now.
     cut: bool,
+    /// Whether faults go on.
+    storms: bool,
+    /// When a host that could not receive or send for a moment can again.
+    mended_at: Option<Instant>,
     /// Number of works started.
     pub(super) started: u64,
 }
@@ -118,9 +122,11 @@ impl Works {
             careless,
             used: BTreeMap::new(),
             cuts,
-            severed: 0,
+            impaired: 0,
             excused_until: Instant::ZERO,
             cut: false,
+            storms: false,
+            mended_at: None,
             started: 0,
         }
     }
@@ -135,14 +141,16 @@ impl Works {
     /// Records a fault.
     pub(super) fn strike(&mut self, world: &World, fault: &Fault) {
         match fault {
-            Fault::Partition(_) | Fault::Deafen(_) | Fault::Mute(_) => self.cut = true,
-            Fault::Sever { .. } => {
-                // Most groups have other ways around one link.
-                self.severed += 1;
-                self.cut |= self.severed > 1 || world.hosts().len() <= FEW;
+            Fault::Partition(_) => self.cut = true,
+            // Most groups can do without one link, and without one host: it is cut off from a majority of the watchers,
+            // but the others are not, and it must not lead alone before it considers them gone.
+            Fault::Sever { .. } | Fault::Deafen(_) | Fault::Mute(_) => {
+                self.impaired += 1;
+                self.cut |= self.impaired > 1 || world.hosts().len() <= FEW;
             }
             Fault::Heal => {
-                self.severed = 0;
+                self.impaired = 0;
+                self.mended_at = None;
                 if core::mem::take(&mut self.cut) {
                     self.excused_until = self.excused_until.max(world.now() + HEALING);
                 }
@@ -162,6 +170,7 @@ impl Works {
     ) -> Result<usize, Violation> {
         let nodes = engine.world().hosts().len() as u32;
         let mut faults = 0;
+        self.storms = true;
         if self.faults.chance(0.15) && nodes > 1 {
             let from = self.faults.below(nodes);
             let to = (from + 1 + self.faults.below(nodes - 1)) % nodes;
@@ -228,6 +237,9 @@ impl Works {
         for host in engine.world().up() {
             self.note_list(engine.world(), host);
         }
+        if self.storms {
+            self.impair_elected(engine)?;
+        }
         self.end_works(engine)?;
         for n in 0..self.held.len() {
             let election = self.held[n].0;
@@ -236,6 +248,43 @@ impl Works {
             }
         }
         self.move_clients(engine)
+    }
+
+    /// Now and then a node that was named, and does not act yet, cannot receive or cannot send for some seconds.
+    fn impair_elected(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
+        let world = engine.world();
+        let now = world.now();
+        let fault = match self.mended_at {
+            Some(at) if at > now => return Ok(()),
+            Some(_) if self.impaired == 1 && !self.cut => Fault::Heal,
+            _ => {
+                self.mended_at = None;
+                let waits = |&host: &usize| {
+                    let node = world.host(host).node();
+                    let (elections, life) = (node.election(), node.membership().life());
+                    self.held.iter().any(|&(e, _)| {
+                        let named = elections
+                            .claim(e)
+                            .is_some_and(|c| c.names(id_of(host), life));
+                        named && elections.acting(e).is_none()
+                    })
+                };
+                let Some(host) = world.up().find(waits) else {
+                    return Ok(());
+                };
+                if self.impaired > 0 || self.faults.below(50) > 0 {
+                    return Ok(());
+                }
+                let span = Duration::from_micros(self.faults.below64(8_000_000));
+                self.mended_at = Some(now + span);
+                match self.faults.below(4) {
+                    0 => Fault::Mute(host),
+                    _ => Fault::Deafen(host),
+                }
+            }
+        };
+        self.strike(world, &fault);
+        engine.strike(fault)
     }
 
     /// Ends works that have stopped, and reports that to their agents.
@@ -462,8 +511,9 @@ impl Works {
         order(engine, host, campaign)
     }
 
-    /// All clients return.
+    /// All clients return, and faults end.
     pub(super) fn settle(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
+        self.storms = false;
         for absent in core::mem::take(&mut self.absent) {
             self.campaign(engine, absent)?;
         }

@@ -533,3 +533,51 @@ fn watchers_that_are_lost_later_were_not_given_up() {
     bench.look();
     assert_eq!(queries(&bench.timer(TimerKind::Start)).len(), 0);
 }
+
+/// Node 1 of five was named for the first time; nodes 2 to 4 closed older lines. Node 5 did not answer and fails later.
+fn unanswered() -> Bench {
+    let mut bench = Bench::new(1, 5, 1);
+    let effects = chosen(&mut bench, 2);
+    assert_eq!(closes(&effects), [2, 3, 4, 5]);
+    let closed = Msg::Closed {
+        election: E,
+        token: claim(2, 3, 1, 1).key.token,
+        memory: LIFE,
+        span: Duration::ZERO,
+    };
+    for id in 2..=4 {
+        assert_eq!(renewals(&bench.msg(id, closed.clone())), []);
+    }
+    for _ in 0..30 {
+        bench.wait(ms(100));
+        assert_eq!(renewals(&bench.timer(TimerKind::Lease)), []);
+    }
+    bench.fail(5);
+    bench
+}
+
+/// An agent that could no longer receive led alone when membership had given up the last member that had not answered,
+/// beside the leader that the others chose.
+#[test]
+fn a_candidate_that_no_longer_hears_anybody_begins_no_line_of_its_own() {
+    let mut bench = unanswered();
+    for _ in 0..100 {
+        let effects = bench.timer(TimerKind::Lease);
+        assert!(!became(&effects) && renewals(&effects).is_empty());
+        bench.wait(ms(100));
+    }
+    assert!(bench.held().unwrap().is_vacant(), "others can lead");
+}
+
+#[test]
+fn a_new_line_has_watchers_that_answered_recently() {
+    let mut bench = unanswered();
+    let effects = bench.timer(TimerKind::Lease);
+    assert_eq!(looks(&effects), 3, "it asks who can watch");
+    let effects = bench.msg(3, notice(0));
+    let sent = renewals(&effects);
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].0, 3, "the other members take part after a review");
+    assert!(!became(&effects));
+    assert!(became(&bench.msg(3, granted(sent[0].1))));
+}
