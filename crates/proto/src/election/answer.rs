@@ -41,8 +41,8 @@ impl Race {
             return;
         }
         let yields = |term| term < query.term || term == query.term && from.id < env.me;
-        if self.run.as_ref().is_none_or(|run| yields(run.term)) {
-            self.end_run(cx);
+        if self.round.as_ref().is_none_or(|round| yields(round.term)) {
+            self.end_round(cx);
             let span = self.watch_span(cx, env);
             self.stand_back(cx, env, span);
         }

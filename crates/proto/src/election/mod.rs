@@ -22,8 +22,8 @@ mod component;
 mod config;
 mod estimate;
 mod event;
-mod face;
 mod founding;
+mod io;
 mod lead;
 mod leaving;
 
@@ -32,7 +32,7 @@ mod msg;
 mod order;
 mod race;
 mod ranking;
-mod run;
+mod round;
 mod score;
 mod select;
 mod standing;
@@ -49,7 +49,7 @@ pub use component::Scope;
 pub use config::{Candidacy, Config, Mode, Policy, Preempt, Quorum};
 pub use estimate::Tracked;
 pub use event::{Event, Report};
-pub use face::{Input, Stats, Timer};
+pub use io::{Input, Stats, Timer};
 pub use msg::{LIST_MAX, Msg, Query, Refusal, Response};
 pub use order::Order;
 pub use ranking::{Criterion, Ranking, RankingError};
@@ -65,7 +65,7 @@ use crate::protocol::{Cx, Passenger, Protocol, Sender};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use face::TimerKind;
+use io::TimerKind;
 use race::Race;
 use view::{Env, Storage};
 
@@ -425,7 +425,7 @@ impl Protocol for Election {
             Input::Leave => {
                 self.leaving = true;
                 self.each_race(cx, view, |race, cx, env| {
-                    race.end_run(cx);
+                    race.end_round(cx);
                     race.resign(cx, env);
                     race.candidacy = None;
                     race.leave_watch(env);

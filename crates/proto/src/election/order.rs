@@ -68,7 +68,7 @@ impl Election {
                     race.candidacy = None;
                     race.resign(cx, env);
                     race.returning = false;
-                    race.end_run(cx);
+                    race.end_round(cx);
                     cx.emit(Report::Campaigns);
                 });
             }
@@ -83,7 +83,7 @@ impl Election {
             }
             Order::Hold(election) => {
                 self.with_race(cx, view, election, |race, cx, env, stats| {
-                    if race.policy.is_some() && race.run.is_none() {
+                    if race.policy.is_some() && race.round.is_none() {
                         race.begin(cx, env, stats, true);
                     }
                 });

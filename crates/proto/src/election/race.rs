@@ -9,7 +9,7 @@ use super::lead::Lead;
 use super::level::Level;
 use super::msg::Msg;
 use super::ranking::Ranking;
-use super::run::Run;
+use super::round::Round;
 use super::tenure::Tenure;
 use super::view::{Env, Fate};
 use super::{ElectionCx, Stats, Timer, TimerKind};
@@ -61,7 +61,7 @@ pub(super) struct Race {
     /// The greatest term that was passed to storage. `stored` is the greatest one that is stored.
     storing: Option<Term>,
     stored: Option<Term>,
-    pub(super) run: Option<Run>,
+    pub(super) round: Option<Round>,
     /// The last proposal of this process. A later attempt in the same term continues its numbering (S2).
     issued: (Term, u16),
     /// The term of the next round, and what was known when it was chosen, so that retries do not raise it.
@@ -100,7 +100,7 @@ impl Race {
             floor: None,
             storing: None,
             stored: None,
-            run: None,
+            round: None,
             issued: (Term(0), 0),
             planned: None,
             busy_until: Instant::ZERO,
@@ -258,17 +258,18 @@ impl Race {
     /// Handles the confirmation that a term is stored, and issues the claim that waited for it.
     pub(super) fn on_stored(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, term: Term) {
         self.stored = self.stored.max(Some(term));
-        if let Some((claim, ruled_out)) = self.run.as_mut().and_then(|run| run.unsaid.take()) {
+        if let Some((claim, ruled_out)) = self.round.as_mut().and_then(|round| round.unsaid.take())
+        {
             self.put_forward(cx, env, claim, ruled_out);
         }
     }
 
     /// Handles a storage failure: the running round is given up unless its outcome was already announced.
     pub(super) fn on_storage_failed(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
-        let Some(run) = &self.run else { return };
-        let unsaid = run.unsaid.as_ref().map(|(claim, _)| claim.remarks);
-        if run.proposal.is_none() {
-            self.end_run(cx);
+        let Some(round) = &self.round else { return };
+        let unsaid = round.unsaid.as_ref().map(|(claim, _)| claim.remarks);
+        if round.proposal.is_none() {
+            self.end_round(cx);
         }
         if unsaid.is_some_and(|remarks| remarks.has(Remarks::HANDED_OVER)) {
             // No successor can be named: resign without one.
@@ -291,7 +292,7 @@ impl Race {
         }
         if token.initiator != env.me || token.life != env.life() {
             // A completed round beats a running one, whatever the priorities.
-            self.end_run(cx);
+            self.end_round(cx);
         }
         let before = self.claim.replace(claim);
         if before.is_none_or(|b| (b.leader, b.leader_life) != (claim.leader, claim.leader_life)) {
@@ -337,8 +338,8 @@ impl Race {
     }
 
     /// Drops the round that this node runs, if any.
-    pub(super) fn end_run(&mut self, cx: &mut ElectionCx<'_>) {
-        if self.run.take().is_some() {
+    pub(super) fn end_round(&mut self, cx: &mut ElectionCx<'_>) {
+        if self.round.take().is_some() {
             cx.cancel_timer(self.timer(TimerKind::Step));
             cx.cancel_timer(self.timer(TimerKind::Notify));
         }
@@ -443,7 +444,7 @@ impl Race {
     /// Schedules a round unless one is scheduled. The best candidate starts first: it will most likely win, and then
     /// nobody has to be notified.
     pub(super) fn arm(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, least: Duration) {
-        if self.start_armed || self.run.is_some() || !self.stands(env) {
+        if self.start_armed || self.round.is_some() || !self.stands(env) {
             return;
         }
         let mut from = (env.now + least).max(self.tenure.back_at);
@@ -479,7 +480,7 @@ impl Race {
     /// Handles the timer that starts a round.
     pub(super) fn on_start(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         self.start_armed = false;
-        if self.run.is_some() || !self.holds_elections(env) {
+        if self.round.is_some() || !self.holds_elections(env) {
             return;
         }
         let leaderless = self.is_leaderless(env);
@@ -538,7 +539,7 @@ impl Race {
 
     /// Starts a round at once, as the named successor of a leader that resigned.
     pub(super) fn start_now(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) {
-        if self.run.is_none() && self.holds_elections(env) {
+        if self.round.is_none() && self.holds_elections(env) {
             self.busy_until = Instant::ZERO;
             self.start_armed = true;
             cx.set_timer(self.timer(TimerKind::Start), env.now);
@@ -587,7 +588,7 @@ impl Race {
         if self.objection_hold(env).is_none() {
             return;
         }
-        if self.run.is_some() || env.now < self.busy_until {
+        if self.round.is_some() || env.now < self.busy_until {
             return self.review_objection(cx, env);
         }
         stats.objections += 1;
@@ -620,7 +621,7 @@ impl Race {
         } else {
             0
         };
-        let due = self.unhealthy_looks >= 5 && self.run.is_none() && env.now >= self.busy_until;
+        let due = self.unhealthy_looks >= 5 && self.round.is_none() && env.now >= self.busy_until;
         if due && self.holds_elections(env) {
             self.unhealthy_looks = 0;
             stats.objections += 1;

@@ -71,7 +71,7 @@ impl Election {
             end,
             line: race.tenure.lease.as_ref().map(|l| l.set().rank.line),
             campaigns: env.own_entry(election).is_some(),
-            electing: race.run.is_some(),
+            electing: race.round.is_some(),
             quorum,
             hedge: race.estimate.hedge(quorum.saturating_sub(1)),
             churn: race.estimate.summary(self.config.quorum, inherited),

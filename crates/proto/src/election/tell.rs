@@ -3,7 +3,7 @@
 use super::claim::{Claim, Key, Remarks, Stage, Token};
 use super::msg::{LIST_MAX, Msg, Refusal};
 use super::race::Race;
-use super::run::{Phase, Proposal, Run};
+use super::round::{Phase, Proposal, Round};
 use super::score::Entry;
 use super::select::Choice;
 use super::view::Env;
@@ -24,21 +24,21 @@ impl Race {
         stage: Stage,
     ) {
         // The estimate in the claim is updated by every round, whichever node runs it, and old trials lose weight.
-        let base = self.run.as_ref().and_then(|r| r.base);
+        let base = self.round.as_ref().and_then(|r| r.base);
         let inherited = base.map_or(Beta::PRIOR, |c| c.churn);
         let updated = self.estimate.updated(inherited);
         let churn = self.estimate.summary(env.config.quorum, Some(updated));
-        let run = self.run.as_mut().expect("only while an election is held");
+        let round = self.round.as_mut().expect("only while an election is held");
         let Entry { id, life, .. } = choice.entry;
         // If the same leader was proposed before, it is confirmed under the same revision (S2).
-        let same = run.proposal.filter(|p| p.claim.names(id, life));
-        let (term, few) = (run.term, run.counted() < run.quorum);
+        let same = round.proposal.filter(|p| p.claim.names(id, life));
+        let (term, few) = (round.term, round.counted() < round.quorum);
         let revision = match same {
             Some(told) => told.claim.key.token.revision,
             None => match self.next_revision(term) {
                 Some(revision) => revision,
                 // This round has used up its revisions; the next round has another term.
-                None => return self.end_run(cx),
+                None => return self.end_round(cx),
             },
         };
         let remarks = choice
@@ -72,13 +72,13 @@ impl Race {
         ruled_out: Vec<(NodeId, Life)>,
     ) {
         let stored = self.store(cx, env, claim.term());
-        let Some(run) = &mut self.run else { return };
+        let Some(round) = &mut self.round else { return };
         if !stored {
             // The claim is issued when its term is stored.
-            run.unsaid = Some((claim, ruled_out));
+            round.unsaid = Some((claim, ruled_out));
             return;
         }
-        run.proposal = Some(Proposal {
+        round.proposal = Some(Proposal {
             claim,
             tries: 1,
             accepted: claim.leader == env.me,
@@ -86,18 +86,18 @@ impl Race {
         if claim.leader == env.me {
             cx.cancel_timer(self.timer(TimerKind::Notify));
             if claim.key.stage == Stage::Confirmed {
-                self.end_run(cx);
+                self.end_round(cx);
             }
             self.adopt(cx, env, claim);
             return;
         }
-        run.ruled_out = ruled_out;
+        round.ruled_out = ruled_out;
         self.notify(cx, env, claim);
     }
 
     fn notify(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, claim: Claim) {
-        let Some(run) = &self.run else { return };
-        let skip = run.skip.iter().chain(&run.ruled_out).copied();
+        let Some(round) = &self.round else { return };
+        let skip = round.skip.iter().chain(&round.ruled_out).copied();
         let msg = Msg::Notify {
             election: self.id,
             claim,
@@ -118,12 +118,12 @@ impl Race {
         env: Env<'_>,
         stats: &mut Stats,
     ) {
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.as_mut().filter(|p| !p.accepted) else {
+        let Some(round) = &mut self.round else { return };
+        let Some(proposal) = round.proposal.as_mut().filter(|p| !p.accepted) else {
             return;
         };
         let claim = proposal.claim;
-        let doubted = run.answers.iter().flat_map(|a| &a.1.best);
+        let doubted = round.answers.iter().flat_map(|a| &a.1.best);
         let doubted = doubted.clone().any(|e| e.id == claim.leader && e.suspect);
         let most = if doubted { 2 } else { env.config.notify_max };
         if proposal.tries < most {
@@ -136,12 +136,12 @@ impl Race {
 
     /// Rules out a candidate that did not answer or declined, and proposes the next one from the lists at hand.
     fn rule_out(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats, claim: Claim) {
-        let Some(run) = &mut self.run else { return };
+        let Some(round) = &mut self.round else { return };
         stats.passed_over += 1;
-        run.skip.push((claim.leader, claim.leader_life));
+        round.skip.push((claim.leader, claim.leader_life));
         if claim.remarks.has(Remarks::HANDED_OVER) {
             // The named successor does not lead: resign without a successor.
-            self.end_run(cx);
+            self.end_round(cx);
             self.resign(cx, env);
         } else {
             self.go_on(cx, env, stats);
@@ -158,8 +158,8 @@ impl Race {
         entry: Entry,
     ) {
         let notify = self.timer(TimerKind::Notify);
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.as_mut().filter(|p| p.claim.key == key) else {
+        let Some(round) = &mut self.round else { return };
+        let Some(proposal) = round.proposal.as_mut().filter(|p| p.claim.key == key) else {
             // The acceptance belongs to an earlier proposal, which a later revision replaced.
             return;
         };
@@ -167,8 +167,8 @@ impl Race {
         let claim = proposal.claim;
         let done = key.stage == Stage::Confirmed;
         cx.cancel_timer(notify);
-        if done && !run.corrected && !claim.remarks.has(Remarks::HANDED_OVER) {
-            run.corrected = true;
+        if done && !round.corrected && !claim.remarks.has(Remarks::HANDED_OVER) {
+            round.corrected = true;
             self.update_entry(entry);
             let better = self.choose(env).filter(|c| c.entry.id != claim.leader);
             if let Some(choice) = better {
@@ -176,17 +176,17 @@ impl Race {
             }
         }
         if done {
-            self.end_run(cx);
+            self.end_round(cx);
         }
         self.adopt(cx, env, claim);
     }
 
     /// Updates the lists at hand with the candidate's own announcement, which is newer than what others report.
     fn update_entry(&mut self, entry: Entry) {
-        let Some(run) = &mut self.run else { return };
-        let lists = run.answers.iter_mut().map(|a| &mut a.1);
+        let Some(round) = &mut self.round else { return };
+        let lists = round.answers.iter_mut().map(|a| &mut a.1);
         let listed = lists.flat_map(|a| a.best.iter_mut().chain(&mut a.favoured));
-        for known in listed.chain(&mut run.extra).filter(|e| e.id == entry.id) {
+        for known in listed.chain(&mut round.extra).filter(|e| e.id == entry.id) {
             known.class = entry.class;
             known.attribute = entry.attribute;
             known.centrality = entry.centrality;
@@ -203,8 +203,8 @@ impl Race {
         why: Refusal,
     ) {
         let notify = self.timer(TimerKind::Notify);
-        let Some(run) = &mut self.run else { return };
-        let Some(proposal) = run.proposal.filter(|p| p.claim.key == key) else {
+        let Some(round) = &mut self.round else { return };
+        let Some(proposal) = round.proposal.filter(|p| p.claim.key == key) else {
             return;
         };
         cx.cancel_timer(notify);
@@ -212,16 +212,16 @@ impl Race {
             return self.rule_out(cx, env, stats, proposal.claim);
         };
         // The refusal names further candidates. The candidate that declined stays eligible.
-        let room = LIST_MAX - run.extra.len().min(LIST_MAX);
-        run.extra.extend(list.into_iter().take(room));
+        let room = LIST_MAX - round.extra.len().min(LIST_MAX);
+        round.extra.extend(list.into_iter().take(room));
         self.go_on(cx, env, stats);
     }
 
     /// Drops the failed proposal and continues with the lists at hand, or with further answers.
     fn go_on(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let Some(run) = &mut self.run else { return };
-        run.proposal = None;
-        if run.phase == Phase::Notify {
+        let Some(round) = &mut self.round else { return };
+        round.proposal = None;
+        if round.phase == Phase::Notify {
             self.decide(cx, env, stats);
         } else {
             self.propose_early(cx, env, stats);
@@ -230,7 +230,7 @@ impl Race {
 
     /// Handles a late answer that may name a better candidate, as long as the winner has not accepted.
     pub(super) fn correct(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let told = self.run.as_ref().and_then(|r| r.proposal);
+        let told = self.round.as_ref().and_then(|r| r.proposal);
         let Some(told) = told.filter(|p| !p.accepted && !p.claim.remarks.has(Remarks::HANDED_OVER))
         else {
             return;
@@ -259,7 +259,7 @@ impl Race {
         if env.storage.failed {
             return false;
         }
-        self.end_run(cx);
+        self.end_round(cx);
         self.begin_hand_over(cx, env, stats, entry)
     }
 
@@ -282,7 +282,7 @@ impl Race {
             life: env.life(),
             revision,
         };
-        self.run = Some(Run {
+        self.round = Some(Round {
             term,
             attempt: cx.rng.bits32(),
             phase: Phase::Notify,

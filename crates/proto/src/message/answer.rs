@@ -1,6 +1,6 @@
 //! Queries of other nodes: the open queries and their answers, kept for as long as the asker may repeat them.
 
-use super::face::{Event, MessageId};
+use super::io::{Event, MessageId};
 use super::msg::{Msg, Post, Reply, Verdict};
 use super::{Audience, Messages, MessagesCx};
 use crate::protocol::To;

@@ -1,6 +1,6 @@
 //! Queries of this node: which members answered, which have to be asked again, and when the query ends.
 
-use super::face::{Event, Timer};
+use super::io::{Event, Timer};
 use super::msg::{Msg, Post, Reply, Verdict};
 use super::{Audience, Messages, MessagesCx};
 use crate::id::NodeId;

@@ -15,7 +15,7 @@
 mod answer;
 mod ask;
 mod config;
-mod face;
+mod io;
 mod msg;
 mod seen;
 mod spread;
@@ -23,7 +23,7 @@ mod spread;
 mod tests;
 
 pub use config::Config;
-pub use face::{Event, MessageId, Order, SendError, Stats, Timer};
+pub use io::{Event, MessageId, Order, SendError, Stats, Timer};
 pub use msg::{FILTER_MAX, Filter, Msg, NAME_MAX, Payload, Post, Purpose, Reply, Verdict};
 
 use crate::encoded::frame_len;

@@ -1,6 +1,6 @@
 //! The record of known messages: a window over the sequence numbers of each sender.
 
-use super::face::MessageId;
+use super::io::MessageId;
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
 use alloc::vec::Vec;

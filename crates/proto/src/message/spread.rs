@@ -1,6 +1,6 @@
 //! Passing messages on: rounds of gossip in separate datagrams, and copies in the free space of pings.
 
-use super::face::Timer;
+use super::io::Timer;
 use super::msg::{Msg, Post};
 use super::{Audience, Messages, MessagesCx};
 use crate::encoded::frame_len;

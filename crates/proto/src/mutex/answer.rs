@@ -6,7 +6,7 @@ use super::event::Refusal;
 use super::lock::{Lock, finish};
 use super::msg::{Name, Reply, ReqId};
 use super::pieces::assemble;
-use super::request::{Done, Own, Resolution, Sent, Wait, Wit, listed};
+use super::request::{Done, Own, Resolution, Sent, Testimony, Wait, listed};
 use super::shared::Shared;
 use super::{MutexCx, Peers};
 use crate::id::NodeId;
@@ -141,11 +141,11 @@ impl Lock {
         let Some(peer) = own.asked.get_mut(&from.id) else {
             return;
         };
-        let old = match peer.wit.take() {
+        let old = match peer.testimony.take() {
             Some(old) if old.life == from.life => {
                 let same = entry_no(reply.grant_no) == entry_no(old.grant_no);
                 if reply.attempt < old.attempt || reply.attempt == old.attempt && !same {
-                    peer.wit = Some(old);
+                    peer.testimony = Some(old);
                     return;
                 }
                 Some(old)
@@ -153,9 +153,10 @@ impl Lock {
             _ => None,
         };
         // After a contender disappeared, all names count, including those that came after us.
-        let outdated = |o: &Wit| o.attempt < own.fresh_from && own.fresh_from <= reply.attempt;
+        let outdated =
+            |o: &Testimony| o.attempt < own.fresh_from && own.fresh_from <= reply.attempt;
         let old = old.filter(|o| !outdated(o));
-        let same = |o: &Wit| entry_no(o.grant_no) == entry_no(reply.grant_no);
+        let same = |o: &Testimony| entry_no(o.grant_no) == entry_no(reply.grant_no);
         let same_entry = old.as_ref().is_some_and(same);
         let forgot = old.as_ref().is_none_or(|o| o.forgotten != reply.forgotten);
         let later = old.as_ref().is_some_and(|o| o.attempt < reply.attempt);
@@ -171,7 +172,7 @@ impl Lock {
                 names.retain(|n| old.named(n).is_some());
             }
         }
-        peer.wit = Some(Wit {
+        peer.testimony = Some(Testimony {
             life: from.life,
             attempt: reply.attempt,
             grant_no: reply.grant_no,
@@ -197,10 +198,14 @@ impl Lock {
                 own.settle(node, life, ctr);
                 finish(&mut self.done, sh, now, node, life, ctr);
             }
-        } else if let Some(wit) = own.asked.get_mut(&from.id).and_then(|p| p.wit.as_mut()) {
+        } else if let Some(testimony) = own
+            .asked
+            .get_mut(&from.id)
+            .and_then(|p| p.testimony.as_mut())
+        {
             // Two answers to one attempt may have been reordered, so these contenders may still be in our way.
-            wit.names.append(&mut gone);
-            wit.names.sort_unstable_by_key(Name::prio);
+            testimony.names.append(&mut gone);
+            testimony.names.sort_unstable_by_key(Name::prio);
         }
     }
 }

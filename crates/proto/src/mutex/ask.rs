@@ -173,7 +173,7 @@ impl Lock {
         let Some(own) = self.own.as_ref().filter(|own| own.waits()) else {
             return;
         };
-        let answered = own.asked.values().filter(|p| p.wit.is_some()).count();
+        let answered = own.asked.values().filter(|p| p.testimony.is_some()).count();
         let (upper, _) = own.upper(sh, cx.now);
         if answered > upper as usize / 2 {
             return;

@@ -129,8 +129,8 @@ impl Mutex {
             for sent in peer.sends.iter_mut().filter(|s| s.attempt <= attempt) {
                 sent.valid_until = Instant::ZERO;
             }
-            if let Some(wit) = peer.wit.as_mut().filter(|w| w.attempt <= attempt) {
-                wit.valid_until = now;
+            if let Some(testimony) = peer.testimony.as_mut().filter(|w| w.attempt <= attempt) {
+                testimony.valid_until = now;
             }
             let leased = |c: &&mut (u32, Instant)| c.0 <= attempt && c.1 < Instant::MAX;
             if let Some(consent) = peer.consent.as_mut().filter(leased) {
@@ -296,13 +296,13 @@ impl Mutex {
 }
 
 fn answer(from: NodeId, peer: &Peer) -> Answer {
-    let wit = peer.wit.as_ref().map(|w| {
+    let testimony = peer.testimony.as_ref().map(|w| {
         let names = w.names.iter().map(|n| n.req).collect();
         (w.life, w.attempt, w.grant_no, w.mature, names)
     });
     Answer {
         from,
-        witness: wit,
+        witness: testimony,
         consent: peer.consent.map(|c| c.0),
         open: open(peer).collect(),
     }
@@ -324,7 +324,7 @@ fn hash_names<H: Hasher>(names: &[Name], state: &mut H) {
 fn hash_peer<H: Hasher>(peer: &Peer, state: &mut H) {
     open(peer).for_each(|a| a.hash(state));
     (u32::MAX, peer.consent.map(|c| c.0)).hash(state);
-    if let Some(w) = &peer.wit {
+    if let Some(w) = &peer.testimony {
         (w.life, w.attempt, w.grant_no, w.stamp, w.mature, w.count).hash(state);
         w.forgotten.hash(state);
         hash_names(&w.names, state);

@@ -58,7 +58,7 @@ impl Waiter {
 
 /// The answer of a witness.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Wit {
+pub(super) struct Testimony {
     pub(super) life: Life,
     pub(super) attempt: u32,
     pub(super) grant_no: u32,
@@ -92,7 +92,7 @@ pub(super) struct Peer {
     pub(super) next_at: Instant,
     /// Answers to earlier attempts do not count.
     pub(super) attempt_min: u32,
-    pub(super) wit: Option<Wit>,
+    pub(super) testimony: Option<Testimony>,
     /// The attempt that it consented to, and the time until which the consent counts.
     pub(super) consent: Option<(u32, Instant)>,
     /// The pieces of an incomplete answer.
@@ -180,7 +180,7 @@ impl Peer {
             rto,
             next_at: Instant::ZERO,
             attempt_min,
-            wit: None,
+            testimony: None,
             consent: None,
             pieces: None,
         }
@@ -213,7 +213,7 @@ impl Peer {
     /// Discards the answers of this peer, including late ones to attempts before `attempt_min`.
     pub(super) fn forget(&mut self, attempt_min: u32) {
         self.attempt_min = self.attempt_min.max(attempt_min);
-        self.wit = None;
+        self.testimony = None;
         self.consent = None;
         self.pieces = None;
     }
@@ -221,8 +221,8 @@ impl Peer {
     /// Discards expired answers. Returns whether there were any.
     pub(super) fn lapse(&mut self, now: Instant) -> bool {
         let mut lapsed = false;
-        if let Some(wit) = self.wit.take_if(|w| w.valid_until <= now) {
-            self.attempt_min = self.attempt_min.max(wit.attempt + 1);
+        if let Some(testimony) = self.testimony.take_if(|w| w.valid_until <= now) {
+            self.attempt_min = self.attempt_min.max(testimony.attempt + 1);
             lapsed = true;
         }
         if let Some((attempt, _)) = self.consent.take_if(|c| c.1 <= now) {
@@ -234,17 +234,20 @@ impl Peer {
 
     /// How the witness lists a contender, if it does.
     pub(super) fn named(&self, name: &Name) -> Option<&Name> {
-        self.wit.as_ref()?.named(name)
+        self.testimony.as_ref()?.named(name)
     }
 
     /// The time at which the next answer expires.
     pub(super) fn lapses_at(&self) -> Instant {
-        let wit = self.wit.as_ref().map_or(Instant::MAX, |w| w.valid_until);
-        wit.min(self.consent.map_or(Instant::MAX, |c| c.1))
+        let testimony = self
+            .testimony
+            .as_ref()
+            .map_or(Instant::MAX, |w| w.valid_until);
+        testimony.min(self.consent.map_or(Instant::MAX, |c| c.1))
     }
 }
 
-impl Wit {
+impl Testimony {
     /// How the witness lists a contender, if it does.
     pub(super) fn named(&self, name: &Name) -> Option<&Name> {
         listed(&self.names, name)
@@ -310,7 +313,7 @@ impl Own {
 
     /// The greatest possible number of nodes (N.upper), and its source.
     pub(super) fn upper(&self, sh: &mut Shared, now: Instant) -> (u32, super::Source) {
-        let told = self.asked.values().filter_map(|p| p.wit.as_ref());
+        let told = self.asked.values().filter_map(|p| p.testimony.as_ref());
         let told = told.map(|w| w.count).fold(Count::default(), Count::max);
         let (seen, walks) = (sh.window(now), sh.walked());
         self.bound(sh).upper(seen, told, walks)
@@ -352,16 +355,16 @@ impl Own {
         id: NodeId,
         peer: &Peer,
     ) -> Option<Instant> {
-        let wit = peer.wit.as_ref()?;
-        let good = (wit.mature || sh.lacks(Ablation::Maturity))
-            && wit.stamp == self.stamp.seq()
-            && sh.census.life(id) == Some(wit.life)
+        let testimony = peer.testimony.as_ref()?;
+        let good = (testimony.mature || sh.lacks(Ablation::Maturity))
+            && testimony.stamp == self.stamp.seq()
+            && sh.census.life(id) == Some(testimony.life)
             && self.bound(sh).admits(id);
         if !good {
             return None;
         }
-        let mut until = wit.valid_until;
-        for name in &wit.names {
+        let mut until = testimony.valid_until;
+        for name in &testimony.names {
             match self.resolution(sh, done, name) {
                 Resolution::Until(t) => until = until.min(t),
                 Resolution::No => return None,
@@ -398,11 +401,17 @@ impl Own {
         let own_vote = sh.mature && self.bound(sh).admits(sh.me);
         let more = 2 - u32::from(sh.lacks(Ablation::Majority));
         let need = ((upper + more) / 2) as usize - usize::from(own_vote);
-        if self.asked.values().filter(|p| p.wit.is_some()).count() < need {
+        if self
+            .asked
+            .values()
+            .filter(|p| p.testimony.is_some())
+            .count()
+            < need
+        {
             return None;
         }
         let counted = |(id, peer): (&NodeId, &Peer)| self.counts_until(sh, done, *id, peer);
-        let late = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.attempt >= first);
+        let late = |p: &Peer| p.testimony.as_ref().is_some_and(|w| w.attempt >= first);
         let late = self.asked.iter().filter(|(_, p)| late(p));
         let mut untils: Vec<Instant> = late.filter_map(counted).collect();
         if untils.len() < need {
@@ -420,7 +429,7 @@ impl Own {
     pub(super) fn blocker(&self, sh: &Shared, done: &BTreeMap<NodeId, Done>) -> Option<Name> {
         let in_the_way = |n: &&Name| self.resolution(sh, done, n) == Resolution::No;
         let of_wit = |p: &Peer| {
-            let names = p.wit.as_ref().map_or(&[][..], |w| &w.names);
+            let names = p.testimony.as_ref().map_or(&[][..], |w| &w.names);
             names.iter().find(in_the_way).copied()
         };
         let named = self.asked.values().filter_map(of_wit);
@@ -437,7 +446,11 @@ impl Own {
     ) -> bool {
         let other =
             |n: &Name| n.req != blocker.req && self.resolution(sh, done, n) == Resolution::No;
-        let of_wit = |p: &Peer| p.wit.as_ref().is_some_and(|w| w.names.iter().any(other));
+        let of_wit = |p: &Peer| {
+            p.testimony
+                .as_ref()
+                .is_some_and(|w| w.names.iter().any(other))
+        };
         !self.selfblock.iter().any(other) && !self.asked.values().any(of_wit)
     }
 
@@ -458,8 +471,8 @@ impl Own {
     pub(super) fn settle(&mut self, id: NodeId, life: Life, ctr: u32) {
         let goes_on = |n: &Name| n.req.node != id || n.req.life != life || n.req.ctr > ctr;
         self.selfblock.retain(goes_on);
-        for wit in self.asked.values_mut().filter_map(|p| p.wit.as_mut()) {
-            wit.names.retain(goes_on);
+        for testimony in self.asked.values_mut().filter_map(|p| p.testimony.as_mut()) {
+            testimony.names.retain(goes_on);
         }
     }
 }

@@ -202,13 +202,13 @@ impl Mutex {
                 ctr: own.ctr,
             };
             own.asked.iter().flat_map(move |(id, peer)| {
-                let wit = peer
-                    .wit
+                let testimony = peer
+                    .testimony
                     .as_ref()
                     .map(|w| (*id, w.life, req, w.attempt, w.valid_until));
                 let their = self.shared.census.life(*id).unwrap_or_default();
                 let consent = peer.consent.map(|c| (*id, their, req, c.0, c.1));
-                wit.into_iter().chain(consent)
+                testimony.into_iter().chain(consent)
             })
         })
     }
@@ -218,7 +218,7 @@ impl Mutex {
         let own = self.own(lock).filter(|own| own.stopping().is_none());
         let asked = own.into_iter().flat_map(|own| &own.asked);
         asked.filter_map(|(from, peer)| {
-            peer.wit.as_ref().map(|w| Heard {
+            peer.testimony.as_ref().map(|w| Heard {
                 from: *from,
                 life: w.life,
                 entry: w.grant_no >> u8::BITS,
@@ -265,7 +265,7 @@ impl Mutex {
             held: self.held(lock.id),
             bound,
             source,
-            answered: own.asked.values().filter(|p| p.wit.is_some()).count() as u32,
+            answered: own.asked.values().filter(|p| p.testimony.is_some()).count() as u32,
             blocker: own.blocker(&self.shared, &lock.done).map(|n| n.req.node),
             behind: lock.queue.len(),
         })

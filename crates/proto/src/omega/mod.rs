@@ -14,9 +14,9 @@
 
 mod config;
 mod event;
-mod face;
 mod graph;
 mod hello;
+mod io;
 mod judge;
 mod links;
 mod msg;
@@ -30,8 +30,8 @@ mod tests;
 
 pub use config::Config;
 pub use event::Event;
-pub use face::{Input, Stats, Timer};
 pub use graph::Graph;
+pub use io::{Input, Stats, Timer};
 pub use judge::{Chosen, leader};
 pub use links::{Link, LinkState};
 pub use msg::{Delta, Hello, Msg, Packed, Summary};

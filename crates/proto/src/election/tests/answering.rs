@@ -81,7 +81,7 @@ fn who_stands_back_for_an_initiator_that_fails_holds_the_election_itself() {
     assert_eq!(first[0].1.term, Term(1));
     let effects = bench.msg(other, Msg::Query(query(1, None)));
     answer(&effects);
-    assert!(bench.e.races[0].run.is_none(), "the smaller id goes on");
+    assert!(bench.e.races[0].round.is_none(), "the smaller id goes on");
     let due = effects.iter().find_map(|e| match e {
         Effect::SetTimer(t, at) if t.kind == TimerKind::Start => Some(*at),
         _ => None,

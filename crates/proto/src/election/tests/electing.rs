@@ -107,8 +107,8 @@ fn a_flapping_best_is_found_by_its_own_contacts() {
     let (from, query) = queries(&effects)[0].clone();
     // The node's own list lacks it at this moment, and so does the list of the queried member.
     bench.m.pretend_unknown(NodeId(best[0]));
-    if let Some(run) = &mut bench.e.races[0].run {
-        run.answers[0].1.best.retain(|e| e.id.0 != best[0]);
+    if let Some(round) = &mut bench.e.races[0].round {
+        round.answers[0].1.best.retain(|e| e.id.0 != best[0]);
     }
     let effects = bench.msg(from, Msg::Response(response(&query, &best[1..])));
     let (chosen, told) = notifies(&effects)[0];
@@ -219,7 +219,7 @@ fn a_second_attempt_in_a_term_does_not_repeat_a_token() {
         let effects = bench.msg(from, Msg::Response(response(&query, listed)));
         tokens.insert(notifies(&effects)[0].1.key.token);
         assert_eq!(query.term, Term(1), "S7: retries do not raise the term");
-        bench.e.races[0].run = None;
+        bench.e.races[0].round = None;
     }
     assert_eq!(tokens.len(), 3);
 }
@@ -247,10 +247,10 @@ fn before_an_election_the_leader_is_asked_three_times() {
     bench.msg(leader, answer(nonce ^ 1, true));
     bench.msg_in(leader, Life(11), answer(nonce, true));
     bench.msg(leader, answer(nonce, false));
-    assert!(bench.e.races[0].run.is_some());
+    assert!(bench.e.races[0].round.is_some());
     // T1: a matching answer stops it.
     bench.msg(leader, answer(nonce, true));
-    assert!(bench.e.races[0].run.is_none());
+    assert!(bench.e.races[0].round.is_none());
     assert_eq!(queries(&bench.timer(TimerKind::Step)), []);
 }
 
@@ -265,7 +265,7 @@ fn a_leader_that_others_see_is_not_deposed() {
     let mut seen = response(&query, &best[1..]);
     seen.incumbent_seen = true;
     bench.msg(from, Msg::Response(seen));
-    assert!(bench.e.races[0].run.is_none(), "one of two lists sees it");
+    assert!(bench.e.races[0].round.is_none(), "one of two lists sees it");
     assert_eq!(bench.e.stats().vetoes, 1);
     // It checks again, but not before all members could have noticed the loss of the leader.
     bench.wait(bench.m.suspicion_min() - ms(1));
@@ -424,7 +424,7 @@ proptest! {
                 let effects = bench.msg(from, Msg::Response(response(&query, &lists[..5])));
                 last = notifies(&effects).last().map(|n| n.1).or(last);
             }
-            if bench.e.races[0].run.is_none() || last.is_some_and(|c| c.key.stage == Stage::Confirmed) {
+            if bench.e.races[0].round.is_none() || last.is_some_and(|c| c.key.stage == Stage::Confirmed) {
                 break;
             }
             open = bench.timer(TimerKind::Step);

@@ -174,8 +174,8 @@ impl Bench {
             membership: &self.m,
             reliability: &self.ledger,
         };
-        let run = |e: &mut Election, cx: &mut ElectionCx<'_>| f(e, cx, view);
-        effects(&mut self.e, self.me, self.now, &mut self.rng, run)
+        let round = |e: &mut Election, cx: &mut ElectionCx<'_>| f(e, cx, view);
+        effects(&mut self.e, self.me, self.now, &mut self.rng, round)
     }
 
     /// Gives the node's membership an input, whose effects are dropped.

@@ -122,7 +122,7 @@ fn a_former_lifes_words_do_not_count() {
     c.wire.clear();
     answers.into_iter().for_each(|p| c.deliver(p));
     let peer = &c.lock_at(1).own.as_ref().unwrap().asked[&id(3)];
-    assert_eq!((&peer.wit, peer.consent), (&None, None));
+    assert_eq!((&peer.testimony, peer.consent), (&None, None));
     let floor = Fence::new(77, 0, id(3));
     let msg = Msg::Release {
         lock: lock(),

@@ -270,8 +270,8 @@ impl Cluster {
     /// The contenders that `of` names to `to`, as far as `to` knows.
     pub(super) fn named(&self, to: u64, of: u64) -> Option<Vec<u64>> {
         let own = self.lock_at(to).own.as_ref()?;
-        let wit = own.asked.get(&id(of))?.wit.as_ref()?;
-        Some(wit.names.iter().map(|n| n.req.node.0).collect())
+        let testimony = own.asked.get(&id(of))?.testimony.as_ref()?;
+        Some(testimony.names.iter().map(|n| n.req.node.0).collect())
     }
 
     /// The number of matching messages in transit.

@@ -203,6 +203,6 @@ fn an_answer_with_a_piece_missing_does_not_count() {
             .unwrap()
             .asked
             .values()
-            .all(|p| p.wit.is_none())
+            .all(|p| p.testimony.is_none())
     );
 }

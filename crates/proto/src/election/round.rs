@@ -31,7 +31,7 @@ pub(super) enum Phase {
 
 /// A round that this node runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Run {
+pub(super) struct Round {
     pub(super) term: Term,
     pub(super) attempt: u32,
     pub(super) phase: Phase,
@@ -63,7 +63,7 @@ pub(super) struct Run {
     pub(super) favourites: Vec<NodeId>,
 }
 
-impl Run {
+impl Round {
     fn has_answered(&self, id: NodeId) -> bool {
         self.answers.iter().any(|(from, _)| *from == id)
     }
@@ -111,7 +111,7 @@ impl Race {
         let sure = vacant || own || lapsed;
         // A leader that resigned and campaigns again may win.
         let ruled_out = incumbent.filter(|(id, _)| gone && *id != env.me);
-        self.run = Some(Run {
+        self.round = Some(Round {
             term,
             attempt: cx.rng.bits32(),
             phase: Phase::Query,
@@ -141,11 +141,11 @@ impl Race {
     }
 
     fn probe_incumbent(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, nonce: u32, sent: u8) {
-        let Some(run) = &mut self.run else { return };
-        let Some(Claim { leader, .. }) = run.base else {
+        let Some(round) = &mut self.round else { return };
+        let Some(Claim { leader, .. }) = round.base else {
             return;
         };
-        run.phase = Phase::Probe {
+        round.phase = Phase::Probe {
             nonce,
             sent: sent + 1,
         };
@@ -163,31 +163,31 @@ impl Race {
         nonce: u32,
         leads: bool,
     ) {
-        let Some(run) = &self.run else { return };
-        let asked = matches!(run.phase, Phase::Probe { nonce: n, .. } if n == nonce);
-        if asked && leads && run.base.is_some_and(|c| c.names(from.id, from.life)) {
+        let Some(round) = &self.round else { return };
+        let asked = matches!(round.phase, Phase::Probe { nonce: n, .. } if n == nonce);
+        if asked && leads && round.base.is_some_and(|c| c.names(from.id, from.life)) {
             // Membership heard from it too and will list it again.
-            self.end_run(cx);
+            self.end_round(cx);
             self.stand_back(cx, env, env.fresh());
         }
     }
 
     /// Handles the timeout of the current probe or query.
     pub(super) fn on_step(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let Some(run) = &mut self.run else { return };
-        match run.phase {
+        let Some(round) = &mut self.round else { return };
+        match round.phase {
             Phase::Probe { nonce, sent } if sent < PROBES => {
                 self.probe_incumbent(cx, env, nonce, sent);
             }
             Phase::Probe { .. } => self.open_query(cx, env, stats),
             Phase::Query => {
-                run.round += 1;
-                run.favourites.clear();
-                let (asked, answered) = (run.asked.len(), run.answers.len());
+                round.round += 1;
+                round.favourites.clear();
+                let (asked, answered) = (round.asked.len(), round.answers.len());
                 self.estimate
                     .note_silence(asked, answered.saturating_sub(1));
-                let enough = run.counted() >= run.quorum;
-                if enough || run.round >= env.config.rounds_max || !self.ask(cx, env) {
+                let enough = round.counted() >= round.quorum;
+                if enough || round.round >= env.config.rounds_max || !self.ask(cx, env) {
                     self.decide(cx, env, stats);
                 }
             }
@@ -197,22 +197,22 @@ impl Race {
 
     /// Reads this node's own list and asks other members for theirs.
     fn open_query(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
-        let Some(run) = &mut self.run else { return };
-        run.phase = Phase::Query;
-        self.estimate.renew(env, self.id, &run.skip);
-        let inherited = run.base.map(|c| c.churn);
+        let Some(round) = &mut self.round else { return };
+        round.phase = Phase::Query;
+        self.estimate.renew(env, self.id, &round.skip);
+        let inherited = round.base.map(|c| c.churn);
         // Nodes that are ruled out are not asked, although they may still be listed as members.
         let table = env.view.membership.table();
         let listed = |id: NodeId| table.get(id).is_some_and(|m| m.phase != Down);
-        let skipped = run.skip.iter().filter(|(id, _)| listed(*id)).count();
+        let skipped = round.skip.iter().filter(|(id, _)| listed(*id)).count();
         let known = env.size().saturating_sub(skipped);
-        run.quorum = self.estimate.quorum(env.config.quorum, inherited, known);
+        round.quorum = self.estimate.quorum(env.config.quorum, inherited, known);
         let query = self.query(env, env.config.best_max);
         let own = self.response_to(env, &query, None);
         self.estimate.note_answer(env, self.id, &own);
-        let run = self.run.as_mut().expect("just used");
-        run.answers.push((env.me, own));
-        if run.quorum <= 1 || !self.ask(cx, env) {
+        let round = self.round.as_mut().expect("just used");
+        round.answers.push((env.me, own));
+        if round.quorum <= 1 || !self.ask(cx, env) {
             self.decide(cx, env, stats);
         } else {
             self.propose_early(cx, env, stats);
@@ -220,18 +220,18 @@ impl Race {
     }
 
     fn query(&self, env: Env<'_>, best: u8) -> Query {
-        let run = self.run.as_ref().expect("only while an election is held");
+        let round = self.round.as_ref().expect("only while an election is held");
         let health = self.policy.is_some_and(|p| p.health);
         Query {
             election: self.id,
-            term: run.term,
-            attempt: run.attempt,
+            term: round.term,
+            attempt: round.attempt,
             best,
             worst: if health { env.config.worst_max } else { 0 },
             ranking: env.ranking,
-            objection: run.objection,
-            claim: run.base,
-            skip: run.skip.iter().copied().take(env.skip_most()).collect(),
+            objection: round.objection,
+            claim: round.base,
+            skip: round.skip.iter().copied().take(env.skip_most()).collect(),
         }
     }
 
@@ -239,35 +239,35 @@ impl Race {
     /// there is nobody to ask.
     fn ask(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>) -> bool {
         let query = self.query(env, env.config.best_max);
-        let run = self.run.as_mut().expect("only while an election is held");
-        let missing = run.quorum.saturating_sub(run.counted());
+        let round = self.round.as_mut().expect("only while an election is held");
+        let missing = round.quorum.saturating_sub(round.counted());
         let count = missing + self.estimate.hedge(missing);
-        let skipped = |id: NodeId| run.skip.iter().any(|s| s.0 == id);
+        let skipped = |id: NodeId| round.skip.iter().any(|s| s.0 == id);
         let mut chosen = env.responders(cx.rng, count, |m| {
-            !skipped(m.id) && !run.asked.contains(&m.id)
+            !skipped(m.id) && !round.asked.contains(&m.id)
         });
         if chosen.len() < count {
-            let silent = |id: NodeId| run.asked.contains(&id) && !run.has_answered(id);
+            let silent = |id: NodeId| round.asked.contains(&id) && !round.has_answered(id);
             let again = count - chosen.len();
             chosen.extend(env.responders(cx.rng, again, |m| !skipped(m.id) && silent(m.id)));
         }
         if chosen.is_empty() {
             return false;
         }
-        if run.round == 0 && env.ranking.has(Criterion::Reliability) {
+        if round.round == 0 && env.ranking.has(Criterion::Reliability) {
             let more = |e: &Entry| e.id != env.me && !skipped(e.id);
             let (favourites, _) = env.best(self.id, FAVOURITES, more);
             let favourites = favourites.iter().map(|e| e.id);
-            run.favourites = favourites.filter(|id| !chosen.contains(id)).collect();
-            chosen.extend(&run.favourites);
+            round.favourites = favourites.filter(|id| !chosen.contains(id)).collect();
+            chosen.extend(&round.favourites);
         }
         for &id in &chosen {
             cx.send(To::Node(id), Msg::Query(query.clone()));
-            if !run.asked.contains(&id) {
-                run.asked.push(id);
+            if !round.asked.contains(&id) {
+                round.asked.push(id);
             }
         }
-        let wait = env.rto() * (1 << run.round.min(2));
+        let wait = env.rto() * (1 << round.round.min(2));
         let wait = wait * 4 / 5 + env.jitter(cx.rng, wait * 2 / 5);
         cx.set_timer(self.timer(TimerKind::Step), env.now + wait);
         true
@@ -282,10 +282,10 @@ impl Race {
         from: NodeId,
         response: Response,
     ) {
-        let Some(run) = &mut self.run else { return };
-        let matches = run.term == response.term && run.attempt == response.attempt;
-        let late = run.phase == Phase::Notify;
-        if !matches || matches!(run.phase, Phase::Probe { .. }) || !run.asked.contains(&from) {
+        let Some(round) = &mut self.round else { return };
+        let matches = round.term == response.term && round.attempt == response.attempt;
+        let late = round.phase == Phase::Notify;
+        if !matches || matches!(round.phase, Phase::Probe { .. }) || !round.asked.contains(&from) {
             stats.answers_stale += 1;
             return;
         }
@@ -293,23 +293,31 @@ impl Race {
             // The member knows no candidate at all. It is a newcomer, and its list proves nothing.
             return;
         }
-        if let Some(counted) = run.answers.iter_mut().find(|(id, _)| *id == from) {
-            if run.widened && response.best.len() > counted.1.best.len() {
+        if let Some(counted) = round.answers.iter_mut().find(|(id, _)| *id == from) {
+            if round.widened && response.best.len() > counted.1.best.len() {
                 counted.1 = response;
             }
         } else {
             self.estimate.note_answer(env, self.id, &response);
-            run.answers.push((from, response));
+            round.answers.push((from, response));
         }
-        let seen = run.answers.iter().filter(|(_, a)| a.incumbent_seen).count();
-        if !run.objection && !run.sure && run.answers.len() >= 2 && 2 * seen >= run.answers.len() {
+        let seen = round
+            .answers
+            .iter()
+            .filter(|(_, a)| a.incumbent_seen)
+            .count();
+        if !round.objection
+            && !round.sure
+            && round.answers.len() >= 2
+            && 2 * seen >= round.answers.len()
+        {
             // The leader is running; only this node does not reach it.
             stats.vetoes += 1;
-            self.end_run(cx);
+            self.end_round(cx);
             self.stand_back(cx, env, env.fresh());
             return;
         }
-        let enough = run.counted() >= run.quorum;
+        let enough = round.counted() >= round.quorum;
         if late {
             self.correct(cx, env, stats);
         } else if enough && !self.awaits_winner(env) {
@@ -330,8 +338,10 @@ impl Race {
             return;
         }
         if let Some(choice) = self.choose(env) {
-            let run = self.run.as_ref().expect("an answer was counted");
-            let told = run.proposal.map(|p| (p.claim.leader, p.claim.leader_life));
+            let round = self.round.as_ref().expect("an answer was counted");
+            let told = round
+                .proposal
+                .map(|p| (p.claim.leader, p.claim.leader_life));
             if told != Some((choice.entry.id, choice.entry.life)) {
                 self.propose(cx, env, stats, choice, Stage::Tentative);
             }
@@ -341,32 +351,32 @@ impl Race {
     /// Whether the best candidate so far was asked in this query round and may still answer. Waiting for it takes less
     /// time than notifying a candidate that is gone.
     fn awaits_winner(&self, env: Env<'_>) -> bool {
-        let Some(run) = self.run.as_ref().filter(|r| r.round == 0) else {
+        let Some(round) = self.round.as_ref().filter(|r| r.round == 0) else {
             return false;
         };
-        let open = |id: NodeId| run.asked.contains(&id) && !run.has_answered(id);
+        let open = |id: NodeId| round.asked.contains(&id) && !round.has_answered(id);
         env.ranking.has(Criterion::Reliability)
             && self.choose(env).is_some_and(|c| open(c.entry.id))
     }
 
     pub(super) fn choose(&self, env: Env<'_>) -> Option<Choice> {
-        let run = self.run.as_ref()?;
+        let round = self.round.as_ref()?;
         // Among otherwise equal candidates, those that answered in this round come first.
-        let proof = env.ranking.has(Criterion::Reliability) && run.round > 0;
-        let silent = |id: NodeId| proof && run.asked.contains(&id) && !run.has_answered(id);
+        let proof = env.ranking.has(Criterion::Reliability) && round.round > 0;
+        let silent = |id: NodeId| proof && round.asked.contains(&id) && !round.has_answered(id);
         self.ballot(env)?.select(silent)
     }
 
     fn ballot<'a>(&'a self, env: Env<'a>) -> Option<Ballot<'a>> {
-        let run = self.run.as_ref()?;
+        let round = self.round.as_ref()?;
         let health = self.policy.is_some_and(|p| p.health);
-        let known = run.answers.iter().map(|a| a.1.size).max().unwrap_or(1) as usize;
+        let known = round.answers.iter().map(|a| a.1.size).max().unwrap_or(1) as usize;
         Some(Ballot {
             env,
             election: self.id,
-            answers: &run.answers,
-            extra: &run.extra,
-            skip: &run.skip,
+            answers: &round.answers,
+            extra: &round.extra,
+            skip: &round.skip,
             worst_max: if health { known / 3 } else { 0 },
         })
     }
@@ -375,25 +385,25 @@ impl Race {
     pub(super) fn decide(&mut self, cx: &mut ElectionCx<'_>, env: Env<'_>, stats: &mut Stats) {
         let Some(choice) = self.choose(env) else {
             // No candidate is left that this node has not ruled out: try again later.
-            self.end_run(cx);
+            self.end_round(cx);
             self.stand_back(cx, env, env.period());
             return;
         };
         let in_office = self.has_leader(env);
-        let run = self.run.as_mut().expect("a choice needs an election");
-        if !choice.certified && !core::mem::replace(&mut run.widened, true) {
+        let round = self.round.as_mut().expect("a choice needs an election");
+        if !choice.certified && !core::mem::replace(&mut round.widened, true) {
             self.widen(cx, env, &choice);
             return;
         }
-        run.phase = Phase::Notify;
-        let incumbent = run.objection
+        round.phase = Phase::Notify;
+        let incumbent = round.objection
             && in_office
-            && run
+            && round
                 .base
                 .is_some_and(|c| c.names(choice.entry.id, choice.entry.life));
         if incumbent {
             // The objection confirms that the current leader is the best.
-            self.end_run(cx);
+            self.end_round(cx);
             self.vain = self.vain.saturating_add(1);
             self.review_objection(cx, env);
             return;
@@ -414,8 +424,8 @@ impl Race {
                 cx.send(To::Node(*from), Msg::Query(query.clone()));
             }
         }
-        let run = self.run.as_mut().expect("only while an election is held");
-        run.round = env.config.rounds_max;
+        let round = self.round.as_mut().expect("only while an election is held");
+        round.round = env.config.rounds_max;
         cx.set_timer(self.timer(TimerKind::Step), env.now + env.rto());
     }
 }
