@@ -60,7 +60,7 @@ pub enum AgentError {
     #[cfg(feature = "mdns")]
     #[error("multicast DNS does not start: {source}")]
     Mdns {
-        /// What went wrong.
+        /// The error of the mDNS service.
         source: mdns_sd::Error,
     },
     /// Configure a file of tokens, or serve HTTP to this machine only.

@@ -5,7 +5,7 @@ use consort_agent::api::MemberView;
 use core::time::Duration;
 use std::io::{self, Write};
 
-/// How to print.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.

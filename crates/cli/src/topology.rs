@@ -28,7 +28,7 @@ Examples:
   consort topology
   consort topology --format dot | dot -Tsvg > map.svg";
 
-/// How to print.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Tables for people

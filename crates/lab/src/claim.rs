@@ -66,7 +66,7 @@ pub struct Claim {
     pub id: &'static str,
     /// Where it is published.
     pub source: &'static str,
-    /// What it states.
+    /// The claim in one sentence.
     pub title: &'static str,
     /// The quantity measured.
     pub metric: &'static str,

@@ -100,7 +100,7 @@ pub mod stream {
     pub const LOCK_LISTS: u64 = 125;
     /// Draws of the locks themselves.
     pub const LOCK_CHOICE: u64 = 126;
-    /// How nodes move.
+    /// The movement of nodes.
     pub const MOBILITY: u64 = 131;
     /// Countdowns of radios, and latencies of the ideal medium.
     pub const RADIO: u64 = 132;
@@ -110,7 +110,7 @@ pub mod stream {
     pub const SHADOWING: u64 = 134;
     /// Draws of the leaders of moving networks themselves.
     pub const OMEGA: u64 = 135;
-    /// When they crash.
+    /// The times of crashes.
     pub const OMEGA_FAULTS: u64 = 136;
     /// Types of the machines of nodes, and their changes.
     pub const BANDIT_TYPES: u64 = 141;

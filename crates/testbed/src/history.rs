@@ -93,7 +93,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// When it began.
+    /// The time at which the command began.
     pub fn enter(&self) -> Ns {
         self.id.enter
     }

@@ -43,7 +43,7 @@ impl core::str::FromStr for RunId {
 pub struct WorkId {
     /// The process; that of the testbed for an HTTP holder.
     pub pid: u32,
-    /// When it entered.
+    /// The time at which the command began.
     pub enter: Ns,
 }
 

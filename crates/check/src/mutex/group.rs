@@ -65,7 +65,7 @@ pub struct Group {
     pub mortal: Vec<usize>,
     /// How often each fault may occur.
     pub budget: Budget,
-    /// Whether witnesses forget.
+    /// Whether witnesses forget requests that expired.
     pub expiry: bool,
     /// Whether a node makes a request while an earlier one of its own is pending.
     pub queues: bool,

@@ -49,7 +49,7 @@ pub(super) fn judge(
             note(stands(own), "I3: held but not ready");
             note(
                 lets_pass(&now, own),
-                "I4: who was let pass does not come first",
+                "I4: a request was consented to that does not come first",
             );
             note(own.stamp >= own.prio, "I9: a token below its place");
             let last = before.facts.own.as_ref();

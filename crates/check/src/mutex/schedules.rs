@@ -279,7 +279,7 @@ fn flawed_ones() -> Vec<Schedule> {
     vec![
         flawed(
             "P2c",
-            "who is let pass does not come first",
+            "a request was consented to that does not come first",
             TwoHolders,
             without(one_way(), Ablation::Selfblock),
         ),

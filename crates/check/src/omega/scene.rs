@@ -16,7 +16,7 @@ pub fn members(set: Set) -> impl Iterator<Item = usize> {
 /// The world around the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scene {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// For each node, the nodes it can hear if both run.
     pub air: [Set; MAX],

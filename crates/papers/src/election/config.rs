@@ -129,7 +129,7 @@ pub struct Config {
     pub worst: u16,
     /// How long to wait for an answer, and for the leader's announcement.
     pub timeout: Duration,
-    /// Which LEADER counts.
+    /// The rule by which a LEADER message is adopted.
     pub adopt: Adopt,
 }
 

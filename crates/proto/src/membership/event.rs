@@ -76,7 +76,7 @@ pub enum Event {
     /// This node was accused and has refuted. After `was_dead` some members had already been told
     /// that it is down.
     SelfAccused {
-        /// Who accused.
+        /// The member that accused it.
         by: NodeId,
         /// Whether it was a verdict, not only a suspicion.
         was_dead: bool,

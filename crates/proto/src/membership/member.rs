@@ -120,7 +120,7 @@ impl Member {
         }
     }
 
-    /// Where it listens.
+    /// The address at which the member receives datagrams.
     pub fn addr(&self) -> SocketAddr {
         match self.rare.as_ref().and_then(|r| r.addr) {
             Some(long) => SocketAddr::V6(long),
@@ -299,7 +299,7 @@ impl Member {
         self.rare.as_ref().map_or(0, |r| r.refutation_count)
     }
 
-    /// How troubled it was of late: the number of suspicions, each counting half after every
+    /// The recent trouble with it: the number of suspicions, each counting half after every
     /// `half_life`. 0 is healthy.
     pub fn trouble(&self, now: Instant, half_life: Duration) -> f32 {
         let rare = self.rare.as_ref();

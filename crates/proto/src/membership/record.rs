@@ -41,7 +41,7 @@ pub struct Precedence {
     pub life: Life,
     /// Refutation counter of the subject in that life.
     pub incarnation: Incarnation,
-    /// What is claimed.
+    /// The status that the record claims.
     pub status: Status,
 }
 
@@ -206,9 +206,9 @@ pub struct Record {
     pub precedence: Precedence,
     /// Who accused it; the subject itself when nobody did.
     pub accuser: NodeId,
-    /// Where it listens.
+    /// The address at which the member receives datagrams.
     pub addr: SocketAddr,
-    /// What it says of itself.
+    /// What the member announces about itself: name, tags, candidacies.
     pub meta: SharedMeta,
     /// Where it is, as far as the teller knows.
     pub coordinate: Option<Coordinate>,

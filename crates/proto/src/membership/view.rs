@@ -51,7 +51,7 @@ impl Membership {
         &self.stats
     }
 
-    /// How healthy a member was of late, in percent: 100 without a suspicion, 50 with one a moment ago.
+    /// The recent health of a member in percent: 100 without a suspicion, 50 with one a moment ago.
     /// Suspicions fade with [`Config::trouble_periods`].
     pub fn health_percent(&self, member: &Member, now: Instant) -> u8 {
         let half_life = self.config.probe_period * self.config.trouble_periods;

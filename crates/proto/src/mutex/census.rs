@@ -326,7 +326,7 @@ mod tests {
         census.note(NodeId(1), Life(1), Presence::Gone(at(80)));
         census.note(NodeId(2), Life(1), Presence::Gone(at(94)));
         let now = recent(&mut census, 100);
-        assert_eq!(now, 3, "itself, one here, one of late");
+        assert_eq!(now, 3, "itself, one here, one recently");
         assert_eq!(recent(&mut census, 103), 3);
         assert_eq!(recent(&mut census, 104), 2);
     }

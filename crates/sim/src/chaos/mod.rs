@@ -100,7 +100,7 @@ pub struct ChaosReport {
     pub converged_after: Duration,
     /// Time from equal lists of members to one leader that acts and that all follow, in storms over elections.
     pub elected_after: Duration,
-    /// What was sent.
+    /// Counts of the datagrams that were sent.
     pub counts: Counts,
     /// Hash of the history.
     pub trace_hash: u64,

@@ -39,9 +39,9 @@ pub struct Params {
     pub health: Health,
     /// Greatest delay of a hop of an election's message. (That of membership is 0.1.)
     pub hop_delay: f64,
-    /// When elections start.
+    /// The time before elections start.
     pub warmup: f64,
-    /// How long an election may take.
+    /// The longest time that an election may take.
     pub limit: f64,
     /// The elections that run.
     pub lanes: Vec<Config>,

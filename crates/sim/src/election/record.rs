@@ -7,7 +7,7 @@ use crate::recording::{Change, Kind, Opinion, Stage};
 use crate::topology::Layout;
 use consort_papers::election::Restart;
 
-/// Where nodes are.
+/// The stage of a recording: positions of nodes, and the names of elections.
 pub(super) fn stage(layout: &Layout) -> Stage {
     Stage {
         elections: vec!["one".into()],

@@ -115,7 +115,7 @@ pub struct Params {
     pub failures: Failures,
     /// Nodes that are impaired instead.
     pub impaired: Option<Impaired>,
-    /// When they crash.
+    /// The time of the crashes.
     pub warmup: f64,
     /// Duration of a run.
     pub duration: f64,

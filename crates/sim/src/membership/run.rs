@@ -29,7 +29,7 @@ pub struct Report {
     pub dissemination_half: Vec<f64>,
     /// For each detected crash: distance of the first detector, in metres.
     pub detector_distance: Vec<f64>,
-    /// What was sent.
+    /// Counts of the datagrams that were sent.
     pub counts: Counts,
     /// Distances that datagrams travelled.
     pub traffic: Traffic,

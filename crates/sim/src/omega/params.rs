@@ -57,7 +57,7 @@ impl Core {
     }
 }
 
-/// How nodes move.
+/// The movement of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mobility {
     /// By a model.
@@ -95,7 +95,7 @@ pub struct Params {
     pub side: f64,
     /// Radio range in metres.
     pub range: f64,
-    /// How nodes move.
+    /// The movement of nodes.
     pub mobility: Mobility,
     /// The medium.
     pub channel: Channel,

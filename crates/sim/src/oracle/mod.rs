@@ -58,7 +58,7 @@ pub struct Violation {
     pub at: Instant,
     /// The host it was observed at; `None` if it concerns the whole group.
     pub host: Option<usize>,
-    /// What was observed.
+    /// A description of what was observed.
     pub text: String,
     /// A command that reproduces it.
     pub rerun: String,

@@ -23,9 +23,9 @@ pub enum ReadError {
 pub struct Recorded {
     /// The header, JSON.
     pub header: String,
-    /// How many chunks.
+    /// The number of chunks.
     pub chunks: usize,
-    /// How many datagrams and broadcasts.
+    /// The number of datagrams and broadcasts.
     pub datagrams: u64,
     /// All notes, with their times in microseconds.
     pub notes: Vec<(u64, String)>,

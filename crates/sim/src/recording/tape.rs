@@ -29,7 +29,7 @@ pub(super) const CUT_SHORT: u64 = 2;
 pub struct Stage {
     /// The experiment, such as `membership`.
     pub experiment: &'static str,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// Radio range in metres.
     pub range: f64,

@@ -68,7 +68,7 @@ pub struct Violation {
     pub until: Ns,
     /// The lock or election; empty if the violation concerns none.
     pub resource: String,
-    /// What happened.
+    /// A description of what happened.
     pub text: String,
 }
 

@@ -73,9 +73,9 @@ pub struct Config {
     pub nodes: u16,
     /// The kind of election.
     pub method: Method,
-    /// What is learnt.
+    /// The estimator of rewards.
     pub estimator: Estimator,
-    /// Which candidates a node prefers.
+    /// The rule by which a node prefers candidates.
     pub choice: Choice,
     /// How votes are counted.
     pub tally: Tally,

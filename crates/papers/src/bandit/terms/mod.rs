@@ -172,7 +172,7 @@ impl TermNode {
         }
     }
 
-    /// What is stored.
+    /// The state that survives a restart.
     pub fn durable(&self) -> Durable {
         self.durable
     }

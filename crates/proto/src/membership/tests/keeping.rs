@@ -98,7 +98,7 @@ fn newcomers_are_told_of_failed_members_and_since_when() {
     assert!(restored.m.table.get(NodeId(4)).is_none());
 }
 
-/// Lists are compared as often as without those that went long ago, and the answer has no more in it.
+/// Members that left long ago neither make lists be compared more often nor add to the answer.
 #[test]
 fn comparing_lists_leaves_out_who_went_long_ago() {
     let mut b = with_failed();
