@@ -132,8 +132,8 @@ async fn a_lock_is_held_while_its_stream_lives_and_passed_on_by_release() {
     assert_eq!(granted["lock"], "demo");
     assert!(granted["valid_for_ms"].as_u64().unwrap() > 500, "{granted}");
     assert_eq!(granted["notice_ms"], 100);
-    let grounds = granted["grounds"].as_str().unwrap();
-    assert!(grounds.contains("of at most 3 nodes"), "{grounds}");
+    let quorum = granted["quorum"].as_str().unwrap();
+    assert!(quorum.contains("of at most 3 nodes"), "{quorum}");
     let token = granted["token"].as_str().unwrap().to_owned();
     assert_eq!(token.len(), 32);
 

@@ -2,7 +2,7 @@
 
 use crate::election::{ElectionNameError, TagValueError};
 use crate::key::KeyError;
-use crate::lock::{LockNameError, Loss};
+use crate::lock::{LockNameError, LostReason};
 use crate::member::Status;
 use crate::state::StateError;
 use consort_proto::membership::MetaError;
@@ -298,7 +298,7 @@ pub enum AcquireError {
     Twice,
     /// Ask for the locks again: one was lost while the others were waited for.
     #[error("one of the locks was lost while others were waited for: {0}")]
-    Lost(Loss),
+    Lost(LostReason),
     /// Move the locks to a group with another name, and reset what resources remember of tokens.
     #[error(
         "lock tokens are used up; move the locks to a group with another name, and reset what resources remember of \

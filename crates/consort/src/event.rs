@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::election::{self, ElectionName, Leader};
-use crate::lock::{LockName, Loss};
+use crate::lock::{LockName, LostReason};
 use crate::member::Member;
 use crate::talk::Message;
 use consort_proto::election::{Standing, Token};
@@ -118,7 +118,7 @@ pub enum Event {
         /// The token with which it was held.
         token: consort_fence::Token,
         /// Why the lock was lost.
-        why: Loss,
+        why: LostReason,
     },
     /// An application on another member or on this node sent an event to all members.
     Message {

@@ -179,9 +179,9 @@ impl Node {
         LockChanges::new(self.inner.lock_changes.clone())
     }
 
-    /// Takes a lock from its holder: see [`Lock::break_it`].
+    /// Takes a lock from its holder: see [`Lock::force_release`].
     pub async fn break_lock(&self, name: &str) -> Result<(), AcquireError> {
-        self.lock(name).break_it().await
+        self.lock(name).force_release().await
     }
 
     /// Sets the place of this node on a path through space, below [`mutex::PLACES`]. It matters for locks that are

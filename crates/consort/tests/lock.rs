@@ -6,7 +6,7 @@ mod common;
 
 use alloc::sync::Arc;
 use common::{agree, eventually};
-use consort::lock::{AcquireError, Bound, LockGuard, LockToken, Loss, Source};
+use consort::lock::{AcquireError, Bound, LockGuard, LockToken, LostReason, Source};
 use consort::{Event, Node, Status, lock};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -126,7 +126,7 @@ async fn tries_timeouts_and_dropped_futures_leave_nothing_behind() {
             .starts_with(&format!("token {}, valid 0.", guard.token()))
     );
     assert_eq!(
-        (guard.grounds().at_most, guard.grounds().source),
+        (guard.quorum().at_most, guard.quorum().source),
         (3, Source::Observed)
     );
     drop(guard);
@@ -280,7 +280,7 @@ async fn a_holder_that_hears_nobody_stops_before_its_lease_can_pass_on() {
     }
     let cut = Instant::now();
     let loss = soon("lost", guard.lost()).await;
-    assert_eq!(loss, Loss::Expired);
+    assert_eq!(loss, LostReason::Expired);
     assert!(cut.elapsed() < TTL, "{:?}", cut.elapsed());
     assert!(!guard.is_valid() && guard.valid_until() <= Instant::now());
     assert_eq!(guard.notice(), TTL / 10);
@@ -307,7 +307,7 @@ async fn a_floor_and_voters_keep_the_smaller_side_from_locking() {
     let lock = |bound| nodes[0].lock("demo").bound(bound);
     let available = lock(Bound::Available);
     let guard = soon("granted", available.acquire()).await.unwrap();
-    assert!(guard.grounds().to_string().contains("each side may lock"));
+    assert!(guard.quorum().to_string().contains("each side may lock"));
     drop(guard);
     let voters = |n: &[usize]| Bound::Voters(n.iter().map(|&n| nodes[n].id()).collect());
     for (bound, enough) in [
@@ -332,7 +332,7 @@ async fn a_frozen_node_does_not_keep_its_holder_from_learning_that_it_is_over() 
     let until = guard.valid_until();
     nodes[0].pause();
     let loss = soon("lost by its own clock", guard.lost()).await;
-    assert_eq!(loss, Loss::Expired);
+    assert_eq!(loss, LostReason::Expired);
     assert!(Instant::now() >= until);
     let waits = nodes[0].lock("other").acquire_timeout(TTL / 10).await;
     assert_eq!(waits.unwrap_err(), AcquireError::Timeout, "not for ever");
@@ -393,7 +393,7 @@ async fn locks_are_listed_and_broken() {
     .await;
     assert!(nodes[2].locks(Some("other")).await.unwrap().is_empty());
     nodes[2].break_lock("demo").await.unwrap();
-    assert_eq!(soon("lost", guard.lost()).await, Loss::Broken);
+    assert_eq!(soon("lost", guard.lost()).await, LostReason::Broken);
     let next: LockGuard = soon("the one who waits", waits).await.unwrap().unwrap();
     assert!(next.token() > guard.token());
 }
@@ -432,7 +432,7 @@ async fn tokens_grow_across_a_restart_of_everybody_by_what_was_stored() {
         for node in &nodes {
             node.shutdown().await;
         }
-        assert_eq!(soon("stopped", guard.lost()).await, Loss::Stopped);
+        assert_eq!(soon("stopped", guard.lost()).await, LostReason::Stopped);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use consort_proto::Config;
 use consort_proto::lease::{self, Rules};
-use consort_proto::mutex::{Ablation, Bound, Loss};
+use consort_proto::mutex::{Ablation, Bound, LostReason};
 use consort_proto::seal::Suite;
 use consort_sim::chaos::{ChaosParams, Tally, chaos, chaos_with};
 use rayon::prelude::*;
@@ -261,13 +261,13 @@ fn storms_over_locks_break_no_invariant_and_everybody_is_served() {
 #[test]
 fn storms_find_a_lock_that_passes_on_before_its_holder_has_stopped() {
     fn leaving(config: &mut Config) {
-        config.mutex.ablation = Some(Ablation::Notice(Loss::Leaving));
+        config.mutex.ablation = Some(Ablation::Notice(LostReason::Leaving));
     }
     fn held_too_long(config: &mut Config) {
-        config.mutex.ablation = Some(Ablation::Notice(Loss::HeldTooLong));
+        config.mutex.ablation = Some(Ablation::Notice(LostReason::HeldTooLong));
     }
     fn expired(config: &mut Config) {
-        config.mutex.ablation = Some(Ablation::Notice(Loss::Expired));
+        config.mutex.ablation = Some(Ablation::Notice(LostReason::Expired));
     }
     let plants: [(_, fn(&mut Config)); 3] = [
         ("leaving", leaving),

@@ -43,7 +43,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .routes(routes!(locks))
         .routes(routes!(lock, take))
-        .routes(routes!(break_it))
+        .routes(routes!(force_release))
         .routes(routes!(request, release))
 }
 
@@ -81,7 +81,7 @@ async fn view(served: &Served, name: Option<&str>) -> Result<Json<LocksView>, Ap
 
 /// Take a lock from its holder. This is safe only if the resource checks tokens.
 #[utoipa::path(post, path = "/v1/locks/{name}/break", tag = "locks", params(("name" = String, Path, description = "Name of the lock")), request_body = Option<BreakRequest>, responses((status = 200, description = "It is free, as soon as members have heard of it", body = Done)))]
-async fn break_it(
+async fn force_release(
     State(served): State<Served>,
     name: Name,
     body: Body<BreakRequest>,
@@ -91,7 +91,7 @@ async fn break_it(
     if let Some(permits) = request.permits {
         lock = lock.permits(permits);
     }
-    match tokio::time::timeout(super::ANSWER_PATIENCE, lock.break_it()).await {
+    match tokio::time::timeout(super::ANSWER_PATIENCE, lock.force_release()).await {
         Ok(broken) => broken.map_err(refused)?,
         Err(_) => return Err(super::no_answer()),
     }

@@ -25,7 +25,7 @@ pub(crate) fn request(event: &str, request: &str, guard: &LockGuard) -> RequestV
             let left = guard.stop_by().saturating_duration_since(Instant::now());
             left.as_millis() as u64
         }),
-        grounds: (event == "granted").then(|| guard.grounds().to_string()),
+        quorum: (event == "granted").then(|| guard.quorum().to_string()),
         reason: loss.map(|l| l.to_string()),
         ..RequestView::default()
     }

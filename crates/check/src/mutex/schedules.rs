@@ -2,7 +2,7 @@
 
 use super::group::{Budget, Flaw, Group, Watch};
 use crate::search::{Searched, search};
-use consort_proto::mutex::{Ablation, Loss, Mode};
+use consort_proto::mutex::{Ablation, LostReason, Mode};
 
 /// Expected result of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,7 +313,7 @@ fn flawed_ones() -> Vec<Schedule> {
             TwoHolders,
             without(
                 lapsing(group(FULL, &[1, 1, 0]), 2, 0),
-                Ablation::Notice(Loss::Expired),
+                Ablation::Notice(LostReason::Expired),
             ),
         ),
         flawed(
@@ -328,7 +328,7 @@ fn flawed_ones() -> Vec<Schedule> {
                     },
                     ..group(FULL, &[1, 1, 0])
                 },
-                Ablation::Notice(Loss::Leaving),
+                Ablation::Notice(LostReason::Leaving),
             ),
         ),
         flawed(
@@ -343,7 +343,7 @@ fn flawed_ones() -> Vec<Schedule> {
                     },
                     ..group(FULL, &[1, 1, 0])
                 },
-                Ablation::Notice(Loss::HeldTooLong),
+                Ablation::Notice(LostReason::HeldTooLong),
             ),
         ),
         flawed(

@@ -189,10 +189,10 @@ impl Held<'_> {
         if !self.args.quiet {
             let left = self.until.saturating_duration_since(Instant::now());
             let tenths = left.as_millis() / 100;
-            let grounds = output::safe(granted.grounds.as_deref().unwrap_or_default());
+            let quorum = output::safe(granted.quorum.as_deref().unwrap_or_default());
             let (s, tenth) = (tenths / 10, tenths % 10);
             self.args
-                .say(&format!("token {token}, valid {s}.{tenth} s, {grounds}"));
+                .say(&format!("token {token}, valid {s}.{tenth} s, {quorum}"));
         }
         let mut input = None;
         if self.args.command.is_empty() {

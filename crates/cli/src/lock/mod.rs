@@ -73,7 +73,7 @@ pub(crate) struct Args {
     /// Take the lock from its holder: the holder is told to stop, and the next waiter gets the lock when the holder has
     /// stopped, or when its lease is over
     #[arg(long = "break", conflicts_with_all = ["try_only", "timeout", "ttl", "shared", "bound", "hold_max", "command"])]
-    break_it: bool,
+    force_release: bool,
     /// Print nothing about the grant
     #[arg(long, short)]
     quiet: bool,
@@ -126,13 +126,13 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
-    if args.break_it {
-        return break_it(args);
+    if args.force_release {
+        return force_release(args);
     }
     block_on(hold::hold(args))
 }
 
-fn break_it(args: &Args) -> anyhow::Result<Answer> {
+fn force_release(args: &Args) -> anyhow::Result<Answer> {
     let path = path("locks", &args.name, "/break");
     let request = BreakRequest {
         permits: args.permits,

@@ -74,7 +74,7 @@ pub struct RequestView {
     pub stop_within_ms: Option<u64>,
     /// `granted`: the quorum that the grant is based on, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grounds: Option<String>,
+    pub quorum: Option<String>,
     /// `lost`, `refused`: the reason, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

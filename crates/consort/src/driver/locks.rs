@@ -3,7 +3,9 @@
 use super::Driver;
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::lock::{Asked, End, Hold, LockName, LockStatus, Look, Loss, Patience, Readiness, Reply};
+use crate::lock::{
+    Asked, End, Hold, LockName, LockStatus, Look, LostReason, Patience, Readiness, Reply,
+};
 use consort_fence::Token;
 use consort_proto::mutex::{self, Acquire, Bound, LockId, Order, Ticket, Wait};
 use consort_proto::{Command, NodeId};
@@ -74,14 +76,14 @@ impl Locks {
                 ticket,
                 token,
                 valid_until,
-                grounds,
+                quorum,
                 ..
             } => {
                 let client = self.clients.get_mut(&(lock, ticket))?;
                 let hold = Hold {
                     token: Token(token.0),
                     until: clock.deadline(valid_until),
-                    grounds,
+                    quorum,
                     lost: None,
                 };
                 let (shown, held) = watch::channel(hold);
@@ -113,7 +115,7 @@ impl Locks {
                 let Stage::Holds(shown) = &client.stage else {
                     return None;
                 };
-                let why = Loss::from(why);
+                let why = LostReason::from(why);
                 let stop_by = clock.deadline(stop_by);
                 shown.send_modify(|hold| hold.lost = Some((why, stop_by)));
                 let token = shown.borrow().token;

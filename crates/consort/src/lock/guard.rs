@@ -1,7 +1,7 @@
 //! A held lock: its validity, its quorum, and how its holder learns that it is lost.
 
-use super::grounds::seconds;
-use super::{Grounds, LockName};
+use super::quorum::seconds;
+use super::{LockName, Quorum};
 use crate::clock::Deadline;
 use crate::handle::Node;
 use consort_fence::Token;
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// Why a lock is no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
-pub enum Loss {
+pub enum LostReason {
     /// The lease could not be renewed: too few members answered, or this process did not run for a while.
     #[error("the lease ran out: too few members answered, or this process stood still")]
     Expired,
@@ -35,14 +35,14 @@ pub enum Loss {
     Stopped,
 }
 
-impl From<mutex::Loss> for Loss {
-    fn from(loss: mutex::Loss) -> Loss {
+impl From<mutex::LostReason> for LostReason {
+    fn from(loss: mutex::LostReason) -> LostReason {
         match loss {
-            mutex::Loss::Expired => Loss::Expired,
-            mutex::Loss::HeldTooLong => Loss::HeldTooLong,
-            mutex::Loss::Broken => Loss::Broken,
-            mutex::Loss::Reborn => Loss::Reborn,
-            mutex::Loss::Leaving => Loss::Leaving,
+            mutex::LostReason::Expired => LostReason::Expired,
+            mutex::LostReason::HeldTooLong => LostReason::HeldTooLong,
+            mutex::LostReason::Broken => LostReason::Broken,
+            mutex::LostReason::Reborn => LostReason::Reborn,
+            mutex::LostReason::Leaving => LostReason::Leaving,
         }
     }
 }
@@ -52,9 +52,9 @@ impl From<mutex::Loss> for Loss {
 pub(crate) struct Hold {
     pub(crate) token: Token,
     pub(crate) until: Deadline,
-    pub(crate) grounds: mutex::Grounds,
+    pub(crate) quorum: mutex::Quorum,
     /// Why the lock was lost, and the time at which its work must have stopped.
-    pub(crate) lost: Option<(Loss, Deadline)>,
+    pub(crate) lost: Option<(LostReason, Deadline)>,
 }
 
 /// The end of a request.
@@ -126,11 +126,11 @@ pub struct LockGuard {
     ending: Ending,
     name: LockName,
     notice: Duration,
-    grounds: Grounds,
+    quorum: Quorum,
     token: Token,
     hold: watch::Receiver<Hold>,
     /// Set once the lock is lost. A renewal that arrives after the lease expired by the clock does not count.
-    over: OnceLock<Loss>,
+    over: OnceLock<LostReason>,
     /// Keeps the node running.
     _node: Node,
 }
@@ -140,7 +140,7 @@ impl LockGuard {
         node: Node,
         name: LockName,
         notice: Duration,
-        grounds: Grounds,
+        quorum: Quorum,
         ending: Ending,
         hold: watch::Receiver<Hold>,
     ) -> LockGuard {
@@ -149,7 +149,7 @@ impl LockGuard {
             ending,
             name,
             notice,
-            grounds,
+            quorum,
             token,
             hold,
             over: OnceLock::new(),
@@ -188,8 +188,8 @@ impl LockGuard {
     }
 
     /// The quorum that the grant is based on.
-    pub fn grounds(&self) -> &Grounds {
-        &self.grounds
+    pub fn quorum(&self) -> &Quorum {
+        &self.quorum
     }
 
     /// Whether the lock is held now. Check this right before any action that only a holder may do.
@@ -198,15 +198,15 @@ impl LockGuard {
     }
 
     /// Why the lock is no longer held, if it is not.
-    pub fn loss(&self) -> Option<Loss> {
+    pub fn loss(&self) -> Option<LostReason> {
         if let Some(loss) = self.over.get() {
             return Some(*loss);
         }
         let hold = *self.hold.borrow();
         let loss = match hold.lost {
             Some((loss, _)) => loss,
-            None if self.hold.has_changed().is_err() => Loss::Stopped,
-            None if hold.until.is_past() => Loss::Expired,
+            None if self.hold.has_changed().is_err() => LostReason::Stopped,
+            None if hold.until.is_past() => LostReason::Expired,
             None => return None,
         };
         Some(*self.over.get_or_init(|| loss))
@@ -215,7 +215,7 @@ impl LockGuard {
     /// Waits until the lock is no longer held: it could not be renewed, an operator broke it, the node stops, or the
     /// lease expired by this process's own clock, even if the node's task is not running. A lost lock does not come
     /// back. The guard still has to be released or dropped once the work has stopped.
-    pub async fn lost(&self) -> Loss {
+    pub async fn lost(&self) -> LostReason {
         let mut hold = self.hold.clone();
         loop {
             let until = hold.borrow_and_update().until;
@@ -231,7 +231,7 @@ impl LockGuard {
     }
 
     /// Waits for the next renewal, or for the loss of the lock.
-    pub async fn renewed(&self) -> Result<std::time::Instant, Loss> {
+    pub async fn renewed(&self) -> Result<std::time::Instant, LostReason> {
         let before = self.hold.borrow().until;
         let mut hold = self.hold.clone();
         tokio::select! {
@@ -259,11 +259,11 @@ impl LockGuard {
 impl fmt::Display for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let left = self.hold.borrow().until.left();
-        let LockGuard { token, grounds, .. } = self;
+        let LockGuard { token, quorum, .. } = self;
         let left = match left {
             left if left > Duration::from_secs(86_400) => "without end".to_owned(),
             left => seconds(left),
         };
-        write!(f, "token {token}, valid {left}, {grounds}")
+        write!(f, "token {token}, valid {left}, {quorum}")
     }
 }

@@ -1,15 +1,15 @@
 //! Locks, semaphores and shared locks: handles, guards and their tokens.
 
 mod changes;
-mod grounds;
 mod guard;
 mod name;
+mod quorum;
 mod status;
 
 pub use changes::LockChanges;
-pub use grounds::Grounds;
-pub use guard::{LockGuard, Loss};
+pub use guard::{LockGuard, LostReason};
 pub use name::{LockName, LockNameError};
+pub use quorum::Quorum;
 pub use status::{Contender, LockStatus, Readiness};
 
 pub use crate::error::AcquireError;
@@ -239,7 +239,7 @@ impl Lock {
 
     /// Takes the lock from its holder, on behalf of an operator. The holder loses the lock and has to stop; the next
     /// waiter gets it when the holder has stopped, or when its lease has expired. Tokens advance by a large step.
-    pub async fn break_it(&self) -> Result<(), AcquireError> {
+    pub async fn force_release(&self) -> Result<(), AcquireError> {
         self.check()?;
         let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
         let order = |reply| Order::Lock(LockOrder::Break(ids, reply));
@@ -334,11 +334,11 @@ impl Lock {
         let config = &self.node.inner.locks;
         let ttl = self.policy.ttl.unwrap_or(config.ttl);
         let notice = config.notice(ttl);
-        let core = hold.borrow().grounds;
-        let grounds = Grounds::new(core, self.policy.bound.as_ref(), config);
+        let core = hold.borrow().quorum;
+        let quorum = Quorum::new(core, self.policy.bound.as_ref(), config);
         let name = LockName::of_full(LockId::of(&full_name), Some(&full_name));
         let node = self.node.clone();
-        Ok(LockGuard::new(node, name, notice, grounds, ending, hold))
+        Ok(LockGuard::new(node, name, notice, quorum, ending, hold))
     }
 }
 

@@ -5,7 +5,7 @@ use super::repeated::dropped;
 use super::{Attacker, SOON, alive, eventually, has_read, wiretap};
 use consort::election::{ElectionId, ElectionOptions, Leader, Token};
 use consort::key::GroupKey;
-use consort::lock::{LockId, LockToken, Loss};
+use consort::lock::{LockId, LockToken, LostReason};
 use consort::{Builder, Node, Status};
 use consort_proto::election::{Claim, Key, Msg as Vote, Remarks, Stage};
 use consort_proto::membership::{Accusation, Msg, Precedence, Status as Said};
@@ -266,7 +266,7 @@ async fn a_forced_release_of_a_stranger_takes_no_lock_of_a_keyed_group() {
         }
         if mode.is_open() {
             let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
-            assert_eq!(lost.unwrap(), Loss::Broken);
+            assert_eq!(lost.unwrap(), LostReason::Broken);
         } else {
             // Through more than one renewal.
             guard.renewed().await.unwrap();

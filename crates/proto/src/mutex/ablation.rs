@@ -1,7 +1,7 @@
 //! Ablations of the lock protocol: parts that the model checker and the simulator disable one at a time, in order to
 //! see that their oracles notice. Other builds cannot disable a part.
 
-use super::event::Loss;
+use super::event::LostReason;
 use super::shared::Shared;
 
 /// A part of the protocol that is disabled.
@@ -31,7 +31,7 @@ pub enum Ablation {
     /// A holder checks its grant again when an answer no longer counts (I3).
     Review,
     /// Nobody else is granted the lock before a holder that lost it for this reason has stopped (I10).
-    Notice(Loss),
+    Notice(LostReason),
 }
 
 impl Shared {

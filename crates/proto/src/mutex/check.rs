@@ -2,7 +2,7 @@
 //! are comparable and do not depend on counters.
 
 use super::census::Presence;
-use super::event::Loss;
+use super::event::LostReason;
 use super::lock::{Entry, Lock};
 use super::msg::{Name, ReqId};
 use super::request::{Own, Peer, Phase, Sent};
@@ -197,7 +197,7 @@ impl Mutex {
     /// Ends the time that the policy allows the holder.
     pub fn end_hold(&mut self, cx: &mut MutexCx<'_>, peers: &dyn Peers, lock: LockId) {
         self.with_lock(cx, peers, lock, |lock, cx, sh, peers| {
-            lock.lose(cx, sh, peers, Loss::HeldTooLong);
+            lock.lose(cx, sh, peers, LostReason::HeldTooLong);
         });
     }
 
@@ -339,7 +339,7 @@ fn hash_own<H: Hasher>(own: &Own, state: &mut H) {
         Phase::Held(hold) => (
             hold.token,
             hold.turns,
-            hold.grounds.bound,
+            hold.quorum.bound,
             hold.grace.is_some(),
         )
             .hash(state),

@@ -1,7 +1,7 @@
 //! The start and end of local requests: queueing, hand-over, release and breaking (H1, H6).
 
 use super::ask::targets;
-use super::event::{Event, Loss, Refusal, Ticket};
+use super::event::{Event, LostReason, Refusal, Ticket};
 use super::fence::TURNS_MAX;
 use super::hold::granted;
 use super::lock::Lock;
@@ -321,7 +321,7 @@ impl Lock {
         self.raise_floor(floor);
         self.table.values_mut().for_each(|e| e.broken = true);
         match self.own.as_ref().map(Own::waits) {
-            Some(false) => self.lose(cx, sh, peers, Loss::Broken),
+            Some(false) => self.lose(cx, sh, peers, LostReason::Broken),
             Some(true) => self.restart(cx, sh, peers),
             None => {}
         }
@@ -330,7 +330,7 @@ impl Lock {
     /// Handles a new life of this node: its former requests are void.
     pub(super) fn on_reborn(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         match self.own.as_ref().map(Own::waits) {
-            Some(false) => self.lose(cx, sh, peers, Loss::Reborn),
+            Some(false) => self.lose(cx, sh, peers, LostReason::Reborn),
             Some(true) => self.restart(cx, sh, peers),
             None => {}
         }
@@ -349,7 +349,7 @@ impl Lock {
     pub(super) fn leave(&mut self, cx: &mut MutexCx<'_>, sh: &mut Shared, peers: &dyn Peers) {
         self.refuse_all(cx, Refusal::Leaving);
         match self.own.as_ref().map(Own::waits) {
-            Some(false) => self.lose(cx, sh, peers, Loss::Leaving),
+            Some(false) => self.lose(cx, sh, peers, LostReason::Leaving),
             Some(true) => self.give_up(cx, sh, peers, Refusal::Leaving),
             None => {}
         }

@@ -24,7 +24,7 @@ pub enum Source {
 
 /// The quorum that a grant is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Grounds {
+pub struct Quorum {
     /// The greatest possible number of nodes (N.upper).
     pub bound: u32,
     /// The source of that number.
@@ -35,7 +35,7 @@ pub struct Grounds {
 
 /// Why a lock is no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
+pub enum LostReason {
     /// It could not be renewed in time.
     Expired,
     /// It was held for as long as its policy allows.
@@ -92,7 +92,7 @@ pub enum Event {
         /// Nobody else holds the lock before this time of the node's clock, plus the notice.
         valid_until: crate::Instant,
         /// The quorum that the grant is based on.
-        grounds: Grounds,
+        quorum: Quorum,
     },
     /// The end of the lease changed: it was renewed, or it became shorter because a witness restarted or the group
     /// grew.
@@ -110,7 +110,7 @@ pub enum Event {
         /// The request.
         ticket: Ticket,
         /// The reason.
-        why: Loss,
+        why: LostReason,
         /// The time at which the work must have stopped: the latest end that the holder was told, plus the notice.
         stop_by: crate::Instant,
     },

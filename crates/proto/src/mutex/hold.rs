@@ -1,7 +1,7 @@
 //! Granting, renewing and losing a lock: when answers suffice, and for how long (H4, H5).
 
 use super::ablation::Ablation;
-use super::event::{Event, Grounds, Loss, Refusal};
+use super::event::{Event, LostReason, Quorum, Refusal};
 use super::lock::Lock;
 use super::request::{Hold, Phase, Stopping, Wait, Waiter};
 use super::shared::Shared;
@@ -34,7 +34,7 @@ impl Lock {
                 peers,
                 hold,
                 ready,
-                Grounds {
+                Quorum {
                     bound: upper,
                     source,
                     counted: 0,
@@ -85,7 +85,7 @@ impl Lock {
             valid_until: until.min(hold_end),
             stopped_by: cx.now,
             renew_at: cx.now + own.ttl / 3,
-            grounds: Grounds {
+            quorum: Quorum {
                 bound: upper,
                 source,
                 counted,
@@ -115,7 +115,7 @@ impl Lock {
         peers: &dyn Peers,
         mut hold: Hold,
         ready: Option<(Instant, u32)>,
-        grounds: Grounds,
+        quorum: Quorum,
     ) {
         let Some(own) = &mut self.own else {
             return;
@@ -123,11 +123,11 @@ impl Lock {
         let before = hold.valid_until;
         hold.renew_at = cx.now + own.ttl / 3;
         if let Some((until, counted)) = ready {
-            hold.grounds = Grounds { counted, ..grounds };
+            hold.quorum = Quorum { counted, ..quorum };
             hold.grace = None;
             hold.valid_until = until.min(hold.hold_end);
-        } else if grounds.bound > hold.grounds.bound
-            && let Some((until, _)) = own.ready_until(sh, &self.done, hold.grounds.bound)
+        } else if quorum.bound > hold.quorum.bound
+            && let Some((until, _)) = own.ready_until(sh, &self.done, hold.quorum.bound)
         {
             // The group has grown. Newcomers do not count as witnesses yet, so there is time to ask them.
             let grace = *hold.grace.get_or_insert(cx.now + own.ttl / 3);
@@ -139,9 +139,9 @@ impl Lock {
         own.phase = Phase::Held(hold);
         if hold.valid_until <= cx.now {
             let why = if hold.hold_end <= cx.now {
-                Loss::HeldTooLong
+                LostReason::HeldTooLong
             } else {
-                Loss::Expired
+                LostReason::Expired
             };
             return self.lose(cx, sh, peers, why);
         }
@@ -227,7 +227,7 @@ impl Lock {
         cx: &mut MutexCx<'_>,
         sh: &mut Shared,
         peers: &dyn Peers,
-        why: Loss,
+        why: LostReason,
     ) {
         let Some(own) = &mut self.own else {
             return;
@@ -274,6 +274,6 @@ pub(super) fn granted(lock: super::LockId, waiter: &Waiter, hold: &Hold) -> Even
         mode: waiter.mode,
         token: hold.token,
         valid_until: hold.valid_until,
-        grounds: hold.grounds,
+        quorum: hold.quorum,
     }
 }

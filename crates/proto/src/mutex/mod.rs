@@ -45,7 +45,7 @@ pub use ablation::Ablation;
 pub use check::{Answer, Facts, Mine, Remembered};
 pub use config::{Bound, Config, FanOut, Mode, Policy, Service};
 pub use coverage::{Coverage, DELTA, SAMPLES, Sampled, Step, Walk, lower_bound, step};
-pub use event::{Event, Grounds, Loss, Refusal, Source, Ticket};
+pub use event::{Event, LostReason, Quorum, Refusal, Source, Ticket};
 pub use fence::{Fence, LockId, PLACES, ParseFenceError, Realm, SEQ_MAX};
 pub use msg::{Asked, Msg, Name, Reply, ReqId, Request, Seen};
 pub use order::{Acquire, Order};

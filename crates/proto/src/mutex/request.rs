@@ -2,7 +2,7 @@
 
 use super::ablation::Ablation;
 use super::census::Count;
-use super::event::{Grounds, Ticket};
+use super::event::{Quorum, Ticket};
 use super::msg::Name;
 use super::pieces::Pieces;
 use super::shared::Shared;
@@ -127,7 +127,7 @@ pub(super) struct Hold {
     pub(super) stopped_by: Instant,
     /// The time of the next check, at the latest.
     pub(super) renew_at: Instant,
-    pub(super) grounds: Grounds,
+    pub(super) quorum: Quorum,
     /// The time until which the grant may continue without a majority of a group that has grown.
     pub(super) grace: Option<Instant>,
     /// The end of the time that the policy allows the holder.

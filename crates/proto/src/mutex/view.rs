@@ -182,7 +182,7 @@ impl Mutex {
         let ready = |l: &Lock| {
             l.own
                 .as_ref()?
-                .ready_until(&self.shared, &l.done, hold.grounds.bound)
+                .ready_until(&self.shared, &l.done, hold.quorum.bound)
         };
         let until = self.locks.get(&lock).and_then(ready);
         until.is_some_and(|(until, _)| until > now)

@@ -143,7 +143,7 @@ impl Oracle for Locks {
             let clock = world.clock(host);
             let valid = node.held(lock).is_some_and(|(_, until)| until > clock);
             if valid && !node.is_ready(clock, lock) {
-                return violated("I3", world, host, format!("holds {lock:?} on no grounds"));
+                return violated("I3", world, host, format!("holds {lock:?} on no quorum"));
             }
         }
         for (lock, prio) in self.arriving.drain(..) {

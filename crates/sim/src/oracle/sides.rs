@@ -42,7 +42,7 @@ impl Oracle for Sides {
     }
 
     fn on_event(&mut self, world: &World, host: usize, event: &Event) -> Verdict {
-        let Event::Lock(mutex::Event::Granted { lock, grounds, .. }) = event else {
+        let Event::Lock(mutex::Event::Granted { lock, quorum, .. }) = event else {
             return Ok(());
         };
         let Some((since, sides)) = &self.cut else {
@@ -54,7 +54,7 @@ impl Oracle for Sides {
         let (side, other) = *self.granted.entry(*lock).or_insert((sides[host], host));
         if side != sides[host] {
             let text = format!(
-                "{lock:?} granted on {grounds:?} after node {other} got it on another side of a partition"
+                "{lock:?} granted on {quorum:?} after node {other} got it on another side of a partition"
             );
             return violated("I11", world, host, text);
         }

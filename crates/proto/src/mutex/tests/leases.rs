@@ -31,7 +31,7 @@ fn a_holder_that_hears_nobody_is_told_before_anybody_else_may_enter() {
     assert_eq!(c.holders(), [1]);
     c.pass_but(Duration::from_millis(1), &others);
     let (why, stop_by) = c.lost(1, ticket).unwrap();
-    assert_eq!(why, Loss::Expired);
+    assert_eq!(why, LostReason::Expired);
     assert!(
         stop_by >= c.now + secs(1),
         "a tenth of the lease is left to stop"
@@ -97,7 +97,10 @@ fn nobody_holds_a_lock_for_longer_than_its_policy_allows() {
     c.pass(Duration::from_millis(14_900));
     assert_eq!(c.holders(), [1]);
     c.pass(Duration::from_millis(200));
-    assert!(matches!(c.lost(1, ticket), Some((Loss::HeldTooLong, _))));
+    assert!(matches!(
+        c.lost(1, ticket),
+        Some((LostReason::HeldTooLong, _))
+    ));
 }
 
 /// P5c: an answer to an expired attempt does not count.

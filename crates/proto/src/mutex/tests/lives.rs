@@ -177,7 +177,7 @@ fn a_node_that_takes_another_life_loses_what_it_held() {
     let held = c.acquire(1);
     c.deliver_all();
     c.input(id(1), Input::Life(NEXT));
-    assert!(matches!(c.lost(1, held), Some((Loss::Reborn, _))));
+    assert!(matches!(c.lost(1, held), Some((LostReason::Reborn, _))));
 }
 
 #[test]

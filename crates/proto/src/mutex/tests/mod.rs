@@ -227,7 +227,7 @@ impl Cluster {
     }
 
     /// Why a request lost its lock, and the time at which its holder must have stopped.
-    pub(super) fn lost(&self, node: u64, ticket: Ticket) -> Option<(Loss, Instant)> {
+    pub(super) fn lost(&self, node: u64, ticket: Ticket) -> Option<(LostReason, Instant)> {
         let lost = |e: &Event| match e {
             Event::Lost {
                 ticket: t,

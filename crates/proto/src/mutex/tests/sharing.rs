@@ -110,14 +110,14 @@ fn only_voters_count_and_anybody_may_ask() {
     c.take(|p| p.to == id(1));
     c.deliver_all();
     assert_eq!(c.holders(), [5], "two of three voters");
-    let grounds = c.host(5).events.iter().find_map(|e| match e {
-        Event::Granted { grounds, .. } => Some(*grounds),
+    let quorum = c.host(5).events.iter().find_map(|e| match e {
+        Event::Granted { quorum, .. } => Some(*quorum),
         _ => None,
     });
     let (bound, source, counted) = (3, Source::Voters, 2);
     assert_eq!(
-        grounds,
-        Some(Grounds {
+        quorum,
+        Some(Quorum {
             bound,
             source,
             counted

@@ -10,7 +10,7 @@ fn renewals(p: &Packet) -> bool {
 
 /// A way to lose a lock that node 1 of three holds.
 struct Way {
-    why: Loss,
+    why: LostReason,
     policy: Policy,
     /// Causes the loss, some seconds after the grant.
     strike: fn(&mut Cluster),
@@ -21,12 +21,12 @@ fn ways() -> [Way; 5] {
     let hold_max = Some(secs(7));
     [
         Way {
-            why: Loss::Leaving,
+            why: LostReason::Leaving,
             policy: policy(),
             strike: |c| c.input(id(1), Input::Leave),
         },
         Way {
-            why: Loss::HeldTooLong,
+            why: LostReason::HeldTooLong,
             policy: Policy {
                 hold_max,
                 ..policy()
@@ -34,17 +34,17 @@ fn ways() -> [Way; 5] {
             strike: |c| c.pass(secs(2)),
         },
         Way {
-            why: Loss::Expired,
+            why: LostReason::Expired,
             policy: policy(),
             strike: |c| c.pass_losing(Duration::from_millis(7_400), &[], renewals),
         },
         Way {
-            why: Loss::Broken,
+            why: LostReason::Broken,
             policy: policy(),
             strike: |c| c.input(id(3), Input::Order(Order::Break(lock()))),
         },
         Way {
-            why: Loss::Reborn,
+            why: LostReason::Reborn,
             policy: policy(),
             strike: |c| {
                 let life = Life(2 << 16);
@@ -89,7 +89,11 @@ fn a_lost_lock_passes_on_when_its_holder_says_that_it_stopped() {
         c.deliver_all();
         c.pass_losing(soon, &[], renewals);
         // Its former life can no longer confirm anything.
-        let expected: &[u64] = if way.why == Loss::Reborn { &[] } else { &[2] };
+        let expected: &[u64] = if way.why == LostReason::Reborn {
+            &[]
+        } else {
+            &[2]
+        };
         assert_eq!(c.holders(), expected, "{:?}", way.why);
     }
 }
@@ -122,7 +126,7 @@ fn a_holder_that_was_promised_more_has_that_time() {
         c.introduce(id(1), id(n));
     }
     let (why, stop_by) = c.lost(1, held).unwrap();
-    assert_eq!(why, Loss::Expired);
+    assert_eq!(why, LostReason::Expired);
     assert!(stop_by >= told + secs(1), "{stop_by:?} {told:?}");
     assert_eq!(
         c.lock_at(1).own.as_ref().unwrap().stopped_by(),
@@ -226,7 +230,7 @@ fn a_broken_lease_runs_out_where_nobody_hears_of_it() {
     c.pass_losing(secs(8), &[], deaf);
     assert_eq!(c.holders(), [1]);
     c.pass_losing(secs(2), &[], deaf);
-    assert!(matches!(c.lost(1, held), Some((Loss::Expired, _))));
+    assert!(matches!(c.lost(1, held), Some((LostReason::Expired, _))));
     c.pass_losing(secs(2), &[], deaf);
     assert_eq!(c.holders(), [2]);
 }

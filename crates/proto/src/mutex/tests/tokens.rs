@@ -241,7 +241,7 @@ fn a_broken_lock_is_lost_and_goes_to_the_next() {
     c.deliver_all();
     c.input(id(3), Input::Order(Order::Break(lock())));
     c.deliver_all();
-    assert!(matches!(c.lost(1, held), Some((Loss::Broken, _))));
+    assert!(matches!(c.lost(1, held), Some((LostReason::Broken, _))));
     c.pass(secs(2));
     assert_eq!(c.holders(), [0; 0], "it may still be at work");
     c.release(1, held);

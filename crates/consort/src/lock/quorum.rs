@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// The quorum that a grant is based on: how many nodes there may be, the source of that number, and how many support
 /// the grant.
 ///
-/// More than half of [`at_most`](Grounds::at_most) nodes support every grant, so two grants that exclude each other
+/// More than half of [`at_most`](Quorum::at_most) nodes support every grant, so two grants that exclude each other
 /// share a witness, as long as there are no more nodes than that. What the number means in a partition depends on the
 /// bound: see [`Bound`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Grounds {
+pub struct Quorum {
     /// The greatest possible number of nodes.
     pub at_most: u32,
     /// The source of that number.
@@ -26,13 +26,13 @@ pub struct Grounds {
     pub memory: Duration,
 }
 
-impl Grounds {
+impl Quorum {
     pub(crate) fn new(
-        core: mutex::Grounds,
+        core: mutex::Quorum,
         bound: Option<&Bound>,
         config: &Arc<mutex::Config>,
-    ) -> Grounds {
-        Grounds {
+    ) -> Quorum {
+        Quorum {
             at_most: core.bound,
             source: core.source,
             counted: core.counted,
@@ -64,7 +64,7 @@ impl Grounds {
 }
 
 /// `3 of at most 5 nodes support it (members; in a partition …)`
-impl fmt::Display for Grounds {
+impl fmt::Display for Quorum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bound = match &self.bound {
             Bound::Members => "members",
@@ -81,7 +81,7 @@ impl fmt::Display for Grounds {
             Source::Voters => "voters",
             _ => "nodes",
         };
-        let Grounds {
+        let Quorum {
             counted, at_most, ..
         } = self;
         let meaning = self.in_a_partition();
@@ -110,12 +110,12 @@ mod tests {
     fn each_bound_says_what_it_means() {
         let config = Arc::new(mutex::Config::default());
         let said = |bound: Bound, source| {
-            let core = mutex::Grounds {
+            let core = mutex::Quorum {
                 bound: 5,
                 source,
                 counted: 3,
             };
-            Grounds::new(core, Some(&bound), &config).to_string()
+            Quorum::new(core, Some(&bound), &config).to_string()
         };
         assert_eq!(
             said(Bound::Available, Source::Observed),
