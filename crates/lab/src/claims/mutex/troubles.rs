@@ -79,7 +79,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         configuration: WORLD,
         published: "section 4.4: the fast path is fault-tolerant: a request whose list becomes too small resorts to the slow path (A3, A5, A9)",
         rule: "refuted if Camera overlaps in some run. Beside it our goal: witness never, and its tokens grow, with a floor and \
-            with voters; what it does with only the nodes that it has seen recently is reported",
+            with voters; what it does with the nodes it has seen of late alone is reported",
         foil: Foil::Constant(0.0, "a lock that never lets two in"),
         cause: None,
         experiment: Some(Experiment {
