@@ -182,12 +182,6 @@ fn storms_find_flaws_of_leases() {
             |c| c.election.rules = Rules::without(Vacancy),
             &["L1"],
         ),
-        // A candidate that stops hearing anybody while it closes lines begins one that it watches alone.
-        without(
-            "heard watchers",
-            |c| c.election.rules = Rules::without(HeardWatchers),
-            &["L5"],
-        ),
         // A restarted node follows a smaller term than it led with.
         without(
             "term",

@@ -1,6 +1,8 @@
 //! Elections on live membership: failover, pauses, partitions, restarts, and oracles that find planted bugs.
 
 use consort_proto::election::{Msg, Policy, Token};
+use consort_proto::lease::Ablation::HeardWatchers;
+use consort_proto::lease::Rules;
 use consort_proto::wire::Frame;
 use consort_proto::{Config, ElectionId, membership};
 use consort_sim::fault::Keep;
@@ -8,6 +10,7 @@ use consort_sim::oracle::{Claims, Exclusive, Leadership, Panel, agreed};
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::{Conditions, Engine, Fault, Start, Trace, Violation, WorldConfig};
 use core::time::Duration;
+use rayon::prelude::*;
 
 const GATEWAY: ElectionId = ElectionId::of("gateway");
 
@@ -153,6 +156,68 @@ fn a_leader_that_was_stopped_learns_that_it_was_replaced_and_nobody_acts_beside_
             None
         );
     }
+}
+
+/// The leader and a majority of its watchers crash, so that a new line of watchers has to begin, and soon after a member
+/// that will not answer. The node that is named becomes deaf `after` it was named. Returns whether it acts although it
+/// hears nobody.
+fn deaf_node_acts(rules: Rules, seed: u64, after: Duration) -> bool {
+    let mut node = Config::default();
+    node.election.rules = rules;
+    let mut engine = group_with(node, 9, seed, Panel::default());
+    let (old, _) = leader(&engine);
+    let world = engine.world();
+    let best = world.host(old).node().candidates(world.now(), GATEWAY);
+    let others: Vec<usize> = best.iter().filter_map(|e| world.index_of(e.id)).collect();
+    let others: Vec<usize> = others.into_iter().filter(|i| *i != old).collect();
+    for host in [old, others[0], others[1]] {
+        engine.strike(Fault::Crash(host)).unwrap();
+    }
+    engine.run_for(Duration::from_millis(1500)).unwrap();
+    engine.strike(Fault::Crash(others[7])).unwrap();
+    let named = |engine: &Engine<Panel>| {
+        let world = engine.world();
+        let waits = |&i: &usize| {
+            let node = world.host(i).node();
+            let (elections, life) = (node.election(), node.membership().life());
+            let claim = elections.claim(GATEWAY);
+            claim.is_some_and(|c| c.names(node.id(), life)) && elections.acting(GATEWAY).is_none()
+        };
+        world.up().find(waits)
+    };
+    let mut host = None;
+    for _ in 0..200 {
+        engine.run_for(Duration::from_millis(50)).unwrap();
+        host = named(&engine);
+        if host.is_some() {
+            break;
+        }
+    }
+    let Some(host) = host else { return false };
+    engine.run_for(after).unwrap();
+    engine.strike(Fault::Deafen(host)).unwrap();
+    // A lease that it holds already ends.
+    engine.run_for(secs(1)).unwrap();
+    (0..160).any(|_| {
+        engine.run_for(Duration::from_millis(50)).unwrap();
+        let node = engine.world().host(host).node();
+        node.election().acting(GATEWAY).is_some()
+    })
+}
+
+#[test]
+fn a_node_that_becomes_deaf_while_it_is_elected_does_not_lead_alone() {
+    let cases =
+        (0..8).flat_map(|seed| (0..30).map(move |n| (seed, Duration::from_millis(n * 100))));
+    let cases: Vec<_> = cases.collect();
+    let acts = |rules: Rules| {
+        let acts = |&&(seed, after): &&(u64, Duration)| deaf_node_acts(rules, seed, after);
+        cases.par_iter().filter(|c| acts(&c)).count()
+    };
+    assert_eq!(acts(Rules::default()), 0);
+    let planted = acts(Rules::without(HeardWatchers));
+    println!("{planted} of {} cases act without the rule", cases.len());
+    assert!(planted > 0);
 }
 
 #[test]

@@ -25,8 +25,11 @@ const LOOK: Duration = Duration::from_millis(40);
 /// How long after a partition its sides may still act independently.
 const HEALING: Duration = Duration::from_secs(60);
 
-/// Size of a group in which a single link matters.
+/// Number of running hosts of which a single one, or a single link, matters.
 const FEW: usize = 3;
+
+/// How long a leader may keep the watchers of a small group after the group has grown.
+const RESIZING: Duration = Duration::from_secs(10);
 
 /// How long an agent keeps the candidacy of a client that it no longer hears.
 const KEPT: Duration = Duration::from_secs(2);
@@ -92,6 +95,8 @@ pub(super) struct Works {
     cuts: Cuts,
     /// Number of links that fail in one direction, and of hosts that cannot receive or cannot send.
     impaired: usize,
+    /// Until when watchers may be those of a small group.
+    few_until: Instant,
     /// Until when sides of a cut may act independently.
     excused_until: Instant,
     /// Whether a host is cut off now.
@@ -123,6 +128,7 @@ impl Works {
             used: BTreeMap::new(),
             cuts,
             impaired: 0,
+            few_until: Instant::ZERO,
             excused_until: Instant::ZERO,
             cut: false,
             storms: false,
@@ -142,11 +148,9 @@ impl Works {
     pub(super) fn strike(&mut self, world: &World, fault: &Fault) {
         match fault {
             Fault::Partition(_) => self.cut = true,
-            // Most groups can do without one link, and without one host: it is cut off from a majority of the watchers,
-            // but the others are not, and it must not lead alone before it considers them gone.
             Fault::Sever { .. } | Fault::Deafen(_) | Fault::Mute(_) => {
                 self.impaired += 1;
-                self.cut |= self.impaired > 1 || world.hosts().len() <= FEW;
+                self.note_size(world);
             }
             Fault::Heal => {
                 self.impaired = 0;
@@ -161,8 +165,9 @@ impl Works {
         }
     }
 
-    /// Faults in addition to those of every storm: links that fail in one direction, and agents that restart as soon as
-    /// they have left, or before. Returns the number of faults.
+    /// Faults in addition to those of every storm: links that fail in one direction, agents that restart as soon as they
+    /// have left, or before, and several hosts that crash within seconds, so that no majority of the watchers is left.
+    /// Returns the number of faults.
     pub(super) fn strike_more(
         &mut self,
         engine: &mut Engine<Panel>,
@@ -191,7 +196,45 @@ impl Works {
             engine.strike(fault)?;
             faults += 1;
         }
+        if self.faults.chance(0.15) {
+            faults += self.crash_several(engine)?;
+        }
         Ok(faults)
+    }
+
+    /// Up to four hosts crash one after the other, the leader first; four others stay.
+    fn crash_several(&mut self, engine: &mut Engine<Panel>) -> Result<usize, Violation> {
+        let election = self.held[0].0;
+        let mut faults = 0;
+        for _ in 0..4 {
+            let up: Vec<usize> = engine.world().up().collect();
+            if up.len() <= FEW + 1 {
+                break;
+            }
+            let leads = |&host: &usize| {
+                let elections = engine.world().host(host).node().election();
+                elections.acting(election).is_some()
+            };
+            let any = up[self.faults.below(up.len() as u32) as usize];
+            let host = up.iter().copied().find(leads).unwrap_or(any);
+            let fault = Fault::Crash(host);
+            self.strike(engine.world(), &fault);
+            engine.strike(fault)?;
+            faults += 1;
+            let soon = Duration::from_micros(self.faults.below64(1_500_000));
+            self.run_for(engine, soon)?;
+        }
+        Ok(faults)
+    }
+
+    /// A group of several hosts can do without one link, and without one host: that one must not lead beside the others
+    /// before it considers them gone. In a group of few it may be a majority of the watchers.
+    fn note_size(&mut self, world: &World) {
+        let now = world.now();
+        if world.up().count() <= FEW {
+            self.few_until = now + RESIZING;
+        }
+        self.cut |= self.impaired > 1 || self.impaired == 1 && now < self.few_until;
     }
 
     /// A host that considers several running ones gone, or all, cannot ask them.
@@ -234,6 +277,7 @@ impl Works {
     }
 
     fn look(&mut self, engine: &mut Engine<Panel>) -> Result<(), Violation> {
+        self.note_size(engine.world());
         for host in engine.world().up() {
             self.note_list(engine.world(), host);
         }
