@@ -211,8 +211,8 @@ fn a_node_that_becomes_deaf_while_it_is_elected_does_not_lead_alone() {
         (0..8).flat_map(|seed| (0..30).map(move |n| (seed, Duration::from_millis(n * 100))));
     let cases: Vec<_> = cases.collect();
     let acts = |rules: Rules| {
-        let acts = |&&(seed, after): &&(u64, Duration)| deaf_node_acts(rules, seed, after);
-        cases.par_iter().filter(|c| acts(&c)).count()
+        let acts = |&(seed, after): &(u64, Duration)| deaf_node_acts(rules, seed, after);
+        cases.par_iter().filter(|c| acts(c)).count()
     };
     assert_eq!(acts(Rules::default()), 0);
     let planted = acts(Rules::without(HeardWatchers));
