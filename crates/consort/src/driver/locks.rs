@@ -4,11 +4,12 @@ use super::Driver;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::lock::{
-    Asked, End, Hold, LockName, LockStatus, Look, LostReason, Patience, Readiness, Reply,
+    Asked, End, Hold, LockName, LockStatus, Look, LostReason, Patience, Readiness, Reply, Words,
 };
 use consort_fence::Token;
+use consort_proto::Command;
+use consort_proto::membership::Phase;
 use consort_proto::mutex::{self, Acquire, Bound, LockId, Order, Ticket, Wait};
-use consort_proto::{Command, NodeId};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(crate) enum LockOrder {
 pub(super) struct Locks {
     clients: BTreeMap<(LockId, Ticket), Client>,
     looks: Vec<Look>,
+    words: Words,
     nonce: u32,
     /// The number of changes that observers were told.
     changes: watch::Sender<u64>,
@@ -236,22 +238,24 @@ impl Driver {
     }
 
     /// Answers with what this node knows itself.
-    fn known(&self, reply: oneshot::Sender<Vec<LockStatus>>) {
+    fn known(&mut self, reply: oneshot::Sender<Vec<LockStatus>>) {
         let mut look = Look::new(0, tokio::time::Instant::now(), None, reply);
         let me = self.node.id();
         let mutex = self.node.mutex();
         mutex.known(self.clock.now(), |seen| look.take(me, seen));
-        look.answer(|id| self.called(id));
+        self.answer(look);
     }
 
-    /// The announced name of a node; empty if it is not listed.
-    fn called(&self, id: NodeId) -> String {
-        let membership = self.node.membership();
-        match membership.table().get(id) {
+    fn answer(&mut self, look: Look) {
+        let (me, membership) = (self.node.id(), self.node.membership());
+        let listed = |id| membership.table().get(id);
+        let called = |id| match listed(id) {
             Some(member) => member.meta.name.clone(),
-            None if id == self.node.id() => membership.meta().name.clone(),
+            None if id == me => membership.meta().name.clone(),
             None => String::new(),
-        }
+        };
+        let gone = |id| id != me && listed(id).is_none_or(|m| m.phase != Phase::Up);
+        look.answer(&mut self.locks.words, called, gone);
     }
 
     /// Answers the questions whose time is over.
@@ -259,7 +263,7 @@ impl Driver {
         let now = tokio::time::Instant::now();
         while let Some(at) = self.locks.looks.iter().position(|l| l.until <= now) {
             let look = self.locks.looks.swap_remove(at);
-            look.answer(|id| self.called(id));
+            self.answer(look);
         }
     }
 }

@@ -17,7 +17,7 @@ pub use consort_fence::Token as LockToken;
 pub use consort_proto::mutex::{Bound, Config, FanOut, LockId, Mode, Service, Source};
 
 pub(crate) use guard::{End, Hold};
-pub(crate) use status::Look;
+pub(crate) use status::{Look, Words};
 
 use crate::driver::{LockOrder, Order};
 use crate::error::Stopped;

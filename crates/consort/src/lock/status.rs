@@ -12,6 +12,8 @@ use tokio::time::Instant;
 
 /// The greatest number of contenders that one question gathers.
 const SEEN_MAX: usize = 16_384;
+/// The greatest number of names, and of holders, that are remembered.
+const WORDS_MAX: usize = 1024;
 
 /// A node that holds a lock or waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +130,34 @@ impl Readiness {
     }
 }
 
+/// What members said of their own requests, for when only witnesses are left to tell of them.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    names: BTreeMap<LockId, String>,
+    /// The requests that held their locks by the last word of their nodes.
+    held: BTreeSet<(LockId, ReqId)>,
+}
+
+impl Words {
+    /// Remembers what a contender says of itself. At the limit others are forgotten.
+    fn learn(&mut self, seen: &Seen) {
+        let Some(name) = &seen.name else { return };
+        if self.names.len() >= WORDS_MAX && !self.names.contains_key(&seen.lock) {
+            self.names.pop_first();
+        }
+        self.names.insert(seen.lock, name.clone());
+        let key = (seen.lock, seen.req);
+        if !seen.held {
+            self.held.remove(&key);
+            return;
+        }
+        if self.held.len() >= WORDS_MAX && !self.held.contains(&key) {
+            self.held.pop_first();
+        }
+        self.held.insert(key);
+    }
+}
+
 /// A question to all members, with the answers so far.
 #[derive(Debug)]
 pub(crate) struct Look {
@@ -178,17 +208,22 @@ impl Look {
         }
     }
 
-    /// Answers the caller. `called` looks up the names of members.
-    pub(crate) fn answer(self, called: impl Fn(NodeId) -> String) {
-        let mut names: BTreeMap<LockId, String> = BTreeMap::new();
+    /// Answers the caller. `called` looks up the names of members, and `gone` says which do not answer any more: by
+    /// their last word they hold what witnesses still remember.
+    pub(crate) fn answer(
+        self,
+        words: &mut Words,
+        called: impl Fn(NodeId) -> String,
+        gone: impl Fn(NodeId) -> bool,
+    ) {
         for (seen, _) in self.seen.values() {
-            if let Some(name) = &seen.name {
-                names.insert(seen.lock, name.clone());
-            }
+            words.learn(seen);
         }
-        if let Some(name) = &self.name {
-            names.insert(LockId::of(name), name.clone());
-        }
+        let own = self.name.as_ref().map(|name| (LockId::of(name), name));
+        let name_of = |id: &LockId| match own {
+            Some((asked, name)) if asked == *id => Some(name.as_str()),
+            _ => words.names.get(id).map(String::as_str),
+        };
         let mut locks: BTreeMap<LockId, Vec<Contender>> = BTreeMap::new();
         for ((lock, req), (seen, told)) in self.seen {
             locks.entry(lock).or_default().push(Contender {
@@ -196,7 +231,8 @@ impl Look {
                 life: req.life,
                 name: called(req.node),
                 mode: seen.mode,
-                held: seen.held,
+                held: seen.held
+                    || seen.name.is_none() && words.held.contains(&(lock, req)) && gone(req.node),
                 token: Token(seen.token.0),
                 left: Duration::from_millis(u64::from(seen.left_ms)),
                 behind: seen.behind,
@@ -206,8 +242,8 @@ impl Look {
         }
         let all = locks.into_iter().map(|(id, mut contenders)| {
             contenders.sort_by_key(|c| (!c.held, c.token));
-            let lock = LockName::of_full(id, names.get(&id).map(String::as_str));
-            let permits = names.get(&id).and_then(|n| name::permits(n));
+            let lock = LockName::of_full(id, name_of(&id));
+            let permits = name_of(&id).and_then(name::permits);
             LockStatus {
                 lock,
                 permits,
@@ -306,7 +342,11 @@ mod tests {
                 // The first two come from one node.
                 look.take(NodeId(at.max(1) as u64), told[at].clone());
             }
-            look.answer(|id| format!("node-{}", id.0));
+            look.answer(
+                &mut Words::default(),
+                |id| format!("node-{}", id.0),
+                |_| true,
+            );
             let all = answer.try_recv().unwrap();
             assert_eq!(all.len(), 1);
             assert_eq!(all[0].lock.to_string(), "a");
@@ -333,10 +373,48 @@ mod tests {
             let (reply, mut answer) = oneshot::channel();
             let mut look = Look::new(1, Instant::now(), name.map(str::to_owned), reply);
             look.take(NodeId(8), seen(7, true, 5, None));
-            look.answer(|_| String::new());
+            look.answer(&mut Words::default(), |_| String::new(), |_| true);
             let all = answer.try_recv().unwrap();
             assert_eq!(all.len(), found, "{name:?}");
             assert!(all.iter().all(|s| s.lock.name.as_deref() == name));
         }
+    }
+
+    #[test]
+    fn of_a_holder_that_is_gone_its_last_word_counts() {
+        let mut words = Words::default();
+        let ask = |words: &mut Words, by: u64, told: Seen, gone: bool| {
+            let (reply, mut answer) = oneshot::channel();
+            let mut look = Look::new(1, Instant::now(), None, reply);
+            look.take(NodeId(by), told);
+            look.answer(words, |_| String::new(), |_| gone);
+            let all = answer.try_recv().unwrap();
+            (all[0].lock.to_string(), all[0].contenders[0].held)
+        };
+        let witness = || seen(7, false, 500, None);
+        assert_eq!(
+            ask(&mut words, 7, seen(7, true, 900, Some("a")), false),
+            ("a".to_owned(), true)
+        );
+        assert_eq!(ask(&mut words, 8, witness(), true), ("a".to_owned(), true));
+        // One that answers says itself what it holds, even if the answer is late.
+        assert_eq!(
+            ask(&mut words, 8, witness(), false),
+            ("a".to_owned(), false)
+        );
+        ask(&mut words, 7, seen(7, false, 0, Some("a")), false);
+        assert_eq!(ask(&mut words, 8, witness(), true), ("a".to_owned(), false));
+        for n in 0..2 * WORDS_MAX {
+            let name = format!("lock-{n}");
+            let many = Seen {
+                lock: LockId::of(&name),
+                ..seen(7, true, 900, Some(&name))
+            };
+            ask(&mut words, 7, many, false);
+        }
+        assert_eq!(
+            (words.names.len(), words.held.len()),
+            (WORDS_MAX, WORDS_MAX)
+        );
     }
 }
