@@ -1,5 +1,6 @@
 //! The log of an agent, which describes in words what happens in the group.
 
+use consort::election::Vacancy;
 use consort::membership::{Arrival, Departure};
 use consort::text::shown;
 use consort::{Event, EventError, Events, Member, Node, NodeId};
@@ -212,8 +213,22 @@ impl Journal {
                 };
                 tracing::info!(target: "consort::event::leader_changed", "{who} leads election {election} (term {term})");
             }
-            Event::LeaderVacant { election } => {
-                tracing::warn!(target: "consort::event::leader_vacant", "nobody leads election {election}")
+            Event::LeaderVacant {
+                election,
+                why,
+                former,
+            } => {
+                let former = former
+                    .as_ref()
+                    .map_or("the leader".to_owned(), |l| self.name(l.id));
+                let why = match why {
+                    Vacancy::New => "nobody has led it so far".to_owned(),
+                    Vacancy::Resigned => "the leader resigned".to_owned(),
+                    Vacancy::Left => format!("{former} left"),
+                    Vacancy::Failed => format!("{former} failed"),
+                    _ => format!("{former} did not renew its lease"),
+                };
+                tracing::warn!(target: "consort::event::leader_vacant", "nobody leads election {election}: {why}")
             }
             Event::BecameLeader { election, token } => {
                 tracing::info!(target: "consort::event::became_leader", "this node leads election {election}, token {token}");

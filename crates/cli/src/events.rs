@@ -253,6 +253,13 @@ pub(crate) fn text(event: &EventView, names: &BTreeMap<String, String>) -> Strin
             Some(l) => format!("{} leads {election} (term {})", leader::name(l), l.term),
             None => format!("another leads {election}"),
         },
+        ("leader_vacant", "silent") if event.member.is_some() => {
+            format!("nobody leads {election}: {who} did not renew its lease")
+        }
+        ("leader_vacant", "failed" | "left") if event.member.is_some() => {
+            format!("nobody leads {election}: {who} {reason}")
+        }
+        ("leader_vacant", "resigned") => format!("nobody leads {election}: the leader resigned"),
         ("leader_vacant", _) => format!("nobody leads {election}"),
         ("became_leader", _) => format!("this node leads {election} and may act"),
         ("stepped_down", _) => format!("this node no longer leads {election}"),

@@ -4,7 +4,8 @@ use crate::Answer;
 use crate::client::{self, AgentAddr, block_on, election_path};
 use crate::output::{self, Format, safe};
 use crate::topology;
-use consort_agent::api::{CandidateView, ElectionView, LeaderView};
+use consort_agent::api::{CandidateView, ElectionView, LeaderView, PreemptView};
+use core::time::Duration;
 use std::io::{self, Write};
 
 /// Show the leader of an election, as an agent sees it
@@ -150,13 +151,33 @@ pub(crate) fn explanation(view: &ElectionView, leader: &LeaderView) -> String {
     if leader.handed_over {
         lines.push("\nThe leader before chose this one.".to_owned());
     } else if view.candidates.iter().any(|c| better(&c)) {
-        lines.push(
-            "\nA better candidate does not lead: leaders stay until they go, unless the election preempts; \
-             and who held the election may have known of others, or found them otherwise."
-                .to_owned(),
-        );
+        lines.push(format!(
+            "\nA better candidate does not lead: {}; and who held the election may have known of others, or found \
+             them otherwise.",
+            preempted(view.preempt.as_ref())
+        ));
     }
     lines.join("\n")
+}
+
+/// When a better candidate replaces the leader, in words.
+fn preempted(preempt: Option<&PreemptView>) -> String {
+    let Some(preempt) = preempt else {
+        return "leaders stay until they go, unless the election preempts".to_owned();
+    };
+    let hold = Duration::from_millis(preempt.hold_ms.unwrap_or_default());
+    let hold = humantime::format_duration(hold);
+    match (preempt.when.as_str(), preempt.delta) {
+        ("never", _) => "leaders stay until they go (preempt = never)".to_owned(),
+        (when, Some(delta)) => {
+            format!(
+                "it takes over once it has been better by {delta} for {hold} (preempt = {when})"
+            )
+        }
+        (when, None) => {
+            format!("it takes over once it has been better for {hold} (preempt = {when})")
+        }
+    }
 }
 
 /// The name of a leader for people.

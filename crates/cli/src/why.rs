@@ -166,13 +166,17 @@ fn term_line(term: &TermView) -> String {
     });
     let end = match (term.until_ms, term.ended.as_deref()) {
         (Some(until), Some("failed")) => format!("until {}, when it had failed", clock(until)),
+        (Some(until), Some("silent")) => {
+            format!("until {}, when it did not renew its lease", clock(until))
+        }
+        (Some(until), Some("resigned")) => format!("until {}, when it resigned", clock(until)),
         (Some(until), Some("left")) => format!("until {}, when it left", clock(until)),
         (Some(until), Some("restarted")) => format!("until {}, when it restarted", clock(until)),
         (Some(until), Some("handed_over")) => {
             format!("until {}, when it handed over", clock(until))
         }
         (Some(until), Some("replaced")) => {
-            format!("until {}, when a better one replaced it", clock(until))
+            format!("until {}, when another took over", clock(until))
         }
         (Some(until), Some("renewed")) => {
             format!("until {}, and leads on by a later token", clock(until))

@@ -1,7 +1,7 @@
 //! Events of a node for its application, together with the member that they are about.
 
 use crate::clock::Clock;
-use crate::election::{self, ElectionName, Leader};
+use crate::election::{self, ElectionName, Leader, Vacancy};
 use crate::lock::{LockName, LostReason};
 use crate::member::Member;
 use crate::talk::Message;
@@ -85,6 +85,10 @@ pub enum Event {
     LeaderVacant {
         /// The election.
         election: ElectionName,
+        /// What became of the leader.
+        why: Vacancy,
+        /// Who led, unless it resigned.
+        former: Option<Leader>,
     },
     /// This node holds the lease and may act as the leader.
     BecameLeader {
@@ -192,7 +196,17 @@ impl Event {
                 let leader = election::leader(node, &told, clock)?;
                 Event::LeaderChanged { election, leader }
             }
-            Core::Vacant { .. } => Event::LeaderVacant { election },
+            Core::Vacant { .. } => {
+                let standing = node.standing(now, election.id);
+                let (why, former) = standing.map_or((Vacancy::Silent, None), |standing| {
+                    election::vacancy(node, standing, clock)
+                });
+                Event::LeaderVacant {
+                    election,
+                    why,
+                    former,
+                }
+            }
             Core::BecameLeader { token, .. } => Event::BecameLeader { election, token },
             Core::SteppedDown { token, .. } => Event::SteppedDown { election, token },
         })

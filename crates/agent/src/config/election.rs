@@ -48,11 +48,12 @@ pub struct RawElection {
     pub stream: Option<bool>,
     /// Replace a leader that stays unhealthy.
     pub replace_unhealthy: Option<bool>,
-    /// When a better candidate replaces a working leader: `never`, `margin` or `strict`.
+    /// When a better candidate replaces a working leader: `never`, `margin` (if it is better by `delta`) or `strict` (if
+    /// it is better at all), each once it has been so for the time `hold`. Default `never`.
     pub preempt: Option<String>,
-    /// With `margin`: least difference in the first criterion in which two candidates differ.
+    /// With `margin`: least difference in the first criterion in which two candidates differ. Default 1.
     pub delta: Option<u32>,
-    /// With `margin` and `strict`: how long the other candidate has to be better.
+    /// With `margin` and `strict`: how long the other candidate has to be better. Default 1 minute.
     #[serde(default, with = "humantime_serde::option")]
     #[schema(value_type = Option<String>)]
     pub hold: Option<Duration>,

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 /// How long an order of the lab explains what happens to a member, in milliseconds.
 const ORDER_COUNTS_MS: u64 = 120_000;
 
+/// How long an order that brings members back explains what the sides have to settle when they meet, in milliseconds.
+const MEETING_COUNTS_MS: u64 = 10_000;
+
 /// The events that may have consequences.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
@@ -23,6 +26,8 @@ struct Trouble {
     orders: Orders,
     suspected: Option<u64>,
     down: Option<u64>,
+    /// It led an election and did not renew its lease, the first sign of what is wrong with it.
+    silent: Option<u64>,
 }
 
 /// The latest orders of the lab, each with its number and time.
@@ -90,6 +95,7 @@ impl Causes {
                 None
             }
             "suspected" | "down" | "up" => self.of_member(event),
+            "self_accused" => self.met(event),
             "leader_changed" | "leader_vacant" | "became_leader" | "stepped_down" => {
                 self.of_election(event)
             }
@@ -124,7 +130,14 @@ impl Causes {
         (event.at_ms.saturating_sub(order.1) < ORDER_COUNTS_MS).then_some(order.0)
     }
 
+    /// The order that made sides of the group meet a moment ago.
+    fn met(&self, event: &EventView) -> Option<u64> {
+        let (order, at_ms) = self.orders.mend?;
+        (event.at_ms.saturating_sub(at_ms) < MEETING_COUNTS_MS).then_some(order)
+    }
+
     fn of_member(&mut self, event: &EventView) -> Option<u64> {
+        let met = self.met(event);
         let harm = self.order(event, |o| o.harm);
         let mend = self.order(event, |o| o.mend);
         let trouble = self.trouble(&event.member.as_ref()?.id);
@@ -132,7 +145,7 @@ impl Causes {
             "suspected" => {
                 // Of several accusers only the first is reported.
                 trouble.suspected = Some(event.seq);
-                harm
+                harm.or(trouble.silent).or(met)
             }
             "down" => {
                 let cause = match event.reason.as_deref() {
@@ -144,6 +157,7 @@ impl Causes {
                 cause
             }
             _ => {
+                trouble.silent = None;
                 let suspected = trouble.suspected.take();
                 let down = trouble.down.take();
                 match event.reason.as_deref() {
@@ -157,6 +171,7 @@ impl Causes {
     }
 
     fn of_election(&mut self, event: &EventView) -> Option<u64> {
+        let met = self.met(event);
         let seat = self.seats.entry(event.election_id.clone()?).or_default();
         let went = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
             let trouble = members.get(seat.leader.as_ref()?)?;
@@ -169,11 +184,27 @@ impl Causes {
             let order = members.get(seat.leader.as_ref()?)?.orders.office?.0;
             Some(order).filter(|order| Some(*order) > seat.changed)
         };
+        // Its lease ended before anybody suspected it.
+        let all = self.orders.harm;
+        let harmed = |members: &BTreeMap<String, Trouble>, seat: &Seat| {
+            let member = members.get(seat.leader.as_ref()?);
+            let order = member.and_then(|t| t.orders.harm).max(all)?;
+            let late = event.at_ms.saturating_sub(order.1) >= ORDER_COUNTS_MS;
+            Some(order.0).filter(|order| !late && Some(*order) > seat.changed)
+        };
         match event.event.as_str() {
             "leader_vacant" => {
                 seat.vacant = Some(event.seq);
-                let went = went(&self.members, seat).or_else(|| ordered(&self.members, seat));
-                went.or(seat.stepped.take())
+                let cause = went(&self.members, seat)
+                    .or_else(|| ordered(&self.members, seat))
+                    .or_else(|| harmed(&self.members, seat))
+                    .or(seat.stepped.take());
+                if event.reason.as_deref() == Some("silent")
+                    && let Some(former) = &event.member
+                {
+                    self.trouble(&former.id).silent = Some(event.seq);
+                }
+                cause
             }
             "leader_changed" => {
                 let leader = event.leader.as_ref()?;
@@ -185,7 +216,8 @@ impl Causes {
                         .take()
                         .or_else(|| went(&self.members, seat))
                         .or_else(|| ordered(&self.members, seat))
-                        .or(seat.stepped.take()),
+                        .or(seat.stepped.take())
+                        .or(met),
                 };
                 *seat = Seat {
                     leader: Some(leader.id.clone()),
@@ -198,7 +230,7 @@ impl Causes {
             "became_leader" => seat.changed.filter(|_| seat.token == event.token),
             _ => {
                 seat.stepped = Some(event.seq);
-                None
+                ordered(&self.members, seat).or(seat.vacant)
             }
         }
     }
@@ -206,7 +238,8 @@ impl Causes {
     /// Forgets events that are older than the oldest one kept.
     pub(super) fn forget(&mut self, oldest: u64) {
         self.members.retain(|_, t| {
-            let latest = t.orders.latest().max(t.suspected).max(t.down);
+            let seen = t.suspected.max(t.down).max(t.silent);
+            let latest = t.orders.latest().max(seen);
             latest >= Some(oldest)
         });
         self.released.retain(|_, seq| *seq >= oldest);
@@ -274,6 +307,51 @@ mod tests {
         assert_eq!(all, chain);
         causes.forget(100);
         assert!(causes.members.is_empty() && causes.seats.is_empty());
+    }
+
+    #[test]
+    fn a_lease_that_ends_before_the_suspicion_is_the_first_sign() {
+        let silent = json!({"event": "leader_vacant", "election": "e", "election_id": "1", "reason": "silent",
+            "member": member("b", "alive")});
+        let story = [
+            leads("b", "t1"),
+            silent.clone(),
+            leads("c", "t2"),
+            json!({"event": "suspected", "member": member("b", "suspect")}),
+            json!({"event": "down", "reason": "failed", "member": member("b", "failed")}),
+            json!({"event": "up", "reason": "returned", "member": member("b", "alive")}),
+            json!({"event": "suspected", "member": member("b", "suspect")}),
+        ];
+        let chain_of = |story: &[Value]| {
+            let mut causes = Causes::default();
+            let told = story.iter().enumerate();
+            told.map(|(i, fields)| causes.of(&event(i as u64 + 1, fields.clone())))
+                .collect::<Vec<_>>()
+        };
+        let chain = [None, None, Some(2), Some(2), Some(4), Some(5), None];
+        assert_eq!(chain_of(&story), chain);
+        // In the lab all of it follows from the order.
+        let mut story = story.to_vec();
+        let order = json!({"event": "lab", "reason": "pause", "member": member("b", "alive")});
+        story.insert(1, order);
+        let chain = [None, None, Some(2), Some(3), Some(2), Some(5), Some(6)];
+        assert_eq!(chain_of(&story)[..7], chain);
+    }
+
+    #[test]
+    fn what_sides_settle_when_they_meet_follows_from_the_order_to_heal() {
+        let mut causes = Causes::default();
+        let heal = json!({"event": "lab", "reason": "heal"});
+        assert_eq!(causes.of(&event(1, heal)), None);
+        let suspected = json!({"event": "suspected", "member": member("b", "suspect")});
+        assert_eq!(causes.of(&event(2, suspected.clone())), Some(1));
+        assert_eq!(
+            causes.of(&event(3, json!({"event": "self_accused"}))),
+            Some(1)
+        );
+        assert_eq!(causes.of(&event(4, leads("b", "t1"))), Some(1));
+        assert_eq!(causes.of(&event(12, leads("c", "t2"))), None);
+        assert_eq!(causes.of(&event(13, suspected)), None);
     }
 
     #[test]

@@ -31,10 +31,10 @@ impl Terms {
             ("leader_vacant", _) => {
                 if let Some(term) = open {
                     // A leader that stops answering loses its lease before it is declared failed.
-                    let silent = because.is_some_and(|b| b.event == "suspected");
-                    let otherwise = if silent { "silent" } else { "resigned" };
-                    let reason = because.and_then(|b| b.reason.as_deref());
-                    end(term, event.at_ms, reason.unwrap_or(otherwise));
+                    let verdict = because.filter(|b| b.event == "down");
+                    let reason = verdict.and_then(|b| b.reason.as_deref());
+                    let told = event.reason.as_deref().unwrap_or("resigned");
+                    end(term, event.at_ms, reason.unwrap_or(told));
                 }
             }
             ("leader_changed", Some(leader)) => {
@@ -129,16 +129,18 @@ mod tests {
 
     #[test]
     fn a_leader_that_fell_silent_did_not_resign() {
-        let vacant = |at| event(at, json!({"event": "leader_vacant", "election_id": "1"}));
-        let suspected = event(
-            15,
-            json!({"event": "suspected", "member": down(15, "a").member}),
-        );
+        let vacant = |at, why: &str| {
+            event(
+                at,
+                json!({"event": "leader_vacant", "election_id": "1", "reason": why}),
+            )
+        };
+        let ordered = event(15, json!({"event": "lab", "reason": "kill"}));
         let ended = |verdict: Option<EventView>| {
             let mut terms = Terms::default();
             terms.take(&leads(10, "a", "t1"), None);
-            terms.take(&vacant(20), Some(&suspected));
-            terms.take(&leads(21, "b", "t2"), Some(&vacant(20)));
+            terms.take(&vacant(20, "silent"), Some(&ordered));
+            terms.take(&leads(21, "b", "t2"), Some(&vacant(20, "silent")));
             if let Some(verdict) = verdict {
                 terms.take(&verdict, None);
             }
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(ended(Some(down(22, "a"))).as_deref(), Some("failed"));
         let mut terms = Terms::default();
         terms.take(&leads(10, "a", "t1"), None);
-        terms.take(&vacant(20), None);
+        terms.take(&vacant(20, "resigned"), None);
         terms.take(&down(22, "a"), None);
         assert_eq!(terms.of("1")[0].ended.as_deref(), Some("resigned"));
     }

@@ -1,7 +1,7 @@
 //! Bodies about elections, and the words of requests for them.
 
 use super::scope;
-use crate::api::{CandidateView, ChurnView, ElectionView, LeaderView, Words};
+use crate::api::{CandidateView, ChurnView, ElectionView, LeaderView, PreemptView, Words};
 use consort::election::{
     AttributeTag, Candidate, Churn, Criterion, Decider, ElectionMode, ElectionStatus, Leader,
     Preempt, Ranking, Stage,
@@ -73,6 +73,7 @@ pub(crate) fn election(
         acting: None,
         valid_for_ms: 0,
         grace_ms: 0,
+        preempt: None,
         electing: false,
         churn: None,
         candidates: Vec::new(),
@@ -95,6 +96,7 @@ pub(crate) fn election(
         view.acting = status.acting.map(|t| t.to_string());
         view.valid_for_ms = status.valid_for.as_millis() as u64;
         view.grace_ms = status.grace.as_millis() as u64;
+        view.preempt = status.preempt.map(preempt_view);
         view.electing = status.electing;
         view.churn = Some(churn(name, &status.churn));
         let leader = status.leader.as_ref();
@@ -103,6 +105,19 @@ pub(crate) fn election(
         view.score = status.ranking.iter().map(|c| word(c).to_owned()).collect();
     }
     view
+}
+
+fn preempt_view(preempt: Preempt) -> PreemptView {
+    let (when, delta, hold) = match preempt {
+        Preempt::Never => ("never", None, None),
+        Preempt::Margin { delta, hold } => ("margin", Some(delta), Some(hold)),
+        Preempt::Strict { hold } => ("strict", None, Some(hold)),
+    };
+    PreemptView {
+        when: when.to_owned(),
+        delta,
+        hold_ms: hold.map(|h| h.as_millis() as u64),
+    }
 }
 
 /// How consistent member lists are about an election.

@@ -21,7 +21,7 @@ pub(crate) use message::{message, of_message, query_update, silent};
 pub(crate) use topology::{scope, topology};
 
 use crate::api::{EventView, LeaveView, MemberView, ReliabilityView, SelfView};
-use consort::election::{ElectionName, Token};
+use consort::election::{ElectionName, Token, Vacancy};
 use consort::lock::Readiness;
 use consort::membership::{Arrival, Departure, Farewell};
 use consort::{Event, Member, NodeId, Status};
@@ -238,7 +238,21 @@ pub(crate) fn event(event: &Event) -> EventView {
             leader: Some(self::leader(leader)),
             ..of_election("leader_changed", election, None)
         },
-        Event::LeaderVacant { election } => of_election("leader_vacant", election, None),
+        Event::LeaderVacant {
+            election,
+            why,
+            former,
+        } => EventView {
+            member: former.as_ref().map(|l| stub(&l.id.to_string(), &l.name)),
+            reason: reason(match why {
+                Vacancy::New => "new",
+                Vacancy::Resigned => "resigned",
+                Vacancy::Left => "left",
+                Vacancy::Failed => "failed",
+                _ => "silent",
+            }),
+            ..of_election("leader_vacant", election, None)
+        },
         Event::BecameLeader { election, token } => {
             of_election("became_leader", election, Some(token))
         }

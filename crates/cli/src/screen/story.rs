@@ -95,6 +95,10 @@ fn headline(event: &EventView, name: &dyn Fn(&str) -> String) -> Option<(Tone, S
             };
             (Tone::Leader, format!("{leads} leads {election}{how}"))
         }
+        ("leader_vacant", "silent") if event.member.is_some() => (
+            Tone::Vacant,
+            format!("nobody leads {election}, {who} is silent"),
+        ),
         ("leader_vacant", _) => (Tone::Vacant, format!("nobody leads {election}")),
         ("became_leader", _) => (
             Tone::Leader,

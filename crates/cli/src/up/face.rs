@@ -332,8 +332,14 @@ fn lab_node(n: NodeState) -> LabNode {
     }
 }
 
-/// What was shown, and what to do next.
-pub(super) fn farewell(deeds: usize, failures: usize, leaders: usize, shown: Duration) -> String {
+/// What was shown, and what to do next. `scene` is one that was not played.
+pub(super) fn farewell(
+    deeds: usize,
+    failures: usize,
+    leaders: usize,
+    shown: Duration,
+    scene: &str,
+) -> String {
     let count = |n: usize, one: &str, many: &str| match n {
         0 => format!("no {one}"),
         1 => format!("1 {one}"),
@@ -341,7 +347,7 @@ pub(super) fn farewell(deeds: usize, failures: usize, leaders: usize, shown: Dur
     };
     format!(
         "Shown in {} s: {}, {}, {}, all without a server.\n\
-         Next: consort up --scene failover · consort agent --help · consort elect {ELECTION} -- ./job · \
+         Next: consort up --scene {scene} · consort agent --help · consort elect {ELECTION} -- ./job · \
          consort lock nightly -- ./backup.sh",
         shown.as_secs(),
         count(deeds, "order", "orders"),

@@ -163,7 +163,8 @@ async fn up(args: Args, screen: bool) -> anyhow::Result<Answer> {
     output::line(&live.watch.line(now, "all nodes have left"))?;
     let tally = live.watch.tally();
     let shown = live.watch.elapsed(now);
-    let text = farewell(live.deeds, tally.failures, tally.leaders, shown);
+    let next = Scene::after(args.scene);
+    let text = farewell(live.deeds, tally.failures, tally.leaders, shown, next);
     output::line(&text)?;
     Ok(Answer::Yes)
 }

@@ -234,6 +234,16 @@ const MESH: &[Step] = &[
 ];
 
 impl Scene {
+    /// The name of the scene to look at after this one.
+    pub(crate) fn after(scene: Option<Scene>) -> &'static str {
+        match scene {
+            None | Some(Scene::Mesh) => "failover",
+            Some(Scene::Failover) => "partition",
+            Some(Scene::Partition) => "lock",
+            Some(Scene::Lock) => "mesh",
+        }
+    }
+
     fn steps(self) -> &'static [Step] {
         match self {
             Scene::Failover => FAILOVER,

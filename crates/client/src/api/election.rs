@@ -59,6 +59,10 @@ pub struct ElectionView {
     pub valid_for_ms: u64,
     /// How long others wait at least after the end of a leadership before they act. Work must end within this time.
     pub grace_ms: u64,
+    /// When a better candidate replaces the leader, by the settings of this node; `null` if it does not campaign, and in
+    /// an election by component.
+    #[serde(default)]
+    pub preempt: Option<PreemptView>,
     /// This node is running a round.
     pub electing: bool,
     /// How consistent member lists are, and what follows from that.
@@ -75,6 +79,21 @@ pub struct ElectionView {
     pub node: String,
     /// The name of the answering node.
     pub node_name: String,
+}
+
+/// When a better candidate replaces a working leader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "_agent"), non_exhaustive)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PreemptView {
+    /// `never`; `margin`, if it is better by `delta`; `strict`, if it is better at all.
+    pub when: String,
+    /// The least difference in the first criterion in which the two differ; with `margin` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<u32>,
+    /// How long it has to be better; not with `never`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_ms: Option<u64>,
 }
 
 /// A candidate.

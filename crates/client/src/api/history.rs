@@ -20,15 +20,15 @@ pub struct TermView {
     pub from_ms: u64,
     /// When it ended; `null` if it has not ended.
     pub until_ms: Option<u64>,
-    /// How it ended: `failed`, `left` or `restarted` (what happened to the leader), `silent` (it was suspected when its
-    /// lease ended), `resigned`, `handed_over`, `replaced`, or `renewed` (the same leader with a later token).
+    /// How it ended: `failed`, `left` or `restarted` (what happened to the leader), `silent` (its lease ended, and it
+    /// was not declared failed so far), `resigned`, `handed_over`, `replaced`, or `renewed` (the same leader with a
+    /// later token).
     pub ended: Option<String>,
     /// It may have begun before the agent started.
     pub partly: bool,
 }
 
-/// A turn of a lock, as answers to `GET /v1/locks` showed it. Start and end are known up to the time between two such
-/// answers.
+/// A turn of a lock, as answers of members showed it. Start and end are known up to the time between two such answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(feature = "_agent"), non_exhaustive)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

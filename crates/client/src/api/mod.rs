@@ -20,7 +20,7 @@ pub use case::{AccuserView, CaseView};
 
 pub use election::{
     AttendRequest, CampaignRequest, CandidateView, ChurnView, ElectionView, EndedRequest,
-    LeaderView, ResignRequest, WithdrawRequest, Words,
+    LeaderView, PreemptView, ResignRequest, WithdrawRequest, Words,
 };
 
 pub use health::{HealthView, ReasonView};
@@ -259,19 +259,21 @@ pub struct EventView {
     /// The kind of event: `up`, `suspected`, `down`, `updated`, `self_accused`, `joined`, `departed`,
     /// `identity_conflict`, `identity_taken`, `options_differ`, `leader_changed`, `leader_vacant`, `became_leader`
     /// (this node leads and may act), `stepped_down`, `lock_lost` (this node held the lock), `lock_witness` (this node
-    /// counts as a witness from now on), `lock_granted` and `lock_released` (as answers to `GET /v1/locks` showed it,
-    /// while a client asks), `message` (an application event to all members: `POST /v1/event`), `query` (a query that
+    /// counts as a witness from now on), `lock_granted` and `lock_released` (at any member, as far as this agent learns of
+    /// it), `message` (an application event to all members: `POST /v1/event`), `query` (a query that
     /// this node is asked to answer), `tokens_from_clock`, `link_up`, `link_down`, `lab` (a manual intervention in the
     /// group, in `consort up` only), `subscribed` (the first event of every stream: nothing after it is missed) or
     /// `lagged`.
     pub event: String,
     /// `up`: `joined`, `refuted`, `returned`. `down`: `failed`, `left`, `restarted`. `self_accused`: `suspected`,
-    /// `failed`. `lock_lost`: in words. `lock_released`: `released`, or `failed` if the holder had failed by then.
-    /// `updated`: what changed, in words, if it is the address, the name or tags. `lab`: what was done.
+    /// `failed`. `leader_vacant`: `new` (nobody has led so far), `resigned`, `left`, `failed`, or `silent` if the leader
+    /// did not renew its lease and was not declared failed by then. `lock_lost`: in words. `lock_released`: `released`,
+    /// or `failed` if the holder had failed by then. `updated`: what changed, in words, if it is the address, the name
+    /// or tags. `lab`: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The member right after the change. With `lock_granted`, `lock_released`, `message`, `query` and `lab` it has
-    /// only a name and an id; with a message, those of the sender.
+    /// The member right after the change. With `leader_vacant` (the one that led, unless it resigned), `lock_granted`,
+    /// `lock_released`, `message`, `query` and `lab` it has only a name and an id; with a message, those of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberView>,
     /// The life of the member that the event is about.

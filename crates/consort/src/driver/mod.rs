@@ -44,7 +44,7 @@ use arrivals::Arrivals;
 use consort_proto::membership::Record;
 use consort_proto::seal::Refusal;
 use consort_proto::wire::{DATAGRAM_MAX, Datagram};
-use consort_proto::{Command, Instant, NodeId, Received, mutex};
+use consort_proto::{Command, ElectionId, Instant, NodeId, Received, mutex};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use core::time::Duration;
@@ -53,6 +53,7 @@ use locks::Locks;
 use messages::Talk;
 use order::{Waiting, addresses};
 use port::Port;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -136,6 +137,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         events,
         waiting: Vec::new(),
         joined: false,
+        vacant: BTreeSet::new(),
         departed: false,
         leaving: None,
         taken,
@@ -212,6 +214,8 @@ struct Driver {
     waiting: Vec<Waiting>,
     /// Whether the application was told that this node has joined.
     joined: bool,
+    /// The elections that were told to have no leader.
+    vacant: BTreeSet<ElectionId>,
     departed: bool,
     leaving: Option<Leaving>,
     /// Whether a process that was started earlier uses this node's identity.

@@ -18,6 +18,9 @@ use tokio::time::timeout;
 /// The least time between two writes of the member list.
 const STORE_EVERY: Duration = Duration::from_secs(2);
 
+/// The greatest number of elections of which is remembered that nobody leads them.
+const VACANT_MAX: usize = 1024;
+
 /// How long to wait for space in the socket's send buffer before a datagram counts as lost.
 const SEND_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -80,6 +83,9 @@ impl Driver {
                 // It was told before: this node joins again by further seeds, or after it was alone.
                 continue;
             }
+            if self.repeats_vacancy(&event) {
+                continue;
+            }
             tracing::debug!(?event);
             self.departed |= event == Event::Departed;
             if event == Event::IdentityTaken {
@@ -109,6 +115,23 @@ impl Driver {
         self.answer_waiting();
         if let Some(leaving) = &mut self.leaving {
             leaving.note(&self.node);
+        }
+    }
+
+    /// Whether it tells again that nobody leads, as further claims without a leader do.
+    fn repeats_vacancy(&mut self, event: &Event) -> bool {
+        match event {
+            Event::LeaderVacant { election, .. } => {
+                if self.vacant.len() >= VACANT_MAX {
+                    self.vacant.pop_first();
+                }
+                !self.vacant.insert(election.id)
+            }
+            Event::LeaderChanged { election, .. } => {
+                self.vacant.remove(&election.id);
+                false
+            }
+            _ => false,
         }
     }
 

@@ -9,7 +9,7 @@ mod tag;
 pub use name::{ElectionName, ElectionNameError};
 pub use options::ElectionOptions;
 pub use seat::Leadership;
-pub use status::{Candidate, Churn, Comparison, ElectionStatus, Leader};
+pub use status::{Candidate, Churn, Comparison, ElectionStatus, Leader, Vacancy};
 
 pub use tag::{AttributeTag, TagRangeError, TagValueError};
 
@@ -22,7 +22,7 @@ pub use consort_proto::{ElectionId, Term};
 
 pub(crate) use name::check;
 pub(crate) use seat::{Board, Seat};
-pub(crate) use status::leader;
+pub(crate) use status::{leader, vacancy};
 
 use crate::driver::Order;
 use crate::error::Stopped;

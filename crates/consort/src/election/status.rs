@@ -3,7 +3,8 @@
 use super::name::ElectionName;
 use crate::clock::Clock;
 use crate::topology::{self, Scope};
-use consort_proto::election::{Claim, Decider, Ranking, Remarks, Stage, Standing, Token};
+use consort_proto::election::{Claim, Decider, Preempt, Ranking, Remarks, Stage, Standing, Token};
+use consort_proto::membership::{Phase, Status};
 use consort_proto::{Life, NodeId};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -130,6 +131,22 @@ pub struct Candidate {
     pub suspect: bool,
 }
 
+/// Why nobody leads an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Vacancy {
+    /// Nobody has led it so far.
+    New,
+    /// The leader gave the lead up, or was voted out.
+    Resigned,
+    /// The leader said goodbye or was restarted.
+    Left,
+    /// The leader was declared failed.
+    Failed,
+    /// The leader let its lease end, or is out of reach, and has not been declared failed so far.
+    Silent,
+}
+
 /// How a candidate compares with the leader. A better candidate does not lead if leaders are not preempted, or if the
 /// initiator of the round came to another result: with [`Criterion::Reliability`](super::Criterion) the median of
 /// several members' views counts.
@@ -156,6 +173,9 @@ pub struct ElectionStatus {
     pub valid_for: Duration,
     /// Whether this node campaigns in the election.
     pub campaigns: bool,
+    /// When a better candidate replaces the leader, as this node was told; `None` if it does not campaign, and in an
+    /// election by component.
+    pub preempt: Option<Preempt>,
     /// Whether this node is running a round.
     pub electing: bool,
     /// The time after `valid_for` in which work has to stop. After that others may act.
@@ -231,6 +251,7 @@ impl ElectionStatus {
             acting: acting.map(|a| a.0),
             valid_for: acting.map_or(Duration::ZERO, |a| a.1),
             campaigns: standing.campaigns,
+            preempt: standing.preempt,
             electing: standing.electing,
             grace: standing.grace,
             churn: Churn::new(&standing),
@@ -238,6 +259,37 @@ impl ElectionStatus {
             ranking,
         })
     }
+}
+
+/// Why an election has no leader, and who led, as this node knows it at the moment when it reports the vacancy.
+pub(crate) fn vacancy(
+    node: &consort_proto::Node,
+    standing: Standing,
+    clock: Clock,
+) -> (Vacancy, Option<Leader>) {
+    let Some(claim) = standing.claim else {
+        let why = match standing.scope {
+            Some(_) => Vacancy::Silent,
+            None => Vacancy::New,
+        };
+        return (why, None);
+    };
+    if claim.is_vacant() {
+        return (Vacancy::Resigned, None);
+    }
+    let why = match node.membership().table().get(claim.leader) {
+        Some(member) if member.precedence.life > claim.leader_life => Vacancy::Left,
+        Some(member) if member.phase == Phase::Down => match member.precedence.status {
+            Status::Left => Vacancy::Left,
+            _ => Vacancy::Failed,
+        },
+        _ => Vacancy::Silent,
+    };
+    let told = Standing {
+        has_leader: true,
+        ..standing
+    };
+    (why, leader(node, &told, clock))
 }
 
 fn scope(standing: &Standing, clock: Clock) -> Option<Scope> {

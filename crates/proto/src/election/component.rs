@@ -71,6 +71,7 @@ impl Standing {
             grace: membership.suspicion_min() / 4,
             line: None,
             campaigns: standing.campaigns,
+            preempt: None,
             electing: false,
             quorum: 1,
             hedge: 0,

@@ -1,7 +1,7 @@
 //! The state of an election and its candidates, as a node sees them.
 
 use super::race::Race;
-use super::{Claim, Election, Entry, Ranking, Scope, Token, Tracked, View};
+use super::{Claim, Election, Entry, Preempt, Ranking, Scope, Token, Tracked, View};
 use crate::churn::Beta;
 use crate::id::{ElectionId, NodeId};
 use crate::time::Instant;
@@ -28,6 +28,8 @@ pub struct Standing {
     pub line: Option<Token>,
     /// Whether this node campaigns in the election.
     pub campaigns: bool,
+    /// When a better candidate replaces a leader, if this node campaigns and the leader is the whole group's.
+    pub preempt: Option<Preempt>,
     /// Whether this node is running a round.
     pub electing: bool,
     /// The number of lists that the next round reads.
@@ -71,6 +73,7 @@ impl Election {
             end,
             line: race.tenure.lease.as_ref().map(|l| l.set().rank.line),
             campaigns: env.own_entry(election).is_some(),
+            preempt: race.policy.map(|p| p.preempt),
             electing: race.round.is_some(),
             quorum,
             hedge: race.estimate.hedge(quorum.saturating_sub(1)),
