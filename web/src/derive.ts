@@ -190,6 +190,25 @@ export function versionOf(id: string): string | null {
   return state.summaries?.summaries.find((s) => s.id === id)?.version ?? null
 }
 
+let walked: { of: unknown; from: string; hops: Map<string, number> } = { of: null, from: '', hops: new Map() }
+
+/** The number of links between this agent and a member, where links are known. */
+export function hopsTo(id: string): number | undefined {
+  const from = state.self?.id ?? ''
+  if (walked.of !== state.topology || walked.from !== from) {
+    const near = new Map<string, string[]>()
+    for (const [a, b] of state.topology?.links ?? []) {
+      near.set(a, [...(near.get(a) ?? []), b])
+      near.set(b, [...(near.get(b) ?? []), a])
+    }
+    const hops = new Map([[from, 0]])
+    // A map is walked in the order in which it grows.
+    for (const [at, n] of hops) for (const next of near.get(at) ?? []) if (!hops.has(next)) hops.set(next, n + 1)
+    walked = { of: state.topology, from, hops }
+  }
+  return walked.hops.get(id)
+}
+
 // ---------- elections and locks ----------
 
 /** Since when an election has its leader, in the agent's time. */
@@ -261,10 +280,11 @@ export interface Story {
 }
 
 /** Which events are shown by which filter. */
-export function kindOf(e: Ev): 'members' | 'leaders' | 'locks' | 'links' | 'lab' {
+export function kindOf(e: Ev): 'members' | 'leaders' | 'locks' | 'links' | 'messages' | 'lab' {
   if (/lead|stepped/.test(e.event)) return 'leaders'
   if (/lock/.test(e.event)) return 'locks'
   if (/link|options|tokens/.test(e.event)) return 'links'
+  if (e.event === 'message' || e.event === 'query') return 'messages'
   return e.event === 'lab' ? 'lab' : 'members'
 }
 
@@ -275,7 +295,8 @@ export function stories(events: Ev[]): Story[] {
   let crowd: { at: number; root: number } | null = null
   const seats = new Map<string, { id: string; at: number; root: number }>()
   for (const e of events) {
-    if (e.event === 'updated' || e.event === 'lagged') continue
+    // Changed tags and addresses are told, a changed candidacy goes with what it leads to.
+    if ((e.event === 'updated' && !e.reason) || e.event === 'lagged') continue
     let at = e.cause !== undefined ? root.get(e.cause) : undefined
     // Those that come or fail together are one story.
     const together = e.event === 'up' && e.reason === 'joined' ? 5000 : e.event === 'suspected' ? 3000 : 0
@@ -316,6 +337,10 @@ function story(id: number, events: Ev[]): Story {
     return make('failed', 'failed', took ? `${who}, ${took}` : back ? `${who}, and came back` : who)
   }
   const refuted = of('up', 'refuted')
+  if (first.event === 'lab' && first.reason === 'heal' && events.length > 1) {
+    const back = names(of('up', 'returned'))
+    return make('refute', 'alive', `The network was healed${back.length ? `, ${list(back)} came back` : ''}`)
+  }
   if (refuted.length) return make('refute', 'alive', `${list(names(refuted))} ${refuted.length > 1 ? 'were' : 'was'} suspected wrongly`, `answered after ${span(total, true)}`)
   const suspected = of('suspected')
   if (suspected.length) return make('suspect', 'suspect', `${list(names(suspected))} ${names(suspected).length > 1 ? 'are' : 'is'} suspected`, 'no verdict yet')
@@ -373,9 +398,9 @@ export function headline(e: Ev): string {
     case 'down':
       return e.reason === 'left' ? `${who} left` : e.reason === 'restarted' ? `${who} restarted` : `${who} failed`
     case 'updated':
-      return `${who} changed ${cut(e.reason ?? 'its record', 60)}`
+      return `${who} changed ${cut(e.reason ?? 'what it stands for in elections', 60)}`
     case 'leader_vacant':
-      return `Nobody leads ${election}`
+      return who && e.reason === 'silent' ? `${who} did not renew its lease, nobody leads ${election}` : `Nobody leads ${election}`
     case 'leader_changed':
       return `${e.leader ? nameOf(e.leader.id, e.leader.name) : '?'} leads ${election}`
     case 'became_leader':
@@ -406,6 +431,14 @@ export function headline(e: Ev): string {
       return `${e.by ? nameOf(e.by) : 'A member'} runs with another probe period`
     case 'tokens_from_clock':
       return 'Too few members remember the clock of lock tokens'
+    case 'message':
+      return `${who} told ${cut(e.message?.name ?? '', 40)}`
+    case 'query':
+      return `${who} asks ${cut(e.message?.name ?? '', 40)}`
+    case 'identity_taken':
+      return 'A process that was started earlier uses this node’s id'
+    case 'lagged':
+      return e.missed ? `${plural(e.missed, 'event')} missed` : 'The agent was restarted'
     case 'lab': {
       const [deed, ...rest] = (e.reason ?? '').split(' ')
       if (deed === 'partition') return `Cut ${list(rest.map((name) => cut(name)))} off from the others`
@@ -423,6 +456,8 @@ export function aside(e: Ev): string {
   switch (e.event) {
     case 'up':
       return e.reason === 'refuted' ? `incarnation ${e.member?.incarnation}` : e.reason === 'joined' ? `at ${e.member?.address ?? ''}` : 'it had not failed'
+    case 'leader_vacant':
+      return e.reason === 'resigned' ? 'the leader resigned' : e.reason === 'failed' || e.reason === 'left' ? `the leader ${e.reason}` : ''
     case 'down':
       return e.reason === 'failed' && e.by ? `by ${nameOf(e.by)}’s word` : ''
     case 'leader_changed': {
@@ -430,6 +465,9 @@ export function aside(e: Ev): string {
       const how = e.leader.handed_over ? 'handed over; ' : ''
       return `${how}term ${e.leader.term}${e.leader.degraded ? ', with fewer lists than asked for' : ''}${e.leader.stage === 'tentative' ? ', tentative' : ''}`
     }
+    case 'message':
+    case 'query':
+      return cut(e.message?.payload ?? '', 80)
     case 'lock_granted':
       return e.waited_ms != null ? `waited ${span(e.waited_ms, true)}` : ''
     case 'lock_released':
@@ -463,6 +501,11 @@ export function iconOf(e: Ev): [string, string] {
     case 'lock_released':
     case 'lock_lost':
       return ['key', e.reason === 'failed' || e.event === 'lock_lost' ? 'failed' : 'left']
+    case 'message':
+    case 'query':
+      return ['message', 'left']
+    case 'updated':
+      return ['edit', 'left']
     case 'lab':
       return ['flask', 'deed']
     default:

@@ -93,7 +93,7 @@ const ENDS: Record<string, string> = {
   restarted: 'the leader restarted',
   resigned: 'it resigned',
   handed_over: 'handed over',
-  replaced: 'a better one came',
+  replaced: 'another took over',
   renewed: 'elected again',
 }
 

@@ -101,6 +101,8 @@ export interface Election {
   acting: string | null
   valid_for_ms: number
   grace_ms: number
+  /** When a better candidate replaces the leader, by the settings of the agent that answers. */
+  preempt?: { when: string; delta?: number; hold_ms?: number } | null
   electing: boolean
   churn: Churn | null
   candidates: Candidate[]
@@ -171,6 +173,7 @@ export interface Ev {
   lock?: string
   waited_ms?: number
   held_ms?: number
+  message?: { name: string; payload?: string }
   run?: string
 }
 

@@ -48,6 +48,8 @@ const GLYPHS: Record<string, JSX.Element> = {
   flask: (
     <path d="M6 1.8h4M6.8 1.8v4.4L2.6 13a1 1 0 0 0 .9 1.4h9a1 1 0 0 0 .9-1.4L9.2 6.2V1.8M4.6 10h6.8" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round" />
   ),
+  message: <path d="M2 3.5h12v7.4H7.4L4.2 13.6v-2.7H2z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />,
+  edit: <path d="M3 13l.7-3L10.9 2.8l2.3 2.3L6 12.3zM9.4 4.3l2.3 2.3" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" />,
   dot: <circle cx="8" cy="8" r="3" fill="currentColor" />,
   overview: <path d="M1.5 8.5h3l2-5 3 9 2-4h3" {...{ fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5, 'stroke-linecap': 'round', 'stroke-linejoin': 'round' }} />,
   map: (

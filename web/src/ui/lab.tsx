@@ -61,12 +61,12 @@ export function Lab({ open, close, chosen }: { open: boolean; close: () => void;
 
 function mark(n: LabNode): string {
   const notes = []
-  if (n.state !== 'running') notes.push(n.state)
+  if (n.state !== 'running') notes.push(n.state === 'stopped' ? 'down' : n.state)
   if (n.isolated) notes.push('isolated')
   if (n.far) notes.push('other side')
   if (n.loss_percent) notes.push(`loses ${n.loss_percent} %`)
   if (n.delay_ms) notes.push(`${n.delay_ms} ms late`)
-  return notes.length ? ` (${notes.join(', ')})` : ''
+  return notes.length ? `, ${notes.join(', ')}` : ''
 }
 
 interface Action {

@@ -47,7 +47,7 @@ function LeaderCard({ e }: { e: Election }) {
   const at = leaderSince(e)
   const vacant = vacantSince(e)
   const l = e.leader
-  const before = [...e.terms].reverse().find((t) => t.until_ms !== null && t.id !== l?.id)
+  const before = merged(e.terms).reverse().find((t) => t.until_ms !== null && t.id !== l?.id)
   const follow = state.lab?.nodes.filter((n) => n.sees && n.leader === l?.id).length
   const running = state.lab?.nodes.filter((n) => n.sees).length
   return (
@@ -68,12 +68,19 @@ function LeaderCard({ e }: { e: Election }) {
         {e.role === 'leader' && <><dt>May act for</dt><dd>{e.acting ? `${span(e.valid_for_ms)} more, renewed by each word heard` : 'not yet'}</dd></>}
         {l && <><dt>Term</dt><dd class="mono">{l.term}</dd></>}
         {l && <><dt>Token</dt><dd><Token token={l.token} /></dd></>}
+        {e.preempt && <><dt>Replaced</dt><dd>{replaced(e.preempt)}</dd></>}
         {before && <><dt>Before it</dt><dd>{nameOf(before.id, before.name)}, {span((before.until_ms ?? 0) - before.from_ms)}, {ended(before.ended)}</dd></>}
         <dt>This node is</dt><dd>{e.role === 'member' ? 'a member that does not stand' : `the ${e.role}`.replace('the candidate', 'a candidate')}</dd>
       </dl>
       <Shell command={`consort leader ${cut(e.name)} --explain`} />
     </Card>
   )
+}
+
+/** When a better candidate takes the leader's place. */
+function replaced({ when, delta, hold_ms }: NonNullable<Election['preempt']>): string {
+  if (when === 'never') return 'only when it goes (preempt never)'
+  return `by one better${delta && delta > 1 ? ` by ${delta}` : ''} for ${span(hold_ms ?? 0)} (preempt ${cut(when, 12)})`
 }
 
 // ---------- terms ----------
@@ -162,7 +169,8 @@ function columns(e: Election): Column[] {
     if (word === 'attribute') cols.push({ key: word, title: 'Attribute', sub: 'lower first', show: (c) => c.attribute })
     if (word === 'centrality') cols.push({ key: word, title: 'Centrality', sub: '0 is the middle', show: (c) => c.centrality })
   }
-  cols.push({ key: 'hash', title: 'Hash', sub: 'breaks ties', show: (c) => (c.compared === 'leads' ? 'first' : 'after') })
+  const ahead = e.candidates.filter((c) => c.compared === 'better' && c.by === 'hash').length
+  cols.push({ key: 'hash', title: 'Hash', sub: 'breaks ties', show: (c) => (c.compared === 'leads' ? (ahead ? `after ${ahead}` : 'first') : c.compared === 'better' ? 'before' : 'after') })
   return cols
 }
 
@@ -203,7 +211,7 @@ function Sieve({ e }: { e: Election }) {
                     const kind = i === stop && !wins ? 'stop' : i > stop && !wins ? 'na' : ''
                     return <td key={k.key} class={`cell ${kind}`}><span class="pill">{unused ? (wins ? 'not needed' : '–') : k.show(c)}</span></td>
                   })}
-                  <td class={`nw ${wins ? 'leader' : 't2'}`}>{wins ? 'leads' : c.compared === 'better' ? `better by ${c.by}: leaders stay until they go` : c.by ? LOSES[c.by] ?? c.by : '–'}{c.suspect ? ', suspected' : ''}</td>
+                  <td class={`nw ${wins ? 'leader' : 't2'}`}>{wins ? 'leads' : c.compared === 'better' ? `better by ${c.by}: ${e.preempt && e.preempt.when !== 'never' ? 'takes over if it stays so' : 'leaders stay until they go'}` : c.by ? LOSES[c.by] ?? c.by : '–'}{c.suspect ? ', suspected' : ''}</td>
                 </tr>
               )
             })}

@@ -24,7 +24,7 @@ export function Locks({ chosen }: { chosen: string | null }) {
   const lock = [...shown, ...idle].find((l) => l.name === chosen) ?? shown[0] ?? idle[0]
   const ready = answer?.readiness
   const sub = [
-    all.length ? `${held} held, ${plural(waiting, 'request waits', 'requests wait')}.` : 'Nobody holds or waits for a lock.',
+    all.length ? `${held} held, ${waiting ? plural(waiting, 'request waits', 'requests wait') : 'nobody waits'}.` : 'Nobody holds or waits for a lock.',
     ...stuck.map((l) => `${cut(l.name)} waits for the lease of a failed holder.`),
     ready && !ready.mature ? `This node counts as a witness in ${calm(ready.matures_in_ms)}.` : '',
   ]
@@ -207,8 +207,8 @@ function Detail({ lock }: { lock: Lock }) {
       <dl class="kv">
         {holder && <><dt>Token</dt><dd><Token token={holder.token} /></dd></>}
         {holder && <><dt>By whose word</dt><dd>{holder.own_word ? 'the holder’s own' : 'its witnesses’'}</dd></>}
-        {over.length > 0 && <><dt>Held</dt><dd>{spread(over)}</dd></>}
-        {waits.length > 0 && <><dt>Waited</dt><dd>{spread(waits)}</dd></>}
+        {over.length > 0 && <><dt>Past turns</dt><dd>{spread(over)}</dd></>}
+        {waits.length > 0 && <><dt>Past waits</dt><dd>{spread(waits)}</dd></>}
         <dt>Lease of this agent</dt><dd>{span(d.ttl_ms)}</dd>
       </dl>
       <div class="fold">

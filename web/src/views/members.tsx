@@ -2,7 +2,7 @@
 
 import { Component } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { aside, byTrouble, counts, headline, iconOf, label, nameOf, since, split, versionOf } from '../derive'
+import { aside, byTrouble, counts, headline, hopsTo, iconOf, label, memberOf, nameOf, since, split, versionOf } from '../derive'
 import { calm, clock, cut, list, plural, rtt, safe, span } from '../format'
 import { now, state, useStore } from '../store'
 import { Page, Rank, Shell, Tags } from '../ui/bits'
@@ -92,7 +92,7 @@ function Table({ rows, chosen }: { rows: Member[]; chosen: string | null }) {
       <table class={`members h${height} ${windowed ? 'windowed' : ''}`} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
-            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="hm">Fails</th><th class="hm hs">Version</th><th class="hm hs">Zone and tags</th>
+            <th>State</th><th>Name</th><th>Since</th><th class="hm">By whose word</th><th class="num">Round trip</th><th class="num hm hs">Distance</th><th class="hm">Fails</th><th class="hm hs">Version</th><th class="hm hs">Zone and tags</th>
           </tr>
         </thead>
         <tbody>
@@ -155,6 +155,7 @@ function row({ m, at, on, far }: RowProps) {
       <td class="nw">{span === null ? <span title="before this agent came">–</span> : calm(span)}</td>
       <td class="hm t2 nw">{word}</td>
       <td class="num nw">{m.self ? '–' : rtt(m.rtt_us)}</td>
+      <td class="num nw hm hs t2">{distance(m, true) || '–'}</td>
       <td class="hm nw"><Fails m={m} /></td>
       <td class="hm hs nw t2">{version ? cut(version, 16) : <span class="t3" title={m.status === 'alive' ? 'It has not told yet' : 'It does not answer'}>–</span>}</td>
       <td class="hm hs"><Tags tags={m.tags} /></td>
@@ -251,11 +252,15 @@ export function between(a: Member, b: Member): number | null {
   return Math.hypot(x, y, z) + a.place[3] + b.place[3]
 }
 
-function distance(m: Member): string {
-  const own = state.members.find((o) => o.self)
-  const d = own && !m.self ? between(own, m) : null
-  if (d === null) return ''
-  return state.self?.positions ? `${(d / 1000).toFixed(1)} m` : `${(d / 1000).toFixed(1)} ms estimated`
+/** How far a member is: in hops where links are known, and as far as positions or coordinates tell. */
+function distance(m: Member, short = false): string {
+  const own = memberOf(state.self?.id ?? '')
+  if (!own || m.self) return ''
+  const hops = hopsTo(m.id)
+  const d = between(own, m)
+  const far = d === null ? '' : state.self?.positions ? `${(d / 1000).toFixed(1)} m` : `${(d / 1000).toFixed(1)} ms${short ? '' : ' estimated'}`
+  const steps = hops === undefined ? '' : plural(hops, 'hop')
+  return short ? steps || far : [steps, far].filter(Boolean).join(', ')
 }
 
 function Why({ m }: { m: Member }) {

@@ -13,6 +13,7 @@ const FILTERS = [
   ['members', 'members', 'alive'],
   ['leaders', 'leaders', 'crown'],
   ['locks', 'locks', 'key'],
+  ['messages', 'messages', 'message'],
   ['links', 'links', ''],
 ] as const
 

@@ -283,10 +283,18 @@ function Plot({ samples, keys, format }: { samples: Sample[]; keys: [keyof Sampl
       plot.current = null
     }
   }, [width, ready])
-  useEffect(() => plot.current?.setData(data), [samples])
+  // The latest values, while the pointer chooses no others.
+  useEffect(() => {
+    plot.current?.setData(data)
+    // After it has drawn, which clears the legend.
+    const frame = requestAnimationFrame(() => {
+      if (plot.current && plot.current.cursor.idx == null) plot.current.setLegend({ idx: data[0].length - 1 })
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [samples, width, ready])
   return (
     <>
-      <div ref={ref} class="plot" role="img" aria-label={`${String(keys[0])} and ${String(keys[1])} over the last ${samples.length ? span(samples.at(-1)!.at_ms - samples[0].at_ms) : 'minutes'}`} />
+      <div ref={ref} class={ready ? 'plot' : 'plot empty'} role="img" aria-label={`${String(keys[0])} and ${String(keys[1])} over the last ${samples.length ? span(samples.at(-1)!.at_ms - samples[0].at_ms) : 'minutes'}`} />
       {!ready && <p class="t3 idle">The first rates come in a few seconds.</p>}
     </>
   )
