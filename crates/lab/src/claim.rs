@@ -109,6 +109,9 @@ pub struct Outcome {
     pub axes: (String, String),
     /// Labels on the x axis, if it has no numbers.
     pub ticks: Vec<String>,
+    /// Published values at places of the plot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Marks>,
     /// The acceptance rule, part by part.
     pub checks: Vec<Check>,
 }
@@ -120,6 +123,15 @@ pub struct Series {
     pub name: String,
     /// Positions on the x axis, with the measured values.
     pub points: Vec<(f64, Estimate)>,
+}
+
+/// Published values of a curve, as marks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Marks {
+    /// Name of our curve of the same quantity.
+    pub name: String,
+    /// Positions on the x axis, with the published values.
+    pub points: Vec<(f64, f64)>,
 }
 
 impl Outcome {
@@ -140,6 +152,17 @@ impl Outcome {
         let points = points.into_iter().collect();
         let name = name.into();
         self.series.push(Series { name, points });
+    }
+
+    /// Adds published values of the curve of this name.
+    pub fn published(
+        &mut self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) {
+        let points = points.into_iter().collect();
+        let name = name.into();
+        self.published.push(Marks { name, points });
     }
 
     /// Adds a check.

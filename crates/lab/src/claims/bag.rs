@@ -235,6 +235,10 @@ fn fig2(exponent: fn(f32) -> f32) -> Outcome {
         });
         let points = shares.iter().enumerate();
         out.curve(format!("m={m}"), points.map(|(i, s)| (i as f64, *s)));
+        out.published(
+            format!("m={m}"),
+            (0..3).map(|i| (f64::from(i), expected[i as usize])),
+        );
         for ((share, p), distance) in shares.into_iter().zip(expected).zip(DISTANCES) {
             let what = format!("m={m}, distance {distance}");
             let by = (TOLERANCE * p).min(0.015);

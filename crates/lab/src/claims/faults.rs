@@ -218,6 +218,8 @@ fn tab2(data: &Data<'_>) -> Outcome {
             out.curve(format!("{} % loss, {form}", loss * 100.0), shares);
             shares
         });
+        let name = format!("{} % loss, {}", loss * 100.0, FORMS[0].0);
+        out.published(name, EXPONENTS.into_iter().zip(published));
         for ((m, share), published) in ours.into_iter().zip(published) {
             let what = format!("{} % loss, m={m}, %", loss * 100.0);
             let by = (TOLERANCE * published).max(0.1);

@@ -208,6 +208,7 @@ fn fig7(data: &Data<'_>) -> Outcome {
     }
     for (m, published) in [(3.0, 20.0), (5.0, 15.0)] {
         let ours = data.one(&random(m), |v| v.detector(0.9));
+        out.published(format!("m={m}"), [(90.0, published)]);
         let what = format!("90 % within so many m, m={m}");
         out.near(what, published, ours);
     }

@@ -2,7 +2,7 @@
 
 use crate::claim::Outcome;
 
-/// The series of an outcome: a line for each point.
+/// The series of an outcome and the published values: a line for each point. Published ones have no error and no runs.
 pub(super) fn csv(outcome: &Outcome) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
     let mut line = |cells: [String; 6]| {
@@ -19,6 +19,19 @@ pub(super) fn csv(outcome: &Outcome) -> String {
                 estimate.value.to_string(),
                 estimate.se.to_string(),
                 estimate.n.to_string(),
+            ]);
+        }
+    }
+    for marks in &outcome.published {
+        for (x, value) in &marks.points {
+            let label = outcome.ticks.get(*x as usize).cloned();
+            line([
+                format!("published: {}", marks.name),
+                x.to_string(),
+                label.unwrap_or_default(),
+                value.to_string(),
+                String::new(),
+                String::new(),
             ]);
         }
     }

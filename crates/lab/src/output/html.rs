@@ -1,121 +1,200 @@
 //! The report as one self-contained page.
 
+use super::plot::{self, escape};
 use crate::budget::Budget;
 use crate::claim::{Basis, Claim, Judged, Passed, Verdict};
 use crate::plan::Order;
-use alloc::collections::BTreeMap;
 use core::fmt::Write;
 
-const STYLE: &str = ":root{color-scheme:light dark;--text:#1b1f24;--page:#fff;--line:#d8dde3;--head:#f4f6f8;--good:#1a6b33;\
---bad:#a12c12;--open:#6b5900;--own:#57606a;--link:#0b57d0}@media(prefers-color-scheme:dark){:root{--text:#e4e7eb;--page:#15181c;\
---line:#3a4149;--head:#20252b;--good:#6fcf8b;--bad:#ff9b85;--open:#e3c54a;--own:#a3acb6;--link:#8ab4f8}}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;color:var(--text);background:var(--page)}\
-a{color:var(--link)}h2{margin:2.5rem 0 .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto}\
-table{border-collapse:collapse;width:100%;margin:.7rem 0;font-size:.92rem}th,td{text-align:left;padding:.3rem .6rem;\
-border-bottom:1px solid var(--line);vertical-align:top}th{background:var(--head)}\
-.magnitude,.direction,.met,.yes{color:var(--good)}.refuted,.differs,.no{color:var(--bad)}\
-.undecided,.open,.unmeasured,.not-measured{color:var(--open)}.own{color:var(--own)}dt{font-weight:600}dd{margin:0 0 .4rem;\
-overflow-wrap:anywhere}figure{margin:1rem 0;background:#fff;border-radius:6px;overflow-x:auto}svg{max-width:100%;height:auto;\
-min-width:34rem;display:block}.verdict{font-weight:600}";
+const STYLE: &str = include_str!("report.css");
+
+/// Sources by the prefix of their claims, in the order of the page.
+const SOURCES: [(&str, &str); 7] = [
+    ("medley", "Medley: A Membership Service for IoT Networks"),
+    (
+        "medley-f",
+        "Medley-F (Churn-Tolerant Leader Election Protocols, chapters 3 and 4)",
+    ),
+    ("election", "Churn-Tolerant Leader Election Protocols"),
+    (
+        "mutex",
+        "Camera: Churn-Tolerant Mutual Exclusion for the Edge",
+    ),
+    ("omega", "Eventual Leader Election in Dynamic Networks"),
+    (
+        "bandit",
+        "Learning Node Characteristics for Reliable Leader Election",
+    ),
+    ("product", "Goals of this project"),
+];
+
+/// A claim, its result and its pictures.
+type Part<'a> = (&'a Claim, &'a Judged, &'a [String]);
 
 /// The report.
 pub(super) fn page(
     order: &Order,
     claims: &[&Claim],
     judged: &[Judged],
-    plots: &[Option<String>],
+    plots: &[Vec<String>],
 ) -> String {
+    let parts = claims.iter().zip(judged).zip(plots);
+    let parts: Vec<Part<'_>> = parts.map(|((c, j), p)| (*c, j, &p[..])).collect();
     let mut out = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Consort: published and measured</title>\
-         <style>{STYLE}</style></head><body><h1>Published and measured</h1><p>Consort {}, {} runs, \
-         seed {}: {}. Numbers are followed by their standard error; bars show the interval that \
-         holds the true value with 95 % confidence.</p>",
+         content=\"width=device-width,initial-scale=1\"><title>Consort: published and measured</title>\
+         <style>{}{STYLE}</style></head><body><header><h1>Published and measured</h1>{}<p>Consort {}, \
+         {} runs, seed {}. A number is followed by its standard error; bars show the interval that holds the true \
+         value with 95 % confidence. Hollow diamonds are published values.</p></header>",
+        plot::style(),
+        chips(judged.iter()),
         escape(&order.version),
         order.budget.name(),
         order.seed,
-        super::counts(judged.iter().map(|j| j.verdict)),
     );
-    summary(&mut out, claims, judged);
-    out += "<h2>All claims</h2><div class=\"wide\"><table><tr><th>claim</th><th>published</th><th>ours</th><th>verdict</th></tr>";
-    for (claim, result) in claims.iter().zip(judged) {
-        put(
-            &mut out,
-            format_args!(
-                "<tr><td><a href=\"#{id}\">{id}</a></td><td>{}</td><td>{}</td><td class=\"verdict \
-                 {}\">{}</td></tr>",
-                escape(claim.published),
-                escape(&result.ours()),
-                class(result.verdict),
-                result.verdict.name(),
-                id = claim.id,
-            ),
-        );
+    let sources: Vec<(&str, Vec<Part<'_>>)> = SOURCES
+        .iter()
+        .map(|(prefix, name)| {
+            let of = |p: &&Part<'_>| p.0.id.split('.').next() == Some(*prefix);
+            (*name, parts.iter().filter(of).copied().collect())
+        })
+        .filter(|(_, parts): &(&str, Vec<Part<'_>>)| !parts.is_empty())
+        .collect();
+    for (name, parts) in &sources {
+        overview(&mut out, name, parts);
     }
-    out += "</table></div>";
-    for ((claim, result), plot) in claims.iter().zip(judged).zip(plots) {
-        section(&mut out, order, claim, result, plot.as_deref());
+    let other = |p: &&Part<'_>| {
+        !SOURCES
+            .iter()
+            .any(|s| p.0.id.split('.').next() == Some(s.0))
+    };
+    let others: Vec<Part<'_>> = parts.iter().filter(other).copied().collect();
+    let sorted = sources.iter().flat_map(|s| &s.1).chain(&others);
+    for part in sorted {
+        section(&mut out, order, part);
     }
     out += "</body></html>\n";
     out
 }
 
-/// By source: how many claims have which verdict, and the reasons of those that differ.
-fn summary(out: &mut String, claims: &[&Claim], judged: &[Judged]) {
-    let mut sources: BTreeMap<&str, Vec<(&Claim, &Judged)>> = BTreeMap::new();
-    for (claim, result) in claims.iter().zip(judged) {
-        let source = claim.id.split('.').next().unwrap_or(claim.id);
-        sources.entry(source).or_default().push((claim, result));
+/// The number of claims with each verdict.
+fn chips<'a>(judged: impl Iterator<Item = &'a Judged> + Clone) -> String {
+    let mut out = String::from("<p class=\"chips\">");
+    for verdict in Verdict::ALL {
+        let count = judged.clone().filter(|j| j.verdict == verdict).count();
+        if count > 0 {
+            let (class, name) = (class(verdict), verdict.name());
+            put(
+                &mut out,
+                format_args!("<span class=\"chip {class}\">{count} {name}</span> "),
+            );
+        }
     }
-    for (source, all) in sources {
-        let counts = super::counts(all.iter().map(|(_, j)| j.verdict));
-        put(
-            out,
-            format_args!("<h2>{}</h2><p>{counts}.</p>", escape(source)),
-        );
-        let told =
-            |(_, j): &&(&Claim, &Judged)| matches!(j.verdict, Verdict::Differs | Verdict::Refuted);
-        let mut told = all.iter().filter(told).peekable();
-        if told.peek().is_none() {
+    out + "</p>"
+}
+
+/// A source: how many claims have which verdict, what held and what did not, and why.
+fn overview(out: &mut String, name: &str, parts: &[Part<'_>]) {
+    put(
+        out,
+        format_args!(
+            "<section class=\"paper\"><h2>{}</h2>{}",
+            escape(name),
+            chips(parts.iter().map(|p| p.1))
+        ),
+    );
+    for (title, open, wanted) in [
+        (
+            "What does not hold, and why",
+            true,
+            &[Verdict::Refuted, Verdict::Differs][..],
+        ),
+        (
+            "What holds",
+            false,
+            &[Verdict::Magnitude, Verdict::Direction, Verdict::Met],
+        ),
+        ("Open", false, &[Verdict::Undecided, Verdict::NotMeasured]),
+    ] {
+        let told: Vec<&Part<'_>> = parts
+            .iter()
+            .filter(|p| wanted.contains(&p.1.verdict))
+            .collect();
+        if told.is_empty() {
             continue;
         }
-        *out += "<ul>";
-        for (claim, result) in told {
+        let open = if open { " open" } else { "" };
+        put(
+            out,
+            format_args!(
+                "<details{open}><summary>{title} ({})</summary><ul>",
+                told.len()
+            ),
+        );
+        for (claim, result, _) in told {
+            let why = match result.verdict {
+                Verdict::Refuted | Verdict::Differs => claim.cause.unwrap_or(""),
+                _ => "",
+            };
             put(
                 out,
                 format_args!(
-                    "<li><a href=\"#{id}\">{id}</a> <span class=\"{}\">{}</span>: {}. {}</li>",
-                    class(result.verdict),
-                    result.verdict.name(),
+                    "<li><a href=\"#{id}\">{id}</a> {}{}{}</li>",
+                    badge(result.verdict),
                     escape(claim.title),
-                    escape(claim.cause.unwrap_or("")),
+                    if why.is_empty() {
+                        String::new()
+                    } else {
+                        format!(". {}", escape(why))
+                    },
                     id = claim.id,
                 ),
             );
         }
-        *out += "</ul>";
+        *out += "</ul></details>";
     }
+    *out += "</section>";
 }
 
-fn section(out: &mut String, order: &Order, claim: &Claim, result: &Judged, plot: Option<&str>) {
-    let head = format_args!(
-        "<h2 id=\"{0}\">{0}: {1}</h2><p class=\"verdict {2}\">{3} (recorded: {4})</p><dl>",
-        claim.id,
-        escape(claim.title),
-        class(result.verdict),
-        result.verdict.name(),
-        result.expected.name(),
+fn section(out: &mut String, order: &Order, &(claim, result, plots): &Part<'_>) {
+    put(
+        out,
+        format_args!(
+            "<section class=\"claim\" id=\"{id}\"><h3><a href=\"#{id}\">{id}</a> {}</h3><p>{}<span class=\"from\">{}; recorded: \
+             {}</span></p>",
+            escape(claim.title),
+            badge(result.verdict),
+            escape(claim.source),
+            result.expected.name(),
+            id = claim.id,
+        ),
     );
-    put(out, head);
+    if !plots.is_empty() {
+        *out += "<div class=\"figures\">";
+        for plot in plots {
+            put(out, format_args!("<figure>{plot}</figure>"));
+        }
+        *out += "</div>";
+    }
+    *out += "<dl>";
+    let differs = matches!(
+        result.verdict,
+        Verdict::Differs | Verdict::Direction | Verdict::Refuted
+    );
     for (name, text) in [
-        ("Source", claim.source),
-        ("Measured", claim.metric),
-        ("Configuration", claim.configuration),
         ("Published", claim.published),
         ("Rule", claim.rule),
+        (
+            "Cause of the difference",
+            if differs {
+                claim.cause.unwrap_or("")
+            } else {
+                ""
+            },
+        ),
+        ("Measured", claim.metric),
+        ("Configuration", claim.configuration),
         ("Must fail it", claim.foil.name()),
-        ("Cause of the difference", claim.cause.unwrap_or("")),
-        ("Again", &again(order, claim)),
     ] {
         if !text.is_empty() {
             put(
@@ -124,37 +203,74 @@ fn section(out: &mut String, order: &Order, claim: &Claim, result: &Judged, plot
             );
         }
     }
-    *out += "</dl>";
-    if !result.outcome.checks.is_empty() {
-        *out += "<div class=\"wide\"><table><tr><th>check</th><th>published</th><th>our own reference</th><th>rule</th><th>measured\
-             </th><th></th></tr>";
-        for check in &result.outcome.checks {
-            let class = match check.passed {
-                _ if check.basis == Basis::Own => "own",
-                Passed::Yes => "yes",
-                Passed::No => "no",
-                Passed::Open => "open",
-                Passed::Unmeasured => "unmeasured",
-            };
+    put(
+        out,
+        format_args!(
+            "<dt>Again</dt><dd><code>{}</code></dd></dl>",
+            escape(&again(order, claim))
+        ),
+    );
+    checks(out, result);
+    *out += "</section>";
+}
+
+fn checks(out: &mut String, result: &Judged) {
+    let checks = &result.outcome.checks;
+    if checks.is_empty() {
+        return;
+    }
+    let count = |p: Passed| {
+        checks
+            .iter()
+            .filter(|c| c.basis != Basis::Own && c.passed == p)
+            .count()
+    };
+    let (yes, no, open) = (count(Passed::Yes), count(Passed::No), count(Passed::Open));
+    let own = checks.iter().filter(|c| c.basis == Basis::Own).count();
+    let mut told = format!("{yes} hold, {no} fail, {open} open");
+    if own > 0 {
+        told += &format!("; {own} beside them with values of our own");
+    }
+    put(
+        out,
+        format_args!(
+            "<details><summary>Checks: {told}</summary><table><thead><tr><th>check</th><th>published</th><th>our own \
+             reference</th><th>rule</th><th>measured</th><th></th></tr></thead><tbody>"
+        ),
+    );
+    for check in checks {
+        let class = match check.passed {
+            _ if check.basis == Basis::Own => "own",
+            Passed::Yes => "yes",
+            Passed::No => "no",
+            Passed::Open => "open",
+            Passed::Unmeasured => "unmeasured",
+        };
+        let cells = [
+            ("published", check.published.clone()),
+            ("our own reference", check.reference.clone()),
+            ("rule", check.bound.to_string()),
+            ("measured", check.ours()),
+        ];
+        put(
+            out,
+            format_args!("<tr><td class=\"what\">{}</td>", escape(&check.what)),
+        );
+        for (name, text) in cells {
             put(
                 out,
-                format_args!(
-                    "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}\
-                     </td></tr>",
-                    escape(&check.what),
-                    escape(&check.published),
-                    escape(&check.reference),
-                    check.bound,
-                    escape(&check.ours()),
-                    escape(&check.result()),
-                ),
+                format_args!("<td data-name=\"{name}\">{}</td>", escape(&text)),
             );
         }
-        *out += "</table></div>";
+        put(
+            out,
+            format_args!(
+                "<td data-name=\"\" class=\"{class}\">{}</td></tr>",
+                escape(&check.result())
+            ),
+        );
     }
-    if let Some(plot) = plot {
-        put(out, format_args!("<figure>{plot}</figure>"));
-    }
+    *out += "</tbody></table></details>";
 }
 
 /// The command that makes the same numbers again.
@@ -178,14 +294,17 @@ fn put(out: &mut String, text: core::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
+fn badge(verdict: Verdict) -> String {
+    format!(
+        "<span class=\"chip {}\">{}</span> ",
+        class(verdict),
+        verdict.name()
+    )
+}
+
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::NotMeasured => "not-measured",
         other => other.name(),
     }
-}
-
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
 }

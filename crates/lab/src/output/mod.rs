@@ -12,7 +12,7 @@ pub use text::{
 };
 
 use crate::LabError;
-use crate::claim::{Claim, Judged};
+use crate::claim::{Claim, Judged, Outcome};
 use crate::plan::Order;
 use crate::record::Line;
 use crate::results::Kept;
@@ -46,16 +46,21 @@ pub fn write_all(
     create(dir)?;
     let mut plots = Vec::new();
     for (claim, result) in claims.iter().zip(judged) {
-        let svg = plot::svg(claim, &result.outcome);
+        let curves = plot::picture(&result.outcome);
+        let title = format!("{}: {}", claim.id, claim.title);
         let mut points = result.outcome.series.iter().flat_map(|s| &s.points);
         if points.any(|(_, e)| e.value.is_finite()) {
             let numbers = csv::csv(&result.outcome);
             write(&dir.join(format!("{}.csv", claim.id)), numbers.as_bytes())?;
         }
-        if let Some(svg) = &svg {
-            write(&dir.join(format!("{}.svg", claim.id)), svg.as_bytes())?;
+        if let Some(curves) = &curves {
+            let file = dir.join(format!("{}.svg", claim.id));
+            write(&file, curves.file(&title).as_bytes())?;
         }
-        plots.push(svg);
+        let inline = |p: &plot::Picture| p.inline(&title);
+        let forest = plot::forest(&result.outcome);
+        let shown = [curves.as_ref().map(inline), forest.as_ref().map(inline)];
+        plots.push(shown.into_iter().flatten().collect::<Vec<String>>());
     }
     let results = Results {
         order,
@@ -70,6 +75,11 @@ pub fn write_all(
     write(&dir.join(RESULTS), &json(&results))?;
     let page = html::page(order, claims, judged, &plots);
     write(&dir.join("report.html"), page.as_bytes())
+}
+
+/// The curves of an outcome as an SVG file; `None` if there is nothing to draw.
+pub fn svg(title: &str, outcome: &Outcome) -> Option<String> {
+    plot::picture(outcome).map(|p| p.file(title))
 }
 
 /// Reads the results of the runs that were written to `dir`.

@@ -293,6 +293,10 @@ fn fig2(data: &Data<'_>) -> Outcome {
             name,
             (0..3).map(|n| (f64::from(sizes[n]), rounds(data, &cell(n)))),
         );
+        out.published(
+            name,
+            (0..3).map(|n| (f64::from(sizes[n]), published[p][n])),
+        );
         for n in 0..3 {
             let what = format!("{name}, N={}", sizes[n]);
             studied(&mut out, what, rounds(data, &cell(n)), reference[p][n]);
@@ -344,6 +348,9 @@ fn fig3(data: &Data<'_>) -> Outcome {
             name,
             (0..2).map(|n| (lengths[n] as f64, rounds(data, &cell(n)))),
         );
+        if let Some(published) = published[p] {
+            out.published(name, (0..2).map(|n| (lengths[n] as f64, published[n])));
+        }
         for n in 0..2 {
             let what = format!("{name}, {} requests", lengths[n]);
             studied(
@@ -415,6 +422,8 @@ fn fig6(data: &Data<'_>) -> Outcome {
         format!("{} seeds", seeds(budget)),
         points.collect::<Vec<_>>(),
     );
+    let bars = FIG6.iter().enumerate().map(|(n, b)| (n as f64, b.2));
+    out.published(format!("{} seeds", seeds(budget)), bars);
     for (policy, name, published, reference) in FIG6 {
         let cell = moving(policy, budget);
         studied(&mut out, name, rounds(data, &cell), reference);

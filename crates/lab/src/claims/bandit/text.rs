@@ -71,6 +71,8 @@ fn judge(data: &Data<'_>) -> Outcome {
     for ((policy, name), published) in FOUR.into_iter().zip(published) {
         let at = |n: u16| text(policy, n, data.budget);
         out.curve(name, SIZES.map(|n| (f64::from(n), rounds(data, &at(n)))));
+        let bars = SIZES.into_iter().zip(published);
+        out.published(name, bars.map(|(n, p)| (f64::from(n), p)));
         let theirs = |n: u16| program(policy, n, data.budget);
         let points = SIZES.map(|n| (f64::from(n), rounds(data, &theirs(n))));
         out.curve(format!("{name}, the authors' program"), points);

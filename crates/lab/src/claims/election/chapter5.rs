@@ -163,6 +163,8 @@ fn tab5_1(data: &Data<'_>) -> Outcome {
     }
     let hops = DROPS.map(|(d, _)| (d, data.one(&by_hop(d, budget), |v| v.value("c"))));
     out.curve("c, drop by hop", hops);
+    out.published("c, by drop", DROPS);
+    out.published("c, by size", SIZES.map(|(n, c)| (n as f64 / 100.0, c)));
     for (n, published) in SIZES {
         let c = data.one(&size(n), |v| v.value("c"));
         out.near(format!("c, N={n}"), published, c);
@@ -275,6 +277,8 @@ fn tab5_2(data: &Data<'_>) -> Outcome {
     let p = |n| data.one(&size(n, data.budget), |v| v.value("p"));
     out.curve("p", SIZES.map(|(n, _)| (n as f64, p(n))));
     let published = [0.34, 0.43, 0.48, 0.5, 0.5];
+    let sizes = SIZES.map(|(n, _)| n as f64);
+    out.published("p", sizes.into_iter().zip(published));
     for (&(n, c), p_published) in SIZES.iter().zip(published) {
         out.near(format!("p, N={n}"), p_published, p(n));
         let ours = f64::from(responses_for_one(n as u32, p_published));

@@ -436,6 +436,7 @@ fn fig7_5(data: &Data<'_>) -> Outcome {
         let points = (1..=40).map(|round| (f64::from(round), of(cell, round)));
         out.curve(name, points);
     }
+    out.published("bounded", [(20.0, 13.0)]);
     for round in [20, 30] {
         let what = format!("mean at round {round}");
         out.near(what, 13.0, of(&cells[0], round));

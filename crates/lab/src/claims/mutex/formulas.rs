@@ -77,6 +77,8 @@ fn fig4_5(measured: &dyn Fn(f64) -> Estimate) -> Outcome {
         let at = |r| (r, Estimate::exact(delay(r, waste(r))));
         out.curve(name, LOSSES.map(at));
     }
+    // What the printed formula gives.
+    out.published("drawn", LOSSES.map(|r| (r, delay(r, published(r)))));
     for r in LOSSES {
         let formula = delay(r, published(r));
         let found = measured(r);

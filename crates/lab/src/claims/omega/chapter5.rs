@@ -348,6 +348,7 @@ fn drift(data: &Data<'_>, model: Model, from: u64, published: f64) -> Outcome {
         v.value("wrong@1740") / v.value(&format!("wrong@{from}"))
     });
     let level = at(&gc, from);
+    out.published("gc", [(from as f64, published)]);
     out.near(format!("GC at {from} s, %"), published, level);
     let what = format!("GC: 1740 over {from} s");
     out.above(what, "a slight increase", rise, 1.0);

@@ -74,6 +74,7 @@ fn judge(data: &Data<'_>, model: Model) -> Outcome {
     };
     for (range, values) in published {
         for (line, published) in [GC, CEL_1, CEL_07].into_iter().zip(values) {
+            out.published(line.name(), [(*range, *published)]);
             let ours = data.one(&of(line, *range), |v| v.value(value));
             let what = format!("{}, {range} m", line.name());
             out.near(what, *published, ours);
