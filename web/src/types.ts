@@ -21,6 +21,7 @@ export interface Member {
   place: [number, number, number, number] | null
   key?: string | null
   certificate?: number | null
+  roles?: string[] | null
   self: boolean
 }
 

@@ -101,6 +101,9 @@ impl From<CampaignError> for ApiError {
             CampaignError::Tag(_) => {
                 ApiError::new(StatusCode::CONFLICT, "bad_tag", error.to_string())
             }
+            CampaignError::Role => {
+                ApiError::new(StatusCode::FORBIDDEN, "not_certified", error.to_string())
+            }
             other => ApiError::new(StatusCode::CONFLICT, "not_candidate", other.to_string()),
         }
     }

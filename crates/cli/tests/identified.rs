@@ -5,6 +5,8 @@ mod common;
 use common::{Agent, run, until};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// What a command prints.
@@ -39,6 +41,19 @@ fn start(dir: &Path, name: &str, operator: &str, join: Option<&Agent>) -> Agent 
         operator,
     ];
     Agent::start(dir, name, join, &identified)
+}
+
+/// The answer to a request without a body.
+fn post(agent: &Agent, path: &str) -> String {
+    let socket = agent.http.strip_prefix("unix:").unwrap();
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 fn alive(agent: &Agent) -> u64 {
@@ -89,6 +104,101 @@ fn an_identified_group_elects_locks_and_lets_in_whom_an_operator_has_certified()
     until("it is back", || {
         (alive(&a) == 3 && alive(&b) == 3).then_some(())
     });
+}
+
+#[test]
+fn a_member_does_what_its_certificate_allows_and_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = prepare(dir.path(), &["a", "b", "c"]);
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    // The others may do everything.
+    let certify = |more: &[&str]| {
+        let (key, by) = (file("c.key"), file("operator.key"));
+        run(&[&["certify", &key, "--by", &by], more].concat())
+    };
+    for (wrong, word) in [
+        (&["--may", "lock", "--election", "boss"][..], "campaign"),
+        (&["--realm", "kitchen/oven"], "realm"),
+        (&["--election", "site-*"], "whole name"),
+        (&["--may", "none,lock"], "alone"),
+        (&["--may", "everything"], "everything"),
+    ] {
+        let output = certify(wrong);
+        assert!(!output.status.success(), "{wrong:?}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(word), "{wrong:?}: {error}");
+    }
+    let limits = [
+        "--may",
+        "campaign,lock",
+        "--election",
+        "cook",
+        "--realm",
+        "kitchen",
+    ];
+    let output = certify(&limits);
+    assert!(output.status.success(), "{output:?}");
+    let a = start(dir.path(), "a", &operator, None);
+    let b = start(dir.path(), "b", &operator, Some(&a));
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    until("all are there", || {
+        [&a, &b, &c]
+            .iter()
+            .all(|agent| alive(agent) == 3)
+            .then_some(())
+    });
+    let may = |agent: &Agent| {
+        let json = prints(&["members", "--format", "json", "--http", &agent.http]);
+        let members: Value = serde_json::from_str(&json).unwrap();
+        let members = members.as_array().unwrap();
+        let c = members.iter().find(|m| m["name"] == "c").unwrap();
+        c["roles"].clone()
+    };
+    until("the others see what it may do", || {
+        (may(&a) == serde_json::json!(["campaign", "lock"])).then_some(())
+    });
+    let at = |agent: &Agent, args: &[&str]| {
+        let (verb, rest) = args.split_first().unwrap();
+        let output = run(&[&[*verb, "--http", &agent.http], rest].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), error)
+    };
+    let refused = |args: &[&str]| {
+        let (done, error) = at(&c, args);
+        assert!(!done && error.contains("certificate"), "{args:?}: {error}");
+    };
+    refused(&["elect", "boss", "--", "true"]);
+    refused(&["lock", "attic/door", "--", "true"]);
+    for args in [
+        &["elect", "cook", "--", "true"][..],
+        &["lock", "kitchen/oven", "--", "true"],
+    ] {
+        let (done, error) = at(&c, args);
+        assert!(done, "{args:?}: {error}");
+    }
+    let (done, error) = at(&b, &["lock", "attic/door", "--", "true"]);
+    assert!(done, "{error}");
+    let path = "/v1/locks/kitchen%2Foven/break";
+    assert!(post(&c, path).starts_with("HTTP/1.1 403"));
+    assert!(post(&b, path).starts_with("HTTP/1.1 200"));
+    // One that is told in its settings to campaign does not start.
+    let (key, own) = (file("group.key"), file("c.key"));
+    let bind = ["agent", "--bind", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+    let identity = [
+        "--key-file",
+        &key,
+        "--identity",
+        &own,
+        "--operator",
+        &operator,
+    ];
+    let output = run(&[&bind[..], &identity, &["--campaign", "boss"]].concat());
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("boss") && error.contains("certificate"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -539,6 +539,10 @@ impl Builder {
             if self.meta.observer {
                 return Err(fault(CampaignError::Observer));
             }
+            let identity = config.seal.identity.as_ref();
+            if identity.is_some_and(|own| !own.certificate.may_campaign(ElectionId::of(name))) {
+                return Err(fault(CampaignError::Role));
+            }
             if n >= usize::from(max) {
                 return Err(fault(CampaignError::TooMany { max }));
             }

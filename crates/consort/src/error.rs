@@ -232,6 +232,9 @@ pub enum CampaignError {
     /// Campaign through another node.
     #[error("this node is leaving its group and no longer stands in any election")]
     Leaving,
+    /// Get a certificate with the role `campaign` for this election, or campaign through another node.
+    #[error("this node's certificate does not allow it to campaign in this election")]
+    Role,
     /// Start the node with a [`Topology`](crate::topology::Topology).
     #[error(
         "this node does not know its neighbours, which elections by component or centrality need; \
@@ -308,6 +311,9 @@ pub enum AcquireError {
     /// Use another node: this one is about to stop.
     #[error("the node leaves its group")]
     Leaving,
+    /// Get a certificate with the role `lock`, or `break` to break a lock, for the realm of this lock; or use another node.
+    #[error("this node's certificate does not allow that for this lock")]
+    Role,
     /// Start a new node.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -322,6 +328,7 @@ impl From<Refusal> for AcquireError {
             Refusal::Ttl => AcquireError::Ttl,
             Refusal::Leaving => AcquireError::Leaving,
             Refusal::Exhausted => AcquireError::Exhausted,
+            Refusal::Role => AcquireError::Role,
             _ => AcquireError::Full,
         }
     }

@@ -3,8 +3,12 @@
 use crate::builder::unix_secs;
 use crate::key::{GroupKey, KeyError, hex, unhex};
 use crate::state;
-use consort_proto::NodeId;
-use consort_proto::seal::{Cert, Curve, Identified, OPERATORS_MAX, PublicKey, Roles, Secret};
+use crate::{election, lock};
+use consort_proto::mutex::Realm;
+use consort_proto::seal::{
+    Cert, Curve, Identified, OPERATORS_MAX, PublicKey, Roles, SCOPES_MAX, Scope, Secret,
+};
+use consort_proto::{ElectionId, NodeId};
 use core::fmt;
 use core::str::FromStr;
 use std::fs::{self, OpenOptions};
@@ -92,6 +96,76 @@ pub struct CertificateRequest {
     pub serial: u32,
     /// The days for which it holds; `None` for ever.
     pub days: Option<u32>,
+    /// What the member may do. Default: everything.
+    pub roles: Vec<Role>,
+    /// The only elections in which it may campaign. Default: it may in all.
+    pub elections: Vec<String>,
+    /// The only realms whose locks it may hold and whose release it may force. Default: all. The realm of a lock is the part
+    /// of its name before the first `/`.
+    pub realms: Vec<String>,
+}
+
+/// What a member may do besides being one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Campaign in elections, and lead.
+    Campaign,
+    /// Hold locks.
+    Lock,
+    /// Force the release of locks that others hold.
+    Break,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Role; 3] = [Role::Campaign, Role::Lock, Role::Break];
+
+    /// The role's word, as in `campaign`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Role::Campaign => "campaign",
+            Role::Lock => "lock",
+            Role::Break => "break",
+        }
+    }
+
+    const fn to_core(self) -> Roles {
+        match self {
+            Role::Campaign => Roles::CAMPAIGN,
+            Role::Lock => Roles::LOCK,
+            Role::Break => Roles::BREAK,
+        }
+    }
+
+    /// Those among the roles of a certificate.
+    pub(crate) fn of(cert: &Cert) -> Vec<Role> {
+        let mut all = Role::ALL.to_vec();
+        all.retain(|role| cert.roles.has(role.to_core()));
+        all
+    }
+}
+
+/// Why a certificate cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IssueError {
+    /// Name fewer, or give the member a certificate for all of them.
+    #[error("a certificate names at most {SCOPES_MAX} elections and realms")]
+    TooMany,
+    /// Correct the name. Members compare hashes of names, so there are no patterns.
+    #[error(
+        "`{0}` names no election and no realm: write the whole name, without * (a realm is the part of a lock's name \
+         before its first /)"
+    )]
+    Name(String),
+    /// Give it the role as well.
+    #[error("it is limited to {what}, but may not {role} at all")]
+    Idle {
+        /// What it is limited to.
+        what: &'static str,
+        /// The role that it lacks.
+        role: &'static str,
+    },
 }
 
 impl CertificateRequest {
@@ -103,13 +177,52 @@ impl CertificateRequest {
             id: None,
             serial: unix_secs() as u32,
             days: None,
+            roles: Role::ALL.to_vec(),
+            elections: Vec::new(),
+            realms: Vec::new(),
+        }
+    }
+
+    fn roles(&self) -> Roles {
+        let all = self.roles.iter().map(|role| role.to_core());
+        all.fold(Roles(0), Roles::and)
+    }
+
+    fn scopes(&self) -> Result<Vec<Scope>, IssueError> {
+        let idle = |what, role| Err(IssueError::Idle { what, role });
+        let may = |role| self.roles.contains(&role);
+        if !self.elections.is_empty() && !may(Role::Campaign) {
+            return idle("elections", "campaign");
+        }
+        if !self.realms.is_empty() && !may(Role::Lock) && !may(Role::Break) {
+            return idle("realms", "lock or break");
+        }
+        let mut scopes = Vec::new();
+        for name in &self.elections {
+            if election::check(name).is_err() || name.contains('*') {
+                return Err(IssueError::Name(name.clone()));
+            }
+            scopes.push(Scope::Election(ElectionId::of(name).0));
+        }
+        for name in &self.realms {
+            if lock::check(name).is_err() || name.contains(['*', '/']) {
+                return Err(IssueError::Name(name.clone()));
+            }
+            scopes.push(Scope::Realm(Realm::of(name).0));
+        }
+        match scopes.len() > SCOPES_MAX {
+            true => Err(IssueError::TooMany),
+            false => Ok(scopes),
         }
     }
 }
 
 impl Certificate {
     /// Signs a certificate as an operator.
-    pub fn issue(operator: &SecretKey, request: &CertificateRequest) -> Certificate {
+    pub fn issue(
+        operator: &SecretKey,
+        request: &CertificateRequest,
+    ) -> Result<Certificate, IssueError> {
         let now = unix_secs() / 3600;
         let until = |days: u32| (now + u64::from(days) * 24).min(u64::from(u32::MAX)) as u32;
         let unsigned = Cert {
@@ -117,12 +230,13 @@ impl Certificate {
             key: request.key.0,
             serial: request.serial,
             not_after: request.days.map_or(0, until),
-            roles: Roles::ALL,
-            scopes: Vec::new(),
+            roles: request.roles(),
+            scopes: request.scopes()?,
             operator: 0,
             signature: [0; 64],
         };
-        Certificate(unsigned.sign(Curve::Real, &operator.0, &request.group))
+        let signed = unsigned.sign(Curve::Real, &operator.0, &request.group);
+        Ok(Certificate(signed))
     }
 
     /// The member's id.
@@ -133,6 +247,11 @@ impl Certificate {
     /// The serial number, which the operator chose.
     pub fn serial(&self) -> u32 {
         self.0.serial
+    }
+
+    /// What the member may do, as far as the certificate does not limit it to certain elections or realms.
+    pub fn roles(&self) -> Vec<Role> {
+        Role::of(&self.0)
     }
 
     /// Writes it to a file, in place of an earlier one. `about` is a remark for people.
@@ -225,7 +344,7 @@ mod tests {
         let public: PublicId = member.public().to_string().parse().unwrap();
         assert_eq!(public, member.public());
         let request = CertificateRequest::new(public, "robots");
-        let certificate = Certificate::issue(&operator, &request);
+        let certificate = Certificate::issue(&operator, &request).unwrap();
         certificate.write(&path("kitchen.cert"), "").unwrap();
         assert_eq!(
             Certificate::read(&path("kitchen.cert")).unwrap(),

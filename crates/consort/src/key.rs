@@ -2,7 +2,8 @@
 
 pub use crate::error::ChangeKeysError;
 pub use crate::identity::{
-    Certificate, CertificateRequest, Identity, ParsePublicIdError, PublicId, SecretKey,
+    Certificate, CertificateRequest, Identity, IssueError, ParsePublicIdError, PublicId, Role,
+    SecretKey,
 };
 pub use crate::keys::{KeyState, KeysStatus, MemberKeys};
 

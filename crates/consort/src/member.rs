@@ -1,5 +1,6 @@
 //! The member list as an application sees it.
 
+use crate::identity::Role;
 use crate::keys::fingerprint;
 use consort_proto::membership::{self, Meta, Phase};
 use consort_proto::{Incarnation, Instant, Life, NodeId};
@@ -78,8 +79,11 @@ pub struct Member {
     /// The fingerprint of the group's key under which it was last heard, or with which this node seals; `None` in a group
     /// without a key, and for members that were not heard.
     pub key: Option<String>,
-    /// The serial number of its certificate, in a group whose members prove who they are; `None` as long as it has not.
+    /// The serial number of its certificate, in a group whose members prove who they are; `None` as long as this node has not
+    /// seen it.
     pub certificate: Option<u32>,
+    /// What that certificate allows, as far as it is not limited to certain elections or realms; `None` without one.
+    pub roles: Option<Vec<Role>>,
     /// Whether this is the node that was asked.
     pub is_self: bool,
 }
@@ -105,6 +109,7 @@ impl Member {
             place: None,
             key: None,
             certificate: None,
+            roles: None,
             is_self: false,
         }
     }
@@ -209,6 +214,7 @@ impl Member {
             place: member.coordinate().map(Place::of),
             key: node.key_of(member.id).map(fingerprint),
             certificate: node.certificate_of(member.id).map(|c| c.serial),
+            roles: node.certificate_of(member.id).map(Role::of),
             is_self: false,
         }
     }
@@ -235,6 +241,7 @@ impl Member {
             place: None,
             key: None,
             certificate: None,
+            roles: None,
             is_self: false,
         }
     }
@@ -267,6 +274,7 @@ pub(crate) fn itself(node: &consort_proto::Node) -> Member {
         place: own.coordinate().map(Place::of),
         key: sealing.map(fingerprint),
         certificate: node.certificate_of(node.id()).map(|c| c.serial),
+        roles: node.certificate_of(node.id()).map(Role::of),
         is_self: true,
     }
 }

@@ -232,7 +232,7 @@ export function Detail({ id, back = '#/members' }: { id: string; back?: string }
         <dt>Life, incarnation</dt><dd class="mono">{m.life}, {m.incarnation}</dd>
         {m.key && <><dt>{m.self ? 'Seals with key' : 'Heard under key'}</dt><dd class="mono"><bdi>{safe(m.key)}</bdi></dd></>}
         {versionOf(m.id) && <><dt>Version</dt><dd>{cut(versionOf(m.id)!, 32)}</dd></>}
-        {m.certificate != null && <><dt>Certificate</dt><dd class="mono">{m.certificate}</dd></>}
+        {m.certificate != null && <><dt>Certificate</dt><dd><span class="mono">{m.certificate}</span>{m.roles && `, may ${m.roles.join(', ') || 'do nothing more'}`}</dd></>}
         <dt>Round trip</dt><dd>{rtt(m.rtt_us)}</dd>
         {distance(m) && <><dt>Distance</dt><dd>{distance(m)}</dd></>}
         <dt>Suspected</dt><dd>{m.suspicions === 0 ? 'never' : `${plural(m.suspicions, 'time')}, ${m.refutations} answered`}</dd>

@@ -149,6 +149,7 @@ const DROPS: [string, string][] = [
   ['seal.unpaired', 'messages that do not count where any member could have made them'],
   ['seal.certs_unknown', 'datagrams of senders whose certificate is not known yet'],
   ['seal.certs_refused', 'certificates that do not hold'],
+  ['seal.roles_refused', 'messages that ask for more than a certificate allows'],
   ['seal.echoes_bad', 'answers to challenges that this node did not make'],
   ['seal.rate_dropped_members', 'datagrams of members: more than are looked at in a second'],
   ['seal.rate_dropped_known', 'datagrams in the name of members: more than are looked at'],

@@ -153,6 +153,11 @@ fn held(holders: &Holders, last: &RequestView) -> Result<RequestView, ApiError> 
             "stopped",
             reason,
         )),
+        ("refused", Some("not_certified")) => Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "not_certified",
+            reason,
+        )),
         ("refused", _) => Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_lock", reason)),
         ("lost", _) => Err(ApiError::new(
             StatusCode::CONFLICT,

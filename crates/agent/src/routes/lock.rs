@@ -184,6 +184,9 @@ fn unwrap<T: Default>(body: Body<T>) -> Result<T, ApiError> {
 fn refused(error: AcquireError) -> ApiError {
     match error {
         AcquireError::Stopped(stopped) => stopped.into(),
+        AcquireError::Role => {
+            ApiError::new(StatusCode::FORBIDDEN, "not_certified", error.to_string())
+        }
         other => ApiError::new(StatusCode::BAD_REQUEST, "bad_lock", other.to_string()),
     }
 }
@@ -303,6 +306,7 @@ impl Taking {
                             AcquireError::Busy => "busy",
                             AcquireError::Timeout => "timeout",
                             AcquireError::NotReady => "not_ready",
+                            AcquireError::Role => "not_certified",
                             AcquireError::Stopped(_) | AcquireError::Leaving => "stopped",
                             _ => "refused",
                         };

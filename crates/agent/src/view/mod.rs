@@ -22,6 +22,7 @@ pub(crate) use topology::{scope, topology};
 
 use crate::api::{EventView, LeaveView, MemberView, ReliabilityView, SelfView};
 use consort::election::{ElectionName, Token, Vacancy};
+use consort::key::Role;
 use consort::lock::Readiness;
 use consort::membership::{Arrival, Departure, Farewell};
 use consort::{Event, Member, NodeId, Status};
@@ -62,8 +63,13 @@ pub(crate) fn member(member: &Member) -> MemberView {
         }),
         key: member.key.clone(),
         certificate: member.certificate,
+        roles: member.roles.as_ref().map(|roles| words(roles)),
         is_self: member.is_self,
     }
+}
+
+fn words(roles: &[Role]) -> Vec<String> {
+    roles.iter().map(|role| role.word().to_owned()).collect()
 }
 
 /// A member of which only the id and the name matter.
@@ -87,6 +93,7 @@ pub(crate) fn stub(id: &str, name: &str) -> MemberView {
         place: None,
         key: None,
         certificate: None,
+        roles: None,
         is_self: false,
     }
 }

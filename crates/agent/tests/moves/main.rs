@@ -117,6 +117,9 @@ const MOVED: &[(By, &[&str])] = &[
     (Core("proto/src/seal/tests/identified.rs", "one_that_restarts_is_let_in_although_it_forgot_all_certificates"), &[
         "consort_seal_certs_unknown_total",
     ]),
+    (Core("proto/src/seal/tests/roles.rs", "nobody_answers_a_member_that_may_not_hold_a_lock"), &[
+        "consort_seal_roles_refused_total",
+    ]),
     (Core("proto/src/seal/tests/rotation.rs", "a_ring_that_nobody_asked_for_is_not_taken"), &[
         "consort_seal_rings_refused_total",
     ]),

@@ -96,10 +96,7 @@ pub(super) fn step(
         Duration::from_secs(4),
         Instant::ZERO,
     );
-    let view = View {
-        membership: &membership,
-        reliability: &ledger,
-    };
+    let view = View::new(&membership, &ledger);
     let (election, me) = (&mut host.election, id(index));
     let run = |e: &mut Election, cx: &mut Cx<'_, Election>| f(e, cx, view);
     for effect in effects(election, me, host.now, &mut rng, run) {

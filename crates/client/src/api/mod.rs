@@ -97,10 +97,14 @@ pub struct MemberView {
     /// in a group without a key, and if it was not heard.
     #[serde(default)]
     pub key: Option<String>,
-    /// The serial number of its certificate; `null` in a group whose members do not prove who they are, and as long as it
-    /// has not proven that to the answering node.
+    /// The serial number of its certificate; `null` in a group whose members do not prove who they are, and as long as the
+    /// answering node has not seen it.
     #[serde(default)]
     pub certificate: Option<u32>,
+    /// What that certificate allows (`campaign`, `lock`, `break`), as far as it is not limited to certain elections or
+    /// realms; `null` without one.
+    #[serde(default)]
+    pub roles: Option<Vec<String>>,
     /// Whether this is the node that answers.
     #[serde(rename = "self")]
     pub is_self: bool,

@@ -66,6 +66,9 @@ impl Driver {
         if self.node.election().is_leaving() {
             return Err(CampaignError::Leaving);
         }
+        if !self.node.may_campaign(ElectionId::of(name)) {
+            return Err(CampaignError::Role);
+        }
         if options.needs_topology() && self.radio.is_none() {
             return Err(CampaignError::NoTopology);
         }

@@ -2,6 +2,7 @@
 
 use super::Driver;
 use crate::clock::Clock;
+use crate::error::AcquireError;
 use crate::event::Event;
 use crate::lock::{
     Asked, End, Hold, LockName, LockStatus, Look, LostReason, Patience, Readiness, Reply, Words,
@@ -19,7 +20,7 @@ use tokio::sync::{oneshot, watch};
 #[derive(Debug)]
 pub(crate) enum LockOrder {
     Acquire(Asked),
-    Break(Vec<LockId>, oneshot::Sender<()>),
+    Break(Vec<LockId>, oneshot::Sender<Result<(), AcquireError>>),
     Look(Option<String>, oneshot::Sender<Vec<LockStatus>>),
     Known(oneshot::Sender<Vec<LockStatus>>),
     Readiness(Option<(LockId, Option<Bound>)>, oneshot::Sender<Readiness>),
@@ -149,10 +150,14 @@ impl Driver {
         match order {
             LockOrder::Acquire(asked) => self.acquire(asked).await,
             LockOrder::Break(ids, reply) => {
+                if !ids.iter().all(|id| self.node.may_break(*id)) {
+                    let _ = reply.send(Err(AcquireError::Role));
+                    return;
+                }
                 for id in ids {
                     self.command(Command::Lock(Order::Break(id))).await;
                 }
-                let _ = reply.send(());
+                let _ = reply.send(Ok(()));
             }
             LockOrder::Look(name, reply) => self.look(name, reply).await,
             LockOrder::Known(reply) => self.known(reply),

@@ -193,6 +193,7 @@ impl Strangers {
             Refusal::Superseded => {
                 "shows another certificate than the one with the greatest serial for its id"
             }
+            Refusal::Role => "asks for what its certificate does not allow",
             // It is shown again.
             Refusal::Busy => return,
         };

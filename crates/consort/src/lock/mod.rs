@@ -8,6 +8,7 @@ mod status;
 
 pub use changes::LockChanges;
 pub use guard::{LockGuard, LostReason};
+pub(crate) use name::check;
 pub use name::{LockName, LockNameError};
 pub use quorum::Quorum;
 pub use status::{Contender, LockStatus, Readiness};
@@ -243,7 +244,7 @@ impl Lock {
         self.check()?;
         let ids = self.full_names().iter().map(|n| LockId::of(n)).collect();
         let order = |reply| Order::Lock(LockOrder::Break(ids, reply));
-        Ok(self.node.ask(order).await?)
+        self.node.ask(order).await?
     }
 
     fn check(&self) -> Result<(), AcquireError> {

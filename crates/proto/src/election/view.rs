@@ -9,6 +9,7 @@ use crate::id::{ElectionId, Life, NodeId};
 use crate::membership::{Member, Membership, Phase};
 use crate::reliability::Ledger;
 use crate::rng::Rng;
+use crate::seal::{Certs, Roles, Scope};
 use crate::time::{Instant, micros};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -21,6 +22,19 @@ pub struct View<'a> {
     pub membership: &'a Membership,
     /// The record of how often members fail.
     pub reliability: &'a Ledger,
+    /// Whose certificates are known, in a group whose members prove who they are.
+    pub(crate) certs: Option<&'a Certs>,
+}
+
+impl<'a> View<'a> {
+    /// The layers below, in a group whose members do not prove who they are.
+    pub fn new(membership: &'a Membership, reliability: &'a Ledger) -> View<'a> {
+        View {
+            membership,
+            reliability,
+            certs: None,
+        }
+    }
 }
 
 /// The view of one election, with its settings and the current time.
@@ -85,10 +99,18 @@ impl<'a> Env<'a> {
     pub(super) fn own_entry(&self, election: ElectionId) -> Option<Entry> {
         let campaign = self.view.membership.meta().campaign(election)?;
         let runs = campaign.class != CLASS_NEVER && !self.view.membership.is_leaving();
-        runs.then(|| Entry {
+        (runs && self.may_lead(election, self.me)).then(|| Entry {
             reliability: self.view.reliability.bucket(self.me),
             ..Entry::new(self.me, self.life(), campaign)
         })
+    }
+
+    /// Whether the certificate of a node allows it to lead. One whose certificate is not known remains a candidate; it is
+    /// known once it accepts.
+    fn may_lead(&self, election: ElectionId, id: NodeId) -> bool {
+        let certs = self.view.certs;
+        let known = certs.and_then(|c| c.may(id, Roles::CAMPAIGN, Scope::Election(election.0)));
+        known.unwrap_or(true)
     }
 
     /// The members that this node lists, without itself.
@@ -109,7 +131,8 @@ impl<'a> Env<'a> {
             .campaign(election)
             .filter(|_| member.is_current())?;
         let half_life = self.half_life();
-        (campaign.class != CLASS_NEVER).then(|| Entry {
+        let runs = campaign.class != CLASS_NEVER && self.may_lead(election, member.id);
+        runs.then(|| Entry {
             unhealth: (member.trouble(self.now, half_life) * 4.0).min(255.0) as u8,
             suspect: member.phase == Phase::Suspected,
             reliability: self.view.reliability.bucket(member.id),

@@ -73,6 +73,9 @@ pub enum Refusal {
     /// Tokens are used up.
     #[error("lock tokens are used up")]
     Exhausted,
+    /// This node's certificate does not allow it.
+    #[error("this node's certificate does not allow it to hold this lock")]
+    Role,
 }
 
 /// A change of a lock.

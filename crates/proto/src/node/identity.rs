@@ -35,6 +35,24 @@ impl Node {
         certs.get(id).map(|cert| &**cert)
     }
 
+    /// Takes a message about certificates that a member says in a pair.
+    pub(super) fn on_cert_msg(&mut self, now: Instant, from: Sender, msg: &CertMsg) {
+        match msg {
+            // Its own one goes to those who do not know it yet, who read nothing else.
+            CertMsg::Ask => {}
+            CertMsg::AskFor(id) => {
+                let certs = self.sealer.certs.as_ref();
+                if let Some(cert) = certs.and_then(|certs| certs.get(*id)) {
+                    let show = Frame::Cert(CertMsg::Show(Arc::clone(cert)));
+                    self.io.sends.push((from.reply_to(), show));
+                }
+            }
+            CertMsg::Show(cert) => {
+                self.take_cert(now, cert.id, cert);
+            }
+        }
+    }
+
     /// Whether members of the group prove who they are.
     pub fn is_identified(&self) -> bool {
         self.sealer.is_identified()
@@ -44,6 +62,13 @@ impl Node {
     #[cfg(test)]
     pub(crate) fn sealer_knows(&self, id: NodeId) -> Option<u64> {
         self.sealer.sessions.get(id).map(|s| s.salt)
+    }
+
+    /// Says something to another member, as a hostile member would.
+    #[cfg(test)]
+    pub(crate) fn say_to(&mut self, to: NodeId, frame: Frame) {
+        self.io.sends.push((To::Node(to), frame));
+        self.flush(self.io.now);
     }
 
     /// Asks a member for its certificate, where the member list has it: the datagram that needs it may be anybody's.
@@ -94,7 +119,15 @@ impl Node {
                 Frame::Cert(CertMsg::Show(_)) if shows => dropped += 1,
                 Frame::Cert(CertMsg::Show(cert)) => {
                     shows = true;
-                    news = self.take_cert(now, from, &cert);
+                    match self.take_cert(now, from.id, &cert) {
+                        Shown::Known => {}
+                        Shown::New { .. } => news = true,
+                        Shown::Refused(why) => self.io.events.push_back(Event::Refused {
+                            id: from.id,
+                            addr: from.addr,
+                            why,
+                        }),
+                    }
                 }
                 Frame::Cert(CertMsg::Ask) => asks = opened.directed,
                 Frame::Session(seal::Msg::Challenge(_)) if opened.directed => {}
@@ -154,31 +187,20 @@ impl Node {
         met
     }
 
-    /// Takes a certificate. Whether it holds and was not known.
-    fn take_cert(&mut self, now: Instant, from: Sender, cert: &Arc<Cert>) -> bool {
+    /// Takes a certificate of `holder`, if it holds.
+    fn take_cert(&mut self, now: Instant, holder: NodeId, cert: &Arc<Cert>) -> Shown {
         let (sessions, table) = (&self.sealer.sessions, self.membership.state.table());
         let stays = |id| sessions.get(id).is_some() || table.get(id).is_some();
         let Some(certs) = &mut self.sealer.certs else {
-            return false;
+            return Shown::Known;
         };
-        match certs.take(now, from.id, cert, stays) {
-            Shown::Known => false,
-            Shown::New { replaces } => {
-                if replaces {
-                    self.sealer.sessions.end(from.id);
-                }
-                true
-            }
-            Shown::Refused(why) => {
-                self.io.stats.seal.certs_refused += 1;
-                self.io.events.push_back(Event::Refused {
-                    id: from.id,
-                    addr: from.addr,
-                    why,
-                });
-                false
-            }
+        let shown = certs.take(now, holder, cert, stays);
+        match shown {
+            Shown::New { replaces: true } => self.sealer.sessions.end(holder),
+            Shown::Refused(_) => self.io.stats.seal.certs_refused += 1,
+            _ => {}
         }
+        shown
     }
 
     fn show(&mut self, to: To) {

@@ -270,10 +270,16 @@ impl Node {
                     self.step_membership(now, |m, cx| m.on_msg(cx, (), from, msg));
                 }
                 Frame::Election(msg) => {
+                    let Some(msg) = self.allowed_election(now, from, msg) else {
+                        continue;
+                    };
                     self.relay(now);
                     self.step_election(now, |e, cx, view| e.on_msg(cx, view, from, msg));
                 }
                 Frame::Mutex(msg) => {
+                    if !self.allows_mutex(from, &msg) {
+                        continue;
+                    }
                     self.relay(now);
                     self.step_mutex(now, |m, cx, peers| m.on_msg(cx, peers, from, msg));
                 }
@@ -283,8 +289,8 @@ impl Node {
                 Frame::Message(msg) => {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
-                // Certificates are shown to those who do not know them yet, who read nothing else.
-                Frame::Session(_) | Frame::Cert(_) => {}
+                Frame::Session(_) => {}
+                Frame::Cert(msg) => self.on_cert_msg(now, from, &msg),
                 // Nothing about keys is ever said in the open.
                 Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
                 Frame::Keys(msg) => self.on_key_msg(now, from, msg),
@@ -416,6 +422,9 @@ impl Node {
                 return self.flush(now);
             }
             Command::Election(order) => {
+                if !self.allows_election_order(&order) {
+                    return self.flush(now);
+                }
                 self.change_mode(now, &order);
                 if let Some(input) = self.by_component(&order) {
                     self.step_omega(now, |o, cx| o.on_input(cx, (), input));
@@ -426,6 +435,9 @@ impl Node {
                 return self.flush(now);
             }
             Command::Lock(order) => {
+                let Some(order) = self.allowed_lock_order(order) else {
+                    return self.flush(now);
+                };
                 let order = mutex::Input::Order(order);
                 self.step_mutex(now, |m, cx, peers| m.on_input(cx, peers, order));
                 return self.flush(now);

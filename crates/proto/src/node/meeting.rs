@@ -16,7 +16,7 @@ use super::Node;
 use super::sealing::Opened;
 use crate::id::NodeId;
 use crate::protocol::{Destination, Headers, Protocol, Sender};
-use crate::seal::{Counter, Msg, Whereabouts};
+use crate::seal::{CertMsg, Counter, Msg, Whereabouts};
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame};
 use alloc::collections::VecDeque;
@@ -105,7 +105,10 @@ pub(super) fn is_session(frame: &Frame) -> bool {
 
 /// Whether a message is about first contact.
 pub(super) fn is_greeting(frame: &Frame) -> bool {
-    matches!(frame, Frame::Session(_) | Frame::Cert(_))
+    matches!(
+        frame,
+        Frame::Session(_) | Frame::Cert(CertMsg::Show(_) | CertMsg::Ask)
+    )
 }
 
 impl Node {

@@ -10,6 +10,7 @@ mod input;
 mod keys;
 mod meeting;
 mod output;
+mod roles;
 mod sealing;
 mod step;
 #[cfg(test)]
@@ -358,6 +359,7 @@ impl Node {
         View {
             membership: &self.membership.state,
             reliability: &self.reliability,
+            certs: self.sealer.certs.as_ref(),
         }
     }
 

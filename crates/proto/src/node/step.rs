@@ -40,6 +40,7 @@ impl Node {
         let view = View {
             membership: &self.membership.state,
             reliability: &self.reliability,
+            certs: self.sealer.certs.as_ref(),
         };
         self.election.step(
             &mut self.io,

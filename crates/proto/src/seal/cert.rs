@@ -13,7 +13,7 @@
 
 use super::curve::{Curve, PublicKey};
 use super::secret::Secret;
-use crate::id::NodeId;
+use crate::id::{ElectionId, NodeId};
 use alloc::vec::Vec;
 use core::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -40,7 +40,7 @@ impl Roles {
     pub const CAMPAIGN: Roles = Roles(1);
     /// Hold locks.
     pub const LOCK: Roles = Roles(2);
-    /// Force the release of others' locks, and remove failed members.
+    /// Force the release of others' locks.
     pub const BREAK: Roles = Roles(4);
     /// All of these.
     pub const ALL: Roles = Roles(7);
@@ -131,16 +131,16 @@ impl Cert {
         named.any(|key| curve.has_signed(key, &signed, &self.signature))
     }
 
-    /// Whether the holder has a role, wherever that may be.
-    pub fn may(&self, role: Roles) -> bool {
-        self.roles.has(role)
-    }
-
     /// Whether the holder has a role there.
     pub fn may_in(&self, role: Roles, there: Scope) -> bool {
         let same_kind = |s: &&Scope| core::mem::discriminant(*s) == core::mem::discriminant(&there);
         let mut scopes = self.scopes.iter().filter(same_kind).peekable();
-        self.may(role) && (scopes.peek().is_none() || scopes.any(|s| *s == there))
+        self.roles.has(role) && (scopes.peek().is_none() || scopes.any(|s| *s == there))
+    }
+
+    /// Whether the holder may campaign in an election.
+    pub fn may_campaign(&self, election: ElectionId) -> bool {
+        self.may_in(Roles::CAMPAIGN, Scope::Election(election.0))
     }
 
     fn signed(&self, group: &str) -> Vec<u8> {
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn roles_hold_in_their_scopes_and_everywhere_without_any() {
         let cert = cert();
-        assert!(cert.may(Roles::LOCK) && !cert.may(Roles::BREAK));
+        assert!(cert.roles.has(Roles::LOCK) && !cert.roles.has(Roles::BREAK));
         assert!(cert.may_in(Roles::CAMPAIGN, Scope::Election(9)));
         assert!(!cert.may_in(Roles::CAMPAIGN, Scope::Election(8)));
         assert!(cert.may_in(Roles::LOCK, Scope::Realm(6)));

@@ -3,7 +3,7 @@
 //! Only certificates that hold are in here: an operator has signed them, they have not expired, and none with a greater
 //! serial is known for their id. A node keeps them as long as its process runs.
 
-use super::cert::Cert;
+use super::cert::{Cert, Roles, Scope};
 use super::curve::{Curve, PublicKey};
 use super::secret::Secret;
 use crate::bucket::Bucket;
@@ -41,10 +41,13 @@ pub struct Identified {
 /// What nodes say about who they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CertMsg {
-    /// The sender's certificate.
+    /// The sender's certificate; in an answer to [`CertMsg::AskFor`], that of another member.
     Show(Arc<Cert>),
     /// The sender does not know the receiver's certificate.
     Ask,
+    /// The sender does not know the certificate of a third member, whom the receiver has named as a leader. Answered by
+    /// [`CertMsg::Show`].
+    AskFor(NodeId),
 }
 
 /// Why a certificate is not taken.
@@ -60,6 +63,8 @@ pub enum Refusal {
     Superseded,
     /// Too many were shown lately, or are known.
     Busy,
+    /// The certificate holds, but not for what its holder asks for.
+    Role,
 }
 
 /// What became of a certificate that somebody showed.
@@ -139,6 +144,11 @@ impl Certs {
 
     pub(crate) fn get(&self, id: NodeId) -> Option<&Arc<Cert>> {
         self.find(id).map(|known| &known.cert)
+    }
+
+    /// Whether a node has a role there; `None` if its certificate is not known.
+    pub(crate) fn may(&self, id: NodeId, role: Roles, there: Scope) -> Option<bool> {
+        self.get(id).map(|cert| cert.may_in(role, there))
     }
 
     /// What this node shares with the holder of the certificate for `id`.

@@ -112,6 +112,9 @@ pub struct Stats {
     pub certs_unknown: u64,
     /// Certificates that do not hold.
     pub certs_refused: u64,
+    /// Messages that ask for more than the certificate of their sender allows, or that name a leader whose certificate does
+    /// not allow it to lead.
+    pub roles_refused: u64,
     /// Challenges to prove an address.
     pub challenges_sent: u64,
     /// Answers to challenges that this node did not make, or too long ago.

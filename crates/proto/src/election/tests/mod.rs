@@ -170,10 +170,7 @@ impl Bench {
     }
 
     fn step(&mut self, f: impl FnOnce(&mut Election, &mut ElectionCx<'_>, View<'_>)) -> Effects {
-        let view = View {
-            membership: &self.m,
-            reliability: &self.ledger,
-        };
+        let view = View::new(&self.m, &self.ledger);
         let round = |e: &mut Election, cx: &mut ElectionCx<'_>| f(e, cx, view);
         effects(&mut self.e, self.me, self.now, &mut self.rng, round)
     }
@@ -186,10 +183,7 @@ impl Bench {
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            membership: &self.m,
-            reliability: &self.ledger,
-        }
+        View::new(&self.m, &self.ledger)
     }
 
     fn order(&mut self, order: Order) -> Effects {

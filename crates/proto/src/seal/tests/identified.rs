@@ -14,7 +14,7 @@ fn secret(n: u64) -> Secret {
     secret
 }
 
-fn operator(n: u8) -> Secret {
+pub(super) fn operator(n: u8) -> Secret {
     Secret([n; 32])
 }
 
@@ -34,7 +34,7 @@ pub(super) fn cert(curve: Curve, n: u64, serial: u32) -> Cert {
 }
 
 /// The settings of node `n` with a certificate.
-fn certified(suite: Suite, n: u64, certificate: Cert) -> Config {
+pub(super) fn certified(suite: Suite, n: u64, certificate: Cert) -> Config {
     let mut config = keyed(vec![key(1)]);
     config.seal.suite = suite;
     config.seal.identity = Some(Identified {

@@ -3,6 +3,7 @@
 mod identified;
 mod keyed;
 mod migration;
+mod roles;
 mod rotation;
 
 use crate::command::Command;
@@ -242,6 +243,8 @@ struct Net {
     cut: Option<u64>,
     /// Those up to this one and those above it do not hear each other.
     split: Option<u64>,
+    /// These two do not hear each other.
+    apart: Option<(u64, u64)>,
     rng: crate::rng::Rng,
     carried: usize,
 }
@@ -266,6 +269,7 @@ impl Net {
             loss_percent: 0,
             cut: None,
             split: None,
+            apart: None,
             rng: crate::rng::Rng::seed(1, 1),
             carried: 0,
         }
@@ -303,7 +307,10 @@ impl Net {
                 let cut = self.cut.is_some_and(|n| [from, to].contains(&addr(n)));
                 let below = |at, n: u64| (1..=n).any(|n| addr(n) == at);
                 let split = self.split.is_some_and(|n| below(from, n) != below(to, n));
-                let lost = self.rng.below(100) < self.loss_percent || cut || split;
+                let apart = self.apart.is_some_and(|(a, b)| {
+                    [(addr(a), addr(b)), (addr(b), addr(a))].contains(&(from, to))
+                });
+                let lost = self.rng.below(100) < self.loss_percent || cut || split || apart;
                 if let Some(n) = at.filter(|_| !lost) {
                     self.carried += 1;
                     let node = &mut self.nodes[n as usize - 1];
