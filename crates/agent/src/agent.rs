@@ -9,6 +9,7 @@ use crate::log::Log;
 use crate::metrics::Meters;
 use crate::routes::{self, LabOrder};
 use crate::serve::{Limits, serve};
+use crate::tls::{Tls, TlsError};
 use crate::view;
 use consort::election::{CampaignError, ElectionError};
 use consort::membership::DistanceSource;
@@ -46,6 +47,9 @@ pub enum AgentError {
     /// See [`TokenError`].
     #[error(transparent)]
     Tokens(#[from] TokenError),
+    /// See [`TlsError`].
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Create a key and give it to all members, or set `insecure` to accept that everybody who reaches the network may
     /// be a member.
     #[error(
@@ -104,6 +108,9 @@ pub enum ReloadError {
     /// See [`TokenError`]. The tokens remain unchanged.
     #[error(transparent)]
     Tokens(#[from] TokenError),
+    /// See [`TlsError`]. The certificate remains unchanged.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Start the agent again.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -132,6 +139,7 @@ pub struct Agent {
     config: Config,
     handlers: Handlers,
     access: Access,
+    tls: Option<Tls>,
     meters: Arc<Meters>,
     server: JoinHandle<()>,
     #[cfg(feature = "_fuzz")]
@@ -148,6 +156,10 @@ impl Agent {
     pub async fn start_with(config: Config, startup: Startup) -> Result<Agent, AgentError> {
         let Startup { last, lab, log } = startup;
         let access = Access::open(config.api.token_file.as_deref())?;
+        let tls = match (&config.api.tls_cert, &config.api.tls_key) {
+            (Some(cert), Some(key)) => Some(Tls::open(cert, key)?),
+            _ => None,
+        };
         if !config.http.is_local() && !access.is_closed() {
             return Err(AgentError::NoTokens { addr: config.http });
         }
@@ -161,6 +173,13 @@ impl Agent {
         }
         // This comes first: a node that joins and vanishes again would look like a failure to the others.
         let (listener, http) = listen(&config.http).await?;
+        let http = match (http, &tls) {
+            (HttpAddr::Tcp(addr), Some(_)) => HttpAddr::Tls {
+                host: addr.ip().to_string(),
+                port: addr.port(),
+            },
+            (http, _) => http,
+        };
         let settings = config.clone();
         let source = config.protocol.membership.distance_source;
         let about = routes::About {
@@ -168,6 +187,7 @@ impl Agent {
             positions: source == DistanceSource::Position,
             topology: config.topology.is_some(),
             unix: matches!(http, HttpAddr::Unix(_)),
+            tls: tls.is_some(),
             timeout: config.api.timeout,
             streams_max: config.api.streams_max,
             locks: view::lock_defaults(&config.protocol.mutex),
@@ -257,7 +277,15 @@ impl Agent {
             connections: settings.api.connections_max,
             timeout: settings.api.timeout,
         };
-        let serving = serve(listener, router, limits, Arc::clone(&meters), stopped);
+        let shown = tls.clone();
+        let serving = serve(
+            listener,
+            router,
+            limits,
+            shown,
+            Arc::clone(&meters),
+            stopped,
+        );
         let server = tokio::spawn(serving);
         Ok(Agent {
             node,
@@ -267,6 +295,7 @@ impl Agent {
             config: settings,
             handlers,
             access,
+            tls,
             meters,
             server,
             #[cfg(feature = "_fuzz")]
@@ -302,11 +331,12 @@ impl Agent {
         self.history.note(view::lab(deed, member));
     }
 
-    /// Applies new settings while the agent runs: tags, elections and event handlers; also reads the tokens again.
+    /// Applies new settings while the agent runs: tags, elections and event handlers; also reads the tokens and the TLS certificate again.
     /// Returns whether these were all differences; the others need a restart. Tags that were changed since the start
     /// remain, unless the tags in the settings changed. What is logged is the program's part: see [`Config::log`].
     pub async fn reload(&mut self, config: Config) -> Result<bool, ReloadError> {
         self.access.reload()?;
+        self.tls.as_ref().map_or(Ok(()), Tls::reload)?;
         if config.tags != self.config.tags {
             self.node.set_tags(config.tags.clone()).await?;
             self.config.tags = config.tags.clone();

@@ -30,6 +30,8 @@ pub(crate) struct Watch {
     pub(crate) meters: Arc<Meters>,
     /// Whether HTTP is served on a Unix socket. No web page can reach one, so any host name is accepted there.
     pub(crate) unix: bool,
+    /// Whether HTTP is served with TLS.
+    pub(crate) tls: bool,
     /// How long a client may take to send a body.
     pub(crate) timeout: Duration,
     pub(crate) access: Access,
@@ -90,7 +92,7 @@ pub(crate) async fn guard(State(watch): State<Watch>, request: Request, next: Ne
 /// Checks the sender, and reads the body.
 async fn enter(watch: &Watch, request: Request) -> Result<Request, ApiError> {
     if !watch.unix {
-        admit(&request, watch.access.is_closed())?;
+        admit(&request, watch.access.is_closed(), watch.tls)?;
     }
     let route = request.extensions().get::<MatchedPath>();
     let role = role_of(request.method(), route.map_or("", |route| route.as_str()));
@@ -164,7 +166,7 @@ impl<G: Unpin + Send + 'static> HttpBody for While<G> {
 /// browser's statement about their origin (`Sec-Fetch-Site`), by the `Origin` of another site or, after a name was
 /// rebound to loopback, by that name as `Host`. A link to the dashboard may be followed from any page. If tokens are
 /// required, any host name is accepted, because a page has no token.
-pub(crate) fn admit(request: &Request, any_host: bool) -> Result<(), ApiError> {
+pub(crate) fn admit(request: &Request, any_host: bool, tls: bool) -> Result<(), ApiError> {
     let headers = request.headers();
     let text = |name| {
         headers
@@ -186,8 +188,9 @@ pub(crate) fn admit(request: &Request, any_host: bool) -> Result<(), ApiError> {
     if !matches!(site, None | Some("same-origin" | "none")) && !follows_link {
         return refused("requests of web pages from elsewhere are not served");
     }
+    let scheme = if tls { "https://" } else { "http://" };
     match text(header::ORIGIN) {
-        Some(origin) if origin.strip_prefix("http://") != Some(host) => {
+        Some(origin) if origin.strip_prefix(scheme) != Some(host) => {
             refused("requests of web pages from elsewhere are not served")
         }
         _ => Ok(()),
@@ -212,7 +215,20 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        admit(&request.body(Body::empty()).unwrap(), false)
+        admit(&request.body(Body::empty()).unwrap(), false, false)
+    }
+
+    #[test]
+    fn a_page_that_came_by_tls_has_an_origin_with_tls() {
+        let with = |origin, tls| {
+            let request = Request::builder()
+                .uri("/v1/self")
+                .header("host", "localhost:1");
+            let request = request.header("origin", origin).body(Body::empty());
+            admit(&request.unwrap(), false, tls).is_ok()
+        };
+        assert!(with("https://localhost:1", true) && with("http://localhost:1", false));
+        assert!(!with("https://localhost:1", false) && !with("http://localhost:1", true));
     }
 
     fn with(host: &'static str, origin: &'static str) -> Result<(), ApiError> {

@@ -44,6 +44,7 @@ struct About {
     id: String,
     http: String,
     token_file: String,
+    tls_ca: String,
 }
 
 impl Handlers {
@@ -58,10 +59,16 @@ impl Handlers {
         let about = About {
             name: node.name().to_owned(),
             id: node.id().to_string(),
-            http: http.to_string(),
+            http: http.from_here().to_string(),
             token_file: config
                 .api
                 .token_file
+                .as_ref()
+                .map(|path| path.display().to_string())
+                .unwrap_or_default(),
+            tls_ca: config
+                .api
+                .tls_cert
                 .as_ref()
                 .map(|path| path.display().to_string())
                 .unwrap_or_default(),
@@ -276,5 +283,6 @@ fn variables(about: &About, event: &EventView) -> Vec<(&'static str, String)> {
         ("CONSORT_SELF_ID", about.id.clone()),
         ("CONSORT_HTTP", about.http.clone()),
         ("CONSORT_TOKEN_FILE", about.token_file.clone()),
+        ("CONSORT_TLS_CA", about.tls_ca.clone()),
     ]
 }

@@ -62,6 +62,7 @@ mod mdns;
 mod metrics;
 mod routes;
 mod serve;
+mod tls;
 mod view;
 pub mod watch;
 
@@ -79,6 +80,7 @@ pub use journal::{journal, repeats_event};
 pub use listen::ListenError;
 pub use log::Log;
 pub use routes::LabOrder;
+pub use tls::TlsError;
 
 /// A member as the HTTP interface shows it.
 pub fn member_view(member: &consort::Member) -> api::MemberView {

@@ -69,6 +69,8 @@ pub(crate) async fn listen(addr: &HttpAddr) -> Result<(Listener, HttpAddr), List
                 .map(|bound| (Listener::Tcp(listener), HttpAddr::Tcp(bound))),
             Err(e) => Err(e),
         },
+        // `api.tls_cert` makes an address one with TLS; the settings refuse this form.
+        HttpAddr::Tls { .. } => Err(io::ErrorKind::Unsupported.into()),
         HttpAddr::Unix(path) => {
             clear_stale(path, addr)?;
             open_unix(path).map(|listener| (listener, addr.clone()))

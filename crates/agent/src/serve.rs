@@ -13,6 +13,7 @@ use seats::Seats;
 
 use crate::listen::Listener;
 use crate::metrics::Meters;
+use crate::tls::Tls;
 use axum::Router;
 use core::future::Future;
 use core::time::Duration;
@@ -51,6 +52,7 @@ pub(crate) async fn serve(
     listener: Listener,
     router: Router,
     limits: Limits,
+    tls: Option<Tls>,
     meters: Arc<Meters>,
     stopped: impl Future<Output = ()>,
 ) {
@@ -74,13 +76,19 @@ pub(crate) async fn serve(
             }
         };
         let Some(seat) = seats.take().await else {
-            stream.refuse();
+            if tls.is_none() {
+                stream.refuse();
+            }
             continue;
         };
         let (router, stopping) = (router.clone(), stopping.clone());
+        let tls = tls.clone();
         tasks.spawn(async move {
             match stream {
-                Stream::Tcp(tcp) => connection(tcp, router, limits, seat, stopping).await,
+                Stream::Tcp(tcp) => match tls {
+                    None => connection(tcp, router, limits, seat, stopping).await,
+                    Some(tls) => secured(tcp, &tls, router, limits, seat, stopping).await,
+                },
                 Stream::Unix(unix) => connection(unix, router, limits, seat, stopping).await,
             }
         });
@@ -127,6 +135,29 @@ fn is_of_peer(error: &io::Error) -> bool {
         error.kind(),
         ConnectionRefused | ConnectionAborted | ConnectionReset
     )
+}
+
+/// Serves a connection with TLS. A handshake takes a seat like a request whose head arrives slowly: it has the same time
+/// limit, and is ended to make room for others.
+async fn secured(
+    tcp: tokio::net::TcpStream,
+    tls: &Tls,
+    router: Router,
+    limits: Limits,
+    seat: Seat,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let handshake = tokio::time::timeout(limits.timeout, tls.acceptor().accept(tcp));
+    let secured = tokio::select! {
+        shaken = handshake => shaken,
+        () = seat.made_room() => return,
+        _ = stopping.changed() => return,
+    };
+    match secured {
+        Ok(Ok(stream)) => connection(stream, router, limits, seat, stopping).await,
+        Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
 }
 
 async fn connection<S>(

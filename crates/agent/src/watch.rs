@@ -49,12 +49,12 @@ pub async fn serve(listener: TcpListener, sources: Vec<Arc<dyn Source>>) {
         .route("/recordings/{number}", get(recording));
     let routes = routes.layer(from_fn(local)).with_state(sources.into());
     let listener = Listener::Tcp(listener);
-    serve::serve(listener, routes, LIMITS, Arc::default(), pending()).await;
+    serve::serve(listener, routes, LIMITS, None, Arc::default(), pending()).await;
 }
 
 /// Requests from pages of other sites are refused.
 async fn local(request: Request, next: Next) -> Response {
-    match admit(&request, false) {
+    match admit(&request, false, false) {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     }

@@ -63,6 +63,12 @@ pub(crate) struct Args {
     /// none]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// File with the certificate to serve HTTP by TLS (PEM); requires --tls-key [default: none]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File with the key of that certificate, which only its owner may read [default: none]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Configuration file (TOML)
     #[arg(long, env = "CONSORT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -185,6 +191,8 @@ fn settings(args: &Args) -> anyhow::Result<Config> {
         http: args.http.clone(),
         api: RawApi {
             token_file: args.token_file.clone(),
+            tls_cert: args.tls_cert.clone(),
+            tls_key: args.tls_key.clone(),
             ..RawApi::default()
         },
         state: args.state.clone(),

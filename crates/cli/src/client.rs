@@ -12,17 +12,23 @@ use std::path::PathBuf;
 /// The agent to ask.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AgentAddr {
-    /// Address of the agent's HTTP interface.
+    /// Address of the agent's HTTP interface, with https:// if it speaks TLS.
     #[arg(
         long,
         env = "CONSORT_HTTP",
-        value_name = "ADDR|unix:PATH",
+        value_name = "ADDR|https://HOST:PORT|unix:PATH",
         default_value = "127.0.0.1:7718"
     )]
     http: HttpAddr,
     /// File with the token to present to the agent; if it has several, the first one is used
     #[arg(long, env = "CONSORT_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// File with the certificate to trust at an https:// address: the agent's own, or that of the authority that signed it
+    #[arg(long, env = "CONSORT_TLS_CA", value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// Send the token without TLS to an agent on another machine: whoever reads the network there can use it
+    #[arg(long)]
+    token_in_clear: bool,
 }
 
 impl AgentAddr {
@@ -31,6 +37,8 @@ impl AgentAddr {
         AgentAddr {
             http,
             token_file: None,
+            tls_ca: None,
+            token_in_clear: false,
         }
     }
 
@@ -38,13 +46,24 @@ impl AgentAddr {
     pub(crate) fn shown(&self) -> String {
         match &self.http {
             HttpAddr::Tcp(addr) => format!("http://{addr}"),
-            HttpAddr::Unix(_) => self.http.to_string(),
+            HttpAddr::Tls { .. } | HttpAddr::Unix(_) => self.http.to_string(),
         }
     }
 
     /// A client with the token that the file has now, so that a command that runs for long notices a new one.
     pub(crate) fn client(&self) -> Result<Client, ClientError> {
-        let client = Client::new(self.http.clone());
+        let mut client = Client::new(self.http.clone());
+        if self.token_in_clear {
+            client = client.send_token_in_clear();
+        }
+        let ca = self.tls_ca.as_ref();
+        if let Some(path) = ca.filter(|path| !path.as_os_str().is_empty()) {
+            let pem = std::fs::read(path).map_err(|e| {
+                let path = path.display();
+                ClientError::Token(format!("--tls-ca: cannot read {path}: {e}; check the path"))
+            })?;
+            client = client.with_tls_ca(&pem)?;
+        }
         Ok(match self.token()? {
             Some(token) => client.with_token(token),
             None => client,

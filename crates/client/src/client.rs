@@ -3,6 +3,7 @@
 use crate::addr::HttpAddr;
 use crate::api::ErrorBody;
 use crate::stream::EventStream;
+use crate::tls::{Trust, TrustError};
 use core::fmt;
 use core::time::Duration;
 use http_body_util::{BodyExt, Full, Limited};
@@ -33,6 +34,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Client {
     addr: HttpAddr,
     token: Option<String>,
+    trust: Option<Trust>,
+    in_clear: bool,
 }
 
 impl fmt::Debug for Client {
@@ -64,6 +67,28 @@ pub enum ClientError {
     /// Present another token. The text says what is wrong with this one.
     #[error("{0}")]
     Token(String),
+    /// Use TLS, or a tunnel, or accept the risk with [`Client::send_token_in_clear`].
+    #[error(
+        "the token for {addr} would cross the network in the clear, where others can read it; serve TLS there \
+         (api.tls_cert) and ask https://, or accept the risk (--token-in-clear)"
+    )]
+    InClear {
+        /// The address.
+        addr: HttpAddr,
+    },
+    /// Name the right certificate. The text says what is wrong with it.
+    #[error("{0}")]
+    Trust(#[from] TrustError),
+    /// Check the certificate on both sides, and the address.
+    #[error(
+        "{addr} is not trusted: {source}; check its certificate (--tls-ca) and that it names this address"
+    )]
+    Untrusted {
+        /// The address.
+        addr: HttpAddr,
+        /// The error of the handshake.
+        source: io::Error,
+    },
     /// Something other than an agent listens there.
     #[error("{addr} does not answer as an agent of Consort does: {what}; check the address")]
     Strange {
@@ -87,6 +112,9 @@ impl ClientError {
             ClientError::NoAgent { source, .. } => source.to_string(),
             ClientError::Refused(error) => error.message.clone(),
             ClientError::Token(what) => what.clone(),
+            ClientError::InClear { .. } => "the token would be sent in the clear".to_owned(),
+            ClientError::Trust(error) => error.to_string(),
+            ClientError::Untrusted { source, .. } => format!("not trusted: {source}"),
             ClientError::Strange { what, .. } => format!("not an answer of an agent: {what}"),
             ClientError::Slow { .. } => "it took too long to answer".to_owned(),
         }
@@ -96,14 +124,33 @@ impl ClientError {
 impl Client {
     /// A client of the agent at `addr`. It connects when a request is sent.
     pub fn new(addr: HttpAddr) -> Client {
-        let token = None;
-        Client { addr, token }
+        Client {
+            addr,
+            token: None,
+            trust: None,
+            in_clear: false,
+        }
     }
 
     /// Presents `token` with every request, for an agent that has a file of tokens.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Client {
         self.token = Some(token.into());
+        self
+    }
+
+    /// Trusts the agents whose certificate is in `pem`, or is signed by one of those. An `https://` address needs this: the
+    /// system's list of authorities is not used.
+    pub fn with_tls_ca(mut self, pem: &[u8]) -> Result<Client, ClientError> {
+        self.trust = Some(Trust::new(pem)?);
+        Ok(self)
+    }
+
+    /// Sends the token also without TLS to agents that are not on this machine. Whoever can read the network there can
+    /// then use it.
+    #[must_use]
+    pub fn send_token_in_clear(mut self) -> Client {
+        self.in_clear = true;
         self
     }
 
@@ -239,6 +286,12 @@ impl Client {
         }
     }
 
+    /// Whether the token would cross a network in the clear.
+    fn would_expose_token(&self) -> bool {
+        let clear = matches!(self.addr, HttpAddr::Tcp(_)) && !self.addr.is_here();
+        clear && self.token.is_some() && !self.in_clear
+    }
+
     /// Sends a request, and returns its answer with any status.
     async fn exchange(
         &self,
@@ -250,8 +303,23 @@ impl Client {
             addr: self.addr.clone(),
             source,
         };
+        if self.would_expose_token() {
+            let addr = self.addr.clone();
+            return Err(ClientError::InClear { addr });
+        }
+        let trust = match (&self.addr, &self.trust) {
+            (HttpAddr::Tls { .. }, None) => return Err(TrustError::Missing.into()),
+            (_, trust) => trust.as_ref(),
+        };
         let connect = async {
             Ok(match &self.addr {
+                HttpAddr::Tls { host, port } => {
+                    let tcp = TcpStream::connect((host.as_str(), *port)).await?;
+                    match trust {
+                        Some(trust) => shake_hands(trust.connect(host, tcp).await?).await,
+                        None => return Err(io::ErrorKind::Unsupported.into()),
+                    }
+                }
                 HttpAddr::Tcp(addr) => shake_hands(TcpStream::connect(addr).await?).await,
                 #[cfg(not(unix))]
                 HttpAddr::Unix(_) => return Err(io::ErrorKind::Unsupported.into()),
@@ -261,11 +329,19 @@ impl Client {
         };
         let mut sender = match timeout(CONNECT_PATIENCE, connect).await {
             Ok(Ok(handshake)) => handshake.map_err(|e| self.strange(e))?,
+            Ok(Err(source)) if crate::tls::is_refusal(&source) => {
+                let addr = self.addr.clone();
+                return Err(ClientError::Untrusted { addr, source });
+            }
             Ok(Err(source)) => return Err(no_agent(source)),
             Err(_) => return Err(no_agent(io::ErrorKind::TimedOut.into())),
         };
         let host = match &self.addr {
             HttpAddr::Tcp(addr) => addr.to_string(),
+            HttpAddr::Tls { .. } => {
+                let text = self.addr.to_string();
+                text.trim_start_matches("https://").to_owned()
+            }
             HttpAddr::Unix(_) => "localhost".to_owned(),
         };
         let request = Request::builder()
@@ -342,5 +418,24 @@ mod tests {
             path("elections", "a/b?c ü", "/resign"),
             "/v1/elections/a%2Fb%3Fc%20%C3%BC/resign"
         );
+    }
+    #[test]
+    fn a_token_goes_to_another_machine_in_the_clear_only_if_told_to() {
+        let at = |addr: &str| Client::new(addr.parse().unwrap());
+        let far = || at("192.0.2.7:9").with_token("secret");
+        assert!(far().would_expose_token());
+        assert!(!far().send_token_in_clear().would_expose_token());
+        assert!(!at("192.0.2.7:9").would_expose_token());
+        for safe in [
+            "https://192.0.2.7:9",
+            "127.0.0.1:9",
+            "0.0.0.0:9",
+            "unix:/run/consort.sock",
+        ] {
+            assert!(
+                !at(safe).with_token("secret").would_expose_token(),
+                "{safe}"
+            );
+        }
     }
 }

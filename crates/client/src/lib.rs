@@ -45,7 +45,9 @@ pub mod api;
 mod calls;
 mod client;
 mod stream;
+mod tls;
 
 pub use addr::{DEFAULT_HTTP_PORT, HttpAddr, HttpAddrError};
 pub use client::{Client, ClientError, encoded, path};
 pub use stream::{EventParser, EventStream, StreamError};
+pub use tls::TrustError;

@@ -253,6 +253,22 @@ impl TryFrom<RawConfig> for Config {
                 "write IP:PORT, as in 127.0.0.1:7718, or unix:PATH",
             )?,
         };
+        let unserved = match &http {
+            HttpAddr::Tls { .. } => {
+                Some("write IP:PORT; api.tls_cert and api.tls_key make it one with TLS")
+            }
+            HttpAddr::Unix(_) if raw.api.tls_cert.is_some() => {
+                Some("write IP:PORT: a Unix socket is not served with TLS (api.tls_cert)")
+            }
+            _ => None,
+        };
+        if let Some(expected) = unserved {
+            return Err(ConfigError::Value {
+                key: "http",
+                value: http.to_string(),
+                expected: expected.to_owned(),
+            });
+        }
         let profile = match raw.profile {
             None => Profile::default(),
             Some(text) => parse("profile", &text, "write wired, wifi, mesh or lora")?,

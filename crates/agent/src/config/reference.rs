@@ -188,6 +188,8 @@ fn value(path: &str) -> Option<(String, bool)> {
                 "expect" => "5",
                 "tags" => "{ role = \"camera\", battery = \"80\" }",
                 "api.token_file" => "\"/etc/consort/tokens\"",
+                "api.tls_cert" => "\"/etc/consort/tls.crt\"",
+                "api.tls_key" => "\"/etc/consort/tls.key\"",
                 "security.key_file" => "\"/etc/consort/group.key\"",
                 "security.migrate_until" => "\"2030-06-01\"",
                 "membership.position" => "[12.5, -3.0, 0.0]",

@@ -79,6 +79,7 @@ pub(crate) struct About {
     pub(crate) topology: bool,
     /// Whether HTTP is served on a Unix socket.
     pub(crate) unix: bool,
+    pub(crate) tls: bool,
     /// How long a client may take to send a body.
     pub(crate) timeout: Duration,
     /// The greatest number of open event streams.
@@ -100,6 +101,7 @@ pub(crate) fn router(
     let watch = Watch {
         meters: Arc::clone(&meters),
         unix: about.unix,
+        tls: about.tls,
         timeout: about.timeout,
         access,
     };

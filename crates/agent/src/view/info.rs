@@ -17,6 +17,7 @@ pub(crate) fn info(config: &Config, log: bool, lab: bool) -> InfoView {
         ("observer", config.observer),
         ("sealed", config.security.key_file.is_some()),
         ("state", config.state.is_some()),
+        ("tls", config.api.tls_cert.is_some()),
         ("tokens", config.api.token_file.is_some()),
         ("topology", config.topology.is_some()),
     ];

@@ -60,7 +60,7 @@ pub(crate) async fn start_with(raw: RawConfig, tune: impl FnOnce(&mut Config)) -
 pub(crate) fn http(agent: &Agent) -> SocketAddr {
     match *agent.http() {
         HttpAddr::Tcp(addr) => addr,
-        HttpAddr::Unix(_) => panic!("not TCP"),
+        HttpAddr::Tls { .. } | HttpAddr::Unix(_) => panic!("not plain TCP"),
     }
 }
 

@@ -222,7 +222,10 @@ impl Live {
     fn page(&self) -> Option<String> {
         let addresses = self.group.addresses();
         let http = &addresses.first()?[2];
-        (!http.starts_with("unix:")).then(|| format!("http://{http}/"))
+        match http.starts_with("https://") {
+            true => Some(format!("{http}/")),
+            false => (!http.starts_with("unix:")).then(|| format!("http://{http}/")),
+        }
     }
 
     /// The start, on a screen.
