@@ -45,6 +45,7 @@ const ROLES: &[(&str, &str, Role)] = &[
     ("POST", "/v1/keys", Role::Admin),
     ("POST", "/v1/keys/{fingerprint}/use", Role::Admin),
     ("DELETE", "/v1/keys/{fingerprint}", Role::Admin),
+    ("POST", "/v1/revocations", Role::Admin),
     ("POST", "/v1/event", Role::Operate),
     ("POST", "/v1/query", Role::Operate),
     ("PATCH", "/v1/tags", Role::Operate),

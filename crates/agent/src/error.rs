@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use consort::Stopped;
 use consort::election::{CampaignError, ResignError};
-use consort::key::ChangeKeysError;
+use consort::key::{ChangeKeysError, RevokeError};
 use consort::membership::{ForceLeaveError, JoinError, SetTagsError};
 use consort::message::{SendError, SendRefusal};
 
@@ -72,6 +72,18 @@ impl From<ForceLeaveError> for ApiError {
             ForceLeaveError::Alive { .. } => (StatusCode::CONFLICT, "member_alive"),
             ForceLeaveError::Stopped(stopped) => return (*stopped).into(),
             _ => (StatusCode::BAD_REQUEST, "bad_member"),
+        };
+        ApiError::new(status, code, error.to_string())
+    }
+}
+
+impl From<RevokeError> for ApiError {
+    fn from(error: RevokeError) -> ApiError {
+        let (status, code) = match error {
+            RevokeError::Stopped(stopped) => return stopped.into(),
+            RevokeError::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "keys_not_stored"),
+            RevokeError::NotIdentified => (StatusCode::CONFLICT, "not_identified"),
+            _ => (StatusCode::CONFLICT, "list_refused"),
         };
         ApiError::new(status, code, error.to_string())
     }

@@ -1,5 +1,7 @@
 //! `consort keys`.
 
+mod revoke;
+
 use crate::Answer;
 use crate::client::{AgentAddr, block_on, path};
 use crate::output::{self, Format, safe};
@@ -73,6 +75,8 @@ enum Change {
         #[command(flatten)]
         how: How,
     },
+    /// Evict a member of an identified group: its certificate no longer counts, now and after restarts
+    Revoke(revoke::Args),
     /// Take a key from all members: whoever has no other one is locked out
     #[command(visible_alias = "rm")]
     Remove {
@@ -119,6 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Answer> {
             force,
             how,
         }) => done(how, &use_key(how, fingerprint, *force)?, "seals"),
+        Some(Change::Revoke(args)) => revoke::run(args),
         Some(Change::Remove {
             fingerprint,
             force,

@@ -45,10 +45,18 @@ fn start(dir: &Path, name: &str, operator: &str, join: Option<&Agent>) -> Agent 
 
 /// The answer to a request without a body.
 fn post(agent: &Agent, path: &str) -> String {
+    ask(agent, "POST", path)
+}
+
+fn get(agent: &Agent, path: &str) -> String {
+    ask(agent, "GET", path)
+}
+
+fn ask(agent: &Agent, method: &str, path: &str) -> String {
     let socket = agent.http.strip_prefix("unix:").unwrap();
     let mut stream = UnixStream::connect(socket).unwrap();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -238,4 +246,105 @@ fn an_identity_that_cannot_be_used_is_refused_with_the_remedy() {
         &file("x"),
     ]);
     assert!(!again.status.success());
+}
+
+#[test]
+fn a_member_is_evicted_and_stays_so_over_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = prepare(dir.path(), &["a", "b", "c", "d"]);
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let a = start(dir.path(), "a", &operator, None);
+    let b = start(dir.path(), "b", &operator, Some(&a));
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    let d = start(dir.path(), "d", &operator, Some(&a));
+    until("all are there", || {
+        [&a, &b, &c, &d]
+            .iter()
+            .all(|agent| alive(agent) == 4)
+            .then_some(())
+    });
+    until("c has proven itself", || {
+        let json = prints(&["members", "--format", "json", "--http", &a.http]);
+        let members: Value = serde_json::from_str(&json).unwrap();
+        let proven = |m: &&Value| m["certificate"].as_u64().is_some();
+        (members.as_array()?.iter().filter(proven).count() == 4).then_some(())
+    });
+    // One member is away for the whole eviction.
+    drop(d);
+    let seed = a.info()["address"].as_str().unwrap().to_owned();
+    prints(&[
+        "keys",
+        "revoke",
+        &file("c.cert"),
+        "--by",
+        &file("operator.key"),
+        "--http",
+        &a.http,
+    ]);
+    until("the others go on without it", || {
+        (alive(&a) == 2 && alive(&b) == 2).then_some(())
+    });
+    assert!(fs::read_to_string(dir.path().join("b.revoked")).is_ok());
+    let refused = run(&["join", &seed, "--http", &c.http]);
+    assert!(!refused.status.success(), "{refused:?}");
+    let d = start(dir.path(), "d", &operator, Some(&b));
+    until("who was away is let in", || {
+        (alive(&a) == 3 && alive(&d) == 3).then_some(())
+    });
+    // Nobody needs to remember but on the disk.
+    drop(b);
+    let b = start(dir.path(), "b", &operator, None);
+    let seed = b.info()["address"].as_str().unwrap().to_owned();
+    let refused = run(&["join", &seed, "--http", &c.http]);
+    assert!(!refused.status.success(), "{refused:?}");
+    // Whoever is no operator evicts nobody.
+    let other = run(&["keygen", "--operator", &file("other.key")]);
+    assert!(other.status.success());
+    let failed = run(&[
+        "keys",
+        "revoke",
+        "b",
+        "--by",
+        &file("other.key"),
+        "--http",
+        &a.http,
+    ]);
+    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(said.contains("not signed by this operator"), "{said}");
+    // An agent that keeps the list to itself takes nothing back: the operator remembers it.
+    drop(d);
+    fs::remove_file(dir.path().join("d.revoked")).unwrap();
+    let d = start(dir.path(), "d", &operator, None);
+    let asked = |path: &str| -> Value {
+        let answer = get(&d, path);
+        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    };
+    assert_eq!(asked("/v1/revocations")["version"], 0);
+    let json = prints(&[
+        "keys",
+        "revoke",
+        "ffffffff",
+        "--by",
+        &file("operator.key"),
+        "--format",
+        "json",
+        "--http",
+        &d.http,
+    ]);
+    let list: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(list["version"], 2, "{list}");
+    assert_eq!(list["revoked"].as_array().unwrap().len(), 2, "{list}");
+    // The device is found again.
+    drop(c);
+    prints(&[
+        "certify",
+        &file("c.key"),
+        "--by",
+        &file("operator.key"),
+        "--serial",
+        "4000000000",
+    ]);
+    let c = start(dir.path(), "c", &operator, Some(&a));
+    until("it is back", || (alive(&c) >= 3).then_some(()));
 }

@@ -7,6 +7,7 @@ use crate::error::{CampaignError, JoinError, ResolveError, StartError};
 use crate::event::Events;
 use crate::handle::{Inner, Node};
 use crate::key::{self, GroupKey, Identity as MemberIdentity};
+use crate::revocation;
 use crate::state::{Known, Remembered, StateDir, StateError};
 use crate::topology::{Radio, Topology};
 use crate::transport::{Link, Transport};
@@ -375,7 +376,11 @@ impl Builder {
         }
         if let Some(identity) = &self.identity {
             let slow = config.seal.rates == consort_proto::seal::Rates::SLOW;
-            config.seal.identity = Some(identity.to_core(slow));
+            let mut core = identity.to_core(slow);
+            if let Some(path) = identity.revocations.clone() {
+                core.revoked = blocking(move || revocation::read_revoked(&path)).await?;
+            }
+            config.seal.identity = Some(core);
             let certified = identity.certificate.id();
             if self.id.is_some_and(|id| id != certified) {
                 return Err(ConfigError::CertificateId.into());
@@ -513,6 +518,7 @@ impl Builder {
             moves,
             group_tag,
             key_file: self.key_file,
+            revocations: self.identity.and_then(|identity| identity.revocations),
             events_max: self.events_max,
             meta_max,
             elections_max,

@@ -12,6 +12,34 @@ use consort_proto::{ConfigError, NodeId};
 use core::net::SocketAddr;
 use std::io;
 
+/// Why a list of revoked certificates was not taken. The node has the former one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RevokeError {
+    /// Members of this group have no certificates.
+    #[error("the members of this group do not prove who they are, so there is nothing to revoke")]
+    NotIdentified,
+    /// Make a list with a greater version, as an operator of this group.
+    #[error(
+        "the list is not signed by an operator of this group, or not newer than version {version}"
+    )]
+    Refused {
+        /// The version of the known list.
+        version: u32,
+    },
+    /// Take out those whose certificates have ended, or give the group another key.
+    #[error(
+        "the list does not fit into a datagram of this group; take out those whose certificates have ended"
+    )]
+    TooLong,
+    /// Let the agent write beside its identity.
+    #[error("the list could not be stored, and is not used: {0}")]
+    Store(#[from] KeyError),
+    /// The node has stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
 /// Why a node did not start. Nothing is left behind: no socket and no task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -171,6 +171,7 @@ impl Event {
             | consort_proto::Event::Keys(_)
             | consort_proto::Event::OnlySealed
             | consort_proto::Event::Cloned
+            | consort_proto::Event::Revoked(_)
             | consort_proto::Event::Refused { .. } => None,
             consort_proto::Event::Link { id, up: true } => Some(Event::LinkUp { id }),
             consort_proto::Event::Link { id, up: false } => Some(Event::LinkDown { id }),

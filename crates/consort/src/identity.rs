@@ -13,10 +13,10 @@ use core::fmt;
 use core::str::FromStr;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most bytes of a certificate file that are read.
-const FILE_MAX: u64 = 16 * 1024;
+pub(crate) const FILE_MAX: u64 = 16 * 1024;
 
 /// How many certificates of others are verified in a second, and where bytes are dear.
 const VERIFY: u32 = 500;
@@ -24,11 +24,11 @@ const VERIFY_SLOW: u32 = 2;
 
 /// The secret of a member, by which it proves who it is, or of an operator, who says who is a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretKey(Secret);
+pub struct SecretKey(pub(crate) Secret);
 
 /// The public half of a [`SecretKey`], written as 64 hexadecimal digits. It is no secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PublicId(PublicKey);
+pub struct PublicId(pub(crate) PublicKey);
 
 /// The error for a text that is no [`PublicId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -309,6 +309,8 @@ pub struct Identity {
     pub certificate: Certificate,
     /// The operators whose certificates hold, at most four.
     pub operators: Vec<PublicId>,
+    /// Where the list of revoked certificates is stored. Default: nowhere; a restarted node learns it from others.
+    pub revocations: Option<PathBuf>,
 }
 
 impl Identity {
@@ -321,6 +323,7 @@ impl Identity {
             certificate: self.certificate.0.clone(),
             operators: self.operators.iter().map(|key| key.0).collect(),
             verify_per_second: if slow { VERIFY_SLOW } else { VERIFY },
+            revoked: None,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Keys of a group, identities of members, and the files that hold them.
 
-pub use crate::error::ChangeKeysError;
+pub use crate::error::{ChangeKeysError, RevokeError};
 pub use crate::identity::{
     Certificate, CertificateRequest, Identity, IssueError, ParsePublicIdError, PublicId, Role,
     SecretKey,
 };
 pub use crate::keys::{KeyState, KeysStatus, MemberKeys};
+pub use crate::revocation::{Revocations, TooManyRevoked};
 
 use crate::keys::fingerprint;
 use crate::state;
@@ -69,6 +70,12 @@ pub enum KeyError {
     /// Name the file that `consort certify` has made for this member.
     #[error("{path} holds no certificate; make one with consort certify")]
     NotACertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Restore the file from a backup, or remove it: the node learns the list from others.
+    #[error("{path} holds no list of revoked certificates; restore it, or remove it")]
+    NotRevocations {
         /// The file.
         path: PathBuf,
     },

@@ -66,6 +66,7 @@ mod member;
 mod members;
 pub mod membership;
 pub mod message;
+mod revocation;
 mod state;
 mod stats;
 mod talk;

@@ -6,7 +6,7 @@ use crate::membership::{Meta, Proximity, Record};
 use crate::message;
 use crate::mutex;
 use crate::reliability::Report;
-use crate::seal::{KeyRing, Secret};
+use crate::seal::{KeyRing, Revoked, Secret};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -44,6 +44,9 @@ pub enum Command {
     /// Use these random bytes, fresh from the system, in place of those that a copy of this process has as well
     /// ([`Event::Cloned`](crate::Event::Cloned)), and begin a later life. Nothing is sealed before that.
     Reseed(Secret),
+    /// Use this list of revoked certificates, which is stored. Sessions of their holders end at once, and other members
+    /// learn of it. A list that is not newer, or not signed by an operator, is ignored.
+    SetRevoked(Revoked),
     /// An order to the election layer.
     Election(Order),
     /// An order to the lock layer.

@@ -1,7 +1,8 @@
 //! Events of a node for its application.
 
-use crate::seal::{KeyRing, Refusal};
+use crate::seal::{KeyRing, Refusal, Revoked};
 use crate::{NodeId, election, membership, message, mutex};
+use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 /// An event for the application, in the order in which things changed at this node.
@@ -28,6 +29,9 @@ pub enum Event {
         /// Why its certificate does not hold.
         why: Refusal,
     },
+    /// Another member has a newer list of revoked certificates, which an operator has signed. Store it, then use it by
+    /// [`Command::SetRevoked`](crate::Command::SetRevoked).
+    Revoked(Arc<Revoked>),
     /// The group has changed from open to sealed: unsealed datagrams no longer count at this node.
     OnlySealed,
     /// A copy of this process runs, as after a snapshot of its machine was resumed. Nothing is sealed until

@@ -37,5 +37,6 @@ pub(crate) fn identity(config: &Config, id: NodeId) -> Identified {
         secret: own,
         operators: vec![curve.public(&operator)],
         verify_per_second: 500,
+        revoked: None,
     }
 }

@@ -116,6 +116,10 @@ fn words(event: &Event) -> (u64, u64, u64) {
         Event::OnlySealed => return (65, 0, 0),
         Event::Cloned => return (66, 0, 0),
         Event::Refused { id, why, .. } => return (67, id.0, *why as u64),
+        Event::Revoked(list) => {
+            let stamp = list.stamp();
+            return (68, u64::from(stamp.version), u64::from(stamp.hash));
+        }
         Event::Keys(ring) => {
             let stamp = ring.stamp();
             return (64, u64::from(stamp.version), u64::from(stamp.hash));

@@ -157,6 +157,7 @@ impl IdentityFiles {
             secret: consort::key::SecretKey::read(&self.secret)?,
             certificate: consort::key::Certificate::read(&self.certificate)?,
             operators: self.operators.clone(),
+            revocations: Some(self.secret.with_extension("revoked")),
         })
     }
 }

@@ -54,6 +54,7 @@ const HELP: &[(char, &str, &str)] = &[
     ('s', "seal_certs_unknown", "Datagrams of senders whose certificate this node does not know."),
     ('s', "seal_certs_refused", "Certificates that do not hold: not signed by a configured operator, expired, of another member, or superseded."),
     ('s', "seal_roles_refused", "Messages that ask for more than the certificate of their sender allows, or name a leader that may not lead."),
+    ('s', "seal_revoked", "Sessions that ended because a certificate was revoked."),
     ('s', "seal_unsealed", "Datagrams that are not sealed, in a group with a key."),
     ('s', "seal_undirected", "Messages that do not count in a datagram that any member can read."),
     ('c', "seal_challenges_sent", "Challenges to prove an address."),

@@ -1,7 +1,9 @@
 //! Requests about the group's keys.
 
 use super::Served;
-use crate::api::{InstallKeyRequest, KeyView, KeysView};
+use crate::api::{
+    InstallKeyRequest, KeyView, KeysView, RevocationsView, RevokeRequest, RevokedView,
+};
 use crate::error::ApiError;
 use crate::view;
 use axum::Json;
@@ -19,6 +21,7 @@ pub(super) fn router() -> OpenApiRouter<Served> {
         .routes(routes!(keys, install))
         .routes(routes!(use_key))
         .routes(routes!(remove))
+        .routes(routes!(revocations, revoke))
 }
 
 #[derive(Deserialize)]
@@ -92,4 +95,32 @@ async fn remove(
         fingerprint,
         seals: false,
     }))
+}
+
+/// Show which certificates no longer count, in a group whose members prove who they are.
+#[utoipa::path(get, path = "/v1/revocations", tag = "keys", responses((status = 200, description = "The list of this node", body = RevocationsView)))]
+async fn revocations(State(served): State<Served>) -> Result<Json<RevocationsView>, ApiError> {
+    let list = served.node.revocations().await?;
+    let entries = list.entries.iter().map(|(id, serial)| RevokedView {
+        id: id.to_string(),
+        serial: *serial,
+    });
+    Ok(Json(RevocationsView {
+        version: list.version,
+        revoked: entries.collect(),
+        list: list.signed,
+    }))
+}
+
+/// Evict members, by a list that an operator has signed.
+///
+/// Their sessions end at once, here and, within a few periods, at all others.
+#[utoipa::path(post, path = "/v1/revocations", tag = "keys", request_body = RevokeRequest, responses((status = 200, description = "The list of this node", body = RevocationsView)))]
+async fn revoke(
+    State(served): State<Served>,
+    request: Result<Json<RevokeRequest>, JsonRejection>,
+) -> Result<Json<RevocationsView>, ApiError> {
+    served.node.revoke(&request?.0.list).await?;
+    tracing::info!("certificates were revoked");
+    revocations(State(served)).await
 }

@@ -120,6 +120,9 @@ const MOVED: &[(By, &[&str])] = &[
     (Core("proto/src/seal/tests/roles.rs", "nobody_answers_a_member_that_may_not_hold_a_lock"), &[
         "consort_seal_roles_refused_total",
     ]),
+    (Core("proto/src/seal/tests/revoked.rs", "a_revoked_member_is_evicted_and_one_that_was_away_is_let_in"), &[
+        "consort_seal_revoked_total",
+    ]),
     (Core("proto/src/seal/tests/rotation.rs", "a_ring_that_nobody_asked_for_is_not_taken"), &[
         "consort_seal_rings_refused_total",
     ]),

@@ -54,3 +54,35 @@ pub struct InstallKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
+
+/// The certificates that no longer count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevocationsView {
+    /// Grows with every list; 0 before the first one.
+    pub version: u32,
+    /// The members that are named.
+    pub revoked: Vec<RevokedView>,
+    /// The list with its operator's signature, in hexadecimal digits; null before the first one.
+    #[serde(default)]
+    pub list: Option<String>,
+}
+
+/// A member whose certificates no longer count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevokedView {
+    /// Its id.
+    pub id: String,
+    /// The greatest serial number of its certificates that does not count.
+    pub serial: u32,
+}
+
+/// A list of revoked certificates.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RevokeRequest {
+    /// The list with an operator's signature, in hexadecimal digits, as `consort keys revoke` makes it.
+    pub list: String,
+}

@@ -29,7 +29,10 @@ pub use history::{MemberHistoryView, SampleView, SamplesView, TermView, TurnView
 
 pub use info::InfoView;
 
-pub use keys::{InstallKeyRequest, KeyView, KeysView, MemberKeysView};
+pub use keys::{
+    InstallKeyRequest, KeyView, KeysView, MemberKeysView, RevocationsView, RevokeRequest,
+    RevokedView,
+};
 
 pub use lock::{
     BreakRequest, ContenderView, LockDefaultsView, LockRequest, LockView, LocksView, ReadinessView,

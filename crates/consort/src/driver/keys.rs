@@ -2,11 +2,13 @@
 
 use super::Driver;
 use crate::builder::blocking;
-use crate::error::ChangeKeysError;
+use crate::error::{ChangeKeysError, RevokeError};
 use crate::key::{self, KeyError};
+use crate::revocation;
 use consort_proto::Command;
-use consort_proto::seal::{KeyRing, Secret};
+use consort_proto::seal::{KeyRing, Revoked, Secret};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A change of the group's keys.
 #[derive(Debug)]
@@ -22,15 +24,21 @@ pub(super) struct Keys {
     file: Option<PathBuf>,
     /// The newer list of another member.
     pub(super) offered: Option<KeyRing>,
+    /// Where lists of revoked certificates are stored.
+    revocations: Option<PathBuf>,
+    /// A newer one of another member.
+    pub(super) revoked: Option<Arc<Revoked>>,
     /// The last newer list could not be stored.
     failed: bool,
 }
 
 impl Keys {
-    pub(super) fn new(file: Option<PathBuf>) -> Keys {
+    pub(super) fn new(file: Option<PathBuf>, revocations: Option<PathBuf>) -> Keys {
         Keys {
             file,
             offered: None,
+            revocations,
+            revoked: None,
             failed: false,
         }
     }
@@ -59,6 +67,51 @@ impl Driver {
         }
         self.command(Command::SetKeys(ring)).await;
         Ok(())
+    }
+
+    /// Takes a list of revoked certificates at this member; the others learn of it.
+    pub(super) async fn revoke(&mut self, list: Revoked) -> Result<(), RevokeError> {
+        if !self.node.is_identified() {
+            return Err(RevokeError::NotIdentified);
+        }
+        if !self.node.has_room_for(&list) {
+            return Err(RevokeError::TooLong);
+        }
+        if !self.node.takes_revoked(&list) {
+            let version = self.node.revoked().map_or(0, |known| known.version);
+            return Err(RevokeError::Refused { version });
+        }
+        if let Some(path) = self.keys.revocations.clone() {
+            let stored = list.clone();
+            blocking(move || revocation::store_revoked(&path, &stored)).await?;
+        }
+        self.command(Command::SetRevoked(list)).await;
+        if self.node.is_revoked() {
+            tracing::error!(
+                "this node's certificate is revoked: the others no longer hear it; ask the operator for a new one"
+            );
+        }
+        Ok(())
+    }
+
+    /// Takes the newer list of revoked certificates of another member. If it cannot be stored, the member is asked again
+    /// later.
+    pub(super) async fn take_offered_revocations(&mut self) {
+        let Some(list) = self.keys.revoked.take() else {
+            return;
+        };
+        let (version, count) = (list.version, list.entries.len());
+        match self.revoke((*list).clone()).await {
+            Ok(()) => {
+                tracing::info!("list {version} of revoked certificates, {count} of them, is in use")
+            }
+            Err(error) => {
+                self.stats.store_errors += 1;
+                if !core::mem::replace(&mut self.keys.failed, true) {
+                    tracing::error!(%error, "a list of revoked certificates is not used");
+                }
+            }
+        }
     }
 
     /// Takes the newer list of another member. If it cannot be stored, the member is asked again later.

@@ -98,6 +98,8 @@ pub(crate) struct Start {
     pub(crate) group_tag: u32,
     /// Where the group's keys are stored, if they are.
     pub(crate) key_file: Option<PathBuf>,
+    /// Where lists of revoked certificates are stored, if they are.
+    pub(crate) revocations: Option<PathBuf>,
     pub(crate) events_max: usize,
     pub(crate) meta_max: u16,
     pub(crate) elections_max: u16,
@@ -147,7 +149,7 @@ pub(crate) fn spawn(start: Start) -> (Node, Events) {
         out_bytes: Vec::with_capacity(2048),
         in_bytes: vec![0; DATAGRAM_MAX],
         group_tag: start.group_tag,
-        keys: Keys::new(start.key_file),
+        keys: Keys::new(start.key_file, start.revocations),
         stored: ((0, 0), tokio::time::Instant::now()),
         evidence_stored: tokio::time::Instant::now(),
         boards: Vec::new(),
@@ -188,6 +190,7 @@ impl Strangers {
             Refusal::Unsigned => {
                 "shows a certificate that no configured operator has signed for this group"
             }
+            Refusal::Revoked => "shows a certificate that an operator has revoked",
             Refusal::Expired => "shows a certificate whose time is over",
             Refusal::Foreign => "shows a certificate of another member",
             Refusal::Superseded => {
@@ -389,6 +392,7 @@ impl Driver {
             false => self.refresh_boards(now),
         }
         self.take_offered_keys().await;
+        self.take_offered_revocations().await;
         self.send_late().await;
         if due {
             self.store_members().await;

@@ -5,6 +5,7 @@ use super::{Driver, KeyChange, LockOrder, TagChange, Tags};
 use crate::address::Seed;
 use crate::case::Case;
 use crate::election::{Board, ElectionName, ElectionOptions, ElectionStatus, Seat};
+use crate::error::RevokeError;
 use crate::error::{
     CampaignError, ChangeKeysError, ElectionError, ForceLeaveError, ResignError, SendError,
     SetTagsError,
@@ -15,7 +16,7 @@ use crate::stats::Stats;
 use crate::talk::Asked;
 use crate::topology::TopologyStatus;
 use consort_proto::membership::JoinState;
-use consort_proto::seal::KeyRing;
+use consort_proto::seal::{KeyRing, Revoked};
 use consort_proto::{Command, ElectionId, NodeId, election, message};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -36,6 +37,9 @@ pub(crate) enum Order {
     Tags(TagChange, oneshot::Sender<Result<Tags, SetTagsError>>),
     /// The keys, and whether unsealed datagrams still count.
     Keys(oneshot::Sender<(Option<KeyRing>, bool)>),
+    /// The list of revoked certificates.
+    Revoked(oneshot::Sender<Option<Revoked>>),
+    Revoke(Revoked, oneshot::Sender<Result<(), RevokeError>>),
     ChangeKeys(KeyChange, oneshot::Sender<Result<KeyRing, ChangeKeysError>>),
     Join(Vec<Seed>, oneshot::Sender<()>),
     JoinAndWait(Vec<Seed>, Duration, JoinReply),
@@ -116,6 +120,12 @@ impl Driver {
             Order::Keys(reply) => {
                 let ring = self.node.key_ring().cloned();
                 let _ = reply.send((ring, self.node.is_migrating()));
+            }
+            Order::Revoked(reply) => {
+                let _ = reply.send(self.node.revoked().cloned());
+            }
+            Order::Revoke(list, reply) => {
+                let _ = reply.send(self.revoke(list).await);
             }
             Order::ChangeKeys(change, reply) => {
                 let _ = reply.send(self.change_keys(change).await);

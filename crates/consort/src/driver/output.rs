@@ -64,6 +64,10 @@ impl Driver {
                     self.reseed();
                     None
                 }
+                consort_proto::Event::Revoked(list) => {
+                    self.keys.revoked = Some(list);
+                    None
+                }
                 consort_proto::Event::Refused { id, addr, why } => {
                     self.strangers.refuse(id, addr, why);
                     None

@@ -150,9 +150,15 @@ fn every_test_of_the_review_exists() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = std::fs::read_to_string(root.join("docs/SECURITY-REVIEW.md")).unwrap();
     let mut sources = String::new();
-    let mut folders: Vec<_> = ["proto/src", "consort/tests", "sim/tests", "cli/tests"]
-        .map(|folder| root.join("crates").join(folder))
-        .into();
+    let mut folders: Vec<_> = [
+        "proto/src",
+        "consort/src",
+        "consort/tests",
+        "sim/tests",
+        "cli/tests",
+    ]
+    .map(|folder| root.join("crates").join(folder))
+    .into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

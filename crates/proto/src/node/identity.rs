@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::id::NodeId;
 use crate::membership::Msg;
 use crate::protocol::{Destination, Protocol, Sender, To};
-use crate::seal::{self, Cert, CertMsg, Counter, Form, Shown};
+use crate::seal::{self, Cert, CertMsg, Counter, Form, Revoked, Shown};
 use crate::time::Instant;
 use crate::wire::{FRAMES_MAX, Frame};
 use alloc::sync::Arc;
@@ -35,21 +35,84 @@ impl Node {
         certs.get(id).map(|cert| &**cert)
     }
 
+    /// The list of certificates that no longer count, if there is one.
+    pub fn revoked(&self) -> Option<&Revoked> {
+        let certs = self.sealer.certs.as_ref()?;
+        certs.revoked().map(|list| &**list)
+    }
+
+    /// Whether a list of revoked certificates is newer than the known one, and an operator has signed it.
+    pub fn takes_revoked(&self, list: &Revoked) -> bool {
+        let certs = self.sealer.certs.as_ref();
+        certs.is_some_and(|certs| certs.takes(list)) && self.has_room_for(list)
+    }
+
+    /// Whether a list of revoked certificates can be told to others: it has to fit into a datagram.
+    pub fn has_room_for(&self, list: &Revoked) -> bool {
+        let give = Frame::Cert(CertMsg::Give(Arc::new(list.clone())));
+        give.encoded_len() <= self.io.frames_max
+    }
+
+    /// Whether this node's own certificate has been revoked.
+    pub fn is_revoked(&self) -> bool {
+        let certs = self.sealer.certs.as_ref();
+        certs.is_some_and(|certs| certs.revoked().is_some_and(|list| list.has(certs.own())))
+    }
+
+    /// Uses another list from now on. It has to be stored.
+    pub(super) fn set_revoked(&mut self, list: Revoked) {
+        if !self.takes_revoked(&list) {
+            return;
+        }
+        let Some(certs) = &mut self.sealer.certs else {
+            return;
+        };
+        for id in certs.revoke(list) {
+            self.io.stats.seal.revoked += u64::from(self.sealer.sessions.get(id).is_some());
+            self.sealer.sessions.end(id);
+        }
+        self.sealer.sessions.change_revoked();
+    }
+
     /// Takes a message about certificates that a member says in a pair.
-    pub(super) fn on_cert_msg(&mut self, now: Instant, from: Sender, msg: &CertMsg) {
-        match msg {
-            // Its own one goes to those who do not know it yet, who read nothing else.
-            CertMsg::Ask => {}
-            CertMsg::AskFor(id) => {
-                let certs = self.sealer.certs.as_ref();
-                if let Some(cert) = certs.and_then(|certs| certs.get(*id)) {
-                    let show = Frame::Cert(CertMsg::Show(Arc::clone(cert)));
-                    self.io.sends.push((from.reply_to(), show));
-                }
-            }
+    pub(super) fn on_cert_msg(&mut self, now: Instant, from: Sender, msg: CertMsg) {
+        let Some(certs) = &mut self.sealer.certs else {
+            return;
+        };
+        let Some(talk) = self.sealer.sessions.lists(from.id) else {
+            return;
+        };
+        let own = certs.stamp();
+        let answer = match msg {
+            // A member's own one goes to those who do not know it yet, who read nothing else.
+            CertMsg::Ask => None,
+            CertMsg::AskFor(id) => certs.get(id).map(|cert| CertMsg::Show(Arc::clone(cert))),
             CertMsg::Show(cert) => {
-                self.take_cert(now, cert.id, cert);
+                self.take_cert(now, cert.id, &cert);
+                None
             }
+            CertMsg::Have(theirs) if Some(theirs) == own => {
+                // It may not know that this node has the same.
+                let news = talk.agree();
+                news.then_some(CertMsg::Have(theirs))
+            }
+            CertMsg::Have(theirs) => {
+                let wants = Some(theirs) > own && talk.want(now);
+                wants.then_some(CertMsg::Want)
+            }
+            CertMsg::Want => match talk.give(now) {
+                true => certs.give(now).map(CertMsg::Give),
+                false => None,
+            },
+            CertMsg::Give(list) => {
+                if talk.is_wanted(now) && certs.takes_from_others(now, &list) {
+                    self.io.events.push_back(Event::Revoked(list));
+                }
+                None
+            }
+        };
+        if let Some(msg) = answer {
+            self.io.sends.push((from.reply_to(), Frame::Cert(msg)));
         }
     }
 

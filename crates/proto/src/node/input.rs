@@ -290,7 +290,7 @@ impl Node {
                     self.step_message(now, |m, cx, view| m.on_msg(cx, view, from, msg));
                 }
                 Frame::Session(_) => {}
-                Frame::Cert(msg) => self.on_cert_msg(now, from, &msg),
+                Frame::Cert(msg) => self.on_cert_msg(now, from, msg),
                 // Nothing about keys is ever said in the open.
                 Frame::Keys(_) if opened.is_none() => self.io.stats.seal.unsealed += 1,
                 Frame::Keys(msg) => self.on_key_msg(now, from, msg),
@@ -456,6 +456,7 @@ impl Node {
                 self.relay(now);
                 return self.flush(now);
             }
+            Command::SetRevoked(list) => return self.set_revoked(list),
             Command::SetMeta(meta) => Input::SetMeta(meta),
             Command::SetAddr(addr) => Input::SetAddr(addr),
             Command::SetProximity(proximities) => Input::SetProximity(proximities),

@@ -152,7 +152,8 @@ impl Node {
             // node's claims and its lock clock, then rumors of membership, then a report about one member's failures, then application messages.
             if !outgoing.bare && outgoing.frames.iter().any(is_ping_or_ack) {
                 let keys = outgoing.to.and_then(|to| sealer.news_for(to));
-                for beacon in [&keys, &claims, &clock].into_iter().flatten() {
+                let revoked = outgoing.to.and_then(|to| sealer.revoked_news_for(to));
+                for beacon in [&keys, &revoked, &claims, &clock].into_iter().flatten() {
                     let fits = outgoing.len + beacon.encoded_len() <= io.frames_max;
                     if fits && outgoing.frames.len() < FRAMES_MAX {
                         outgoing.len += beacon.encoded_len();

@@ -6,9 +6,9 @@ use crate::event::Event;
 use crate::id::{Life, NodeId};
 use crate::protocol::Sender;
 use crate::seal::{
-    self, COUNTER_END, COUNTER_LAST, Certs, Clear, Counter, Envelope, Form, KeyMsg, KeyRing,
-    Migration, RingStamp, Secret, Session, Sessions, Suite, derive, kid, pair_key, session_key,
-    toy_tag,
+    self, COUNTER_END, COUNTER_LAST, CertMsg, Certs, Clear, Counter, Envelope, Form, KeyMsg,
+    KeyRing, Migration, RingStamp, Secret, Session, Sessions, Suite, derive, kid, pair_key,
+    session_key, toy_tag,
 };
 use crate::time::Instant;
 use crate::wire::{Datagram, Frame, Read};
@@ -180,6 +180,14 @@ impl Sealer {
         let stamp = self.stamp.filter(|stamp| stamp.version > 0)?;
         let session = self.sessions.get(to)?;
         (!session.agrees).then_some(Frame::Keys(KeyMsg::Have(stamp)))
+    }
+
+    /// What a member is told about this node's list of revoked certificates: nothing before the first one, and nothing to
+    /// one that has the same.
+    pub(super) fn revoked_news_for(&self, to: NodeId) -> Option<Frame> {
+        let stamp = self.certs.as_ref()?.stamp()?;
+        let session = self.sessions.get(to)?;
+        (!session.lists.agrees).then_some(Frame::Cert(CertMsg::Have(stamp)))
     }
 
     /// The place of the key that seals what goes to `to`: the first one, unless the receiver may not have it.

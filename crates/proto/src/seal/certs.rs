@@ -5,6 +5,8 @@
 
 use super::cert::{Cert, Roles, Scope};
 use super::curve::{Curve, PublicKey};
+use super::revoked::Revoked;
+use super::ring::RingStamp;
 use super::secret::Secret;
 use crate::bucket::Bucket;
 use crate::hash::mix;
@@ -25,6 +27,9 @@ pub(crate) const CERTS_MAX: usize = 4096;
 const ASK_EVERY: Duration = Duration::from_millis(500);
 const ASKED_MAX: usize = 64;
 
+/// How many lists of revoked certificates are given to others in a second.
+const GIVES_PER_SECOND: u32 = 64;
+
 /// How members of an identified group prove who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identified {
@@ -36,6 +41,8 @@ pub struct Identified {
     pub operators: Vec<PublicKey>,
     /// How many certificates of others are verified in a second. Default 500, and 2 where bytes are dear.
     pub verify_per_second: u32,
+    /// The newest stored list of certificates that no longer count.
+    pub revoked: Option<Revoked>,
 }
 
 /// What nodes say about who they are.
@@ -48,6 +55,12 @@ pub enum CertMsg {
     /// The sender does not know the certificate of a third member, whom the receiver has named as a leader. Answered by
     /// [`CertMsg::Show`].
     AskFor(NodeId),
+    /// The sender has this list of revoked certificates.
+    Have(RingStamp),
+    /// The sender wants the receiver's list.
+    Want,
+    /// The sender's list.
+    Give(Arc<Revoked>),
 }
 
 /// Why a certificate is not taken.
@@ -57,6 +70,8 @@ pub enum Refusal {
     Unsigned,
     /// Its time is over.
     Expired,
+    /// An operator has revoked it.
+    Revoked,
     /// It is for another node than the one that shows it.
     Foreign,
     /// Another one with the same serial, or a greater one, is known for its id.
@@ -107,6 +122,10 @@ pub(crate) struct Certs {
     /// The start, and the wall clock then, in seconds since 1970.
     clock: Option<(Instant, u64)>,
     next_look: Instant,
+    revoked: Option<(RingStamp, Arc<Revoked>)>,
+    /// Limits how often a list of revoked certificates is given to others, and how often one of theirs is verified.
+    gives: Bucket,
+    takes: Bucket,
 }
 
 impl Certs {
@@ -128,7 +147,13 @@ impl Certs {
             clock: wall.map(|secs| (now, secs)),
             secret: config.secret,
             next_look: now,
+            revoked: None,
+            gives: Bucket::new(GIVES_PER_SECOND),
+            takes: Bucket::new(config.verify_per_second),
         };
+        if let Some(list) = config.revoked.filter(|list| certs.is_signed(list)) {
+            certs.revoked = Some((list.stamp(), Arc::new(list)));
+        }
         // A second process with this identity is recognized like any other.
         let own = Arc::clone(&certs.own);
         if let Some(shared) = certs.curve.shared(&certs.secret, &own.key) {
@@ -188,6 +213,9 @@ impl Certs {
         if old.is_some_and(|old| old.serial >= cert.serial) {
             return Shown::Refused(Refusal::Superseded);
         }
+        if self.revoked().is_some_and(|list| list.has(cert)) {
+            return Shown::Refused(Refusal::Revoked);
+        }
         if self.is_over(now, cert) {
             return Shown::Refused(Refusal::Expired);
         }
@@ -225,6 +253,49 @@ impl Certs {
         for &id in &ids {
             self.forget(id);
         }
+        ids
+    }
+
+    fn is_signed(&self, list: &Revoked) -> bool {
+        list.is_signed(self.curve, &self.operators, &self.group)
+    }
+
+    /// The list of certificates that no longer count.
+    pub(crate) fn revoked(&self) -> Option<&Arc<Revoked>> {
+        self.revoked.as_ref().map(|(_, list)| list)
+    }
+
+    /// Names the list.
+    pub(crate) fn stamp(&self) -> Option<RingStamp> {
+        self.revoked.as_ref().map(|(stamp, _)| *stamp)
+    }
+
+    /// Whether a list is newer than the known one, and an operator has signed it.
+    pub(crate) fn takes(&self, list: &Revoked) -> bool {
+        Some(list.stamp()) > self.stamp() && self.is_signed(list)
+    }
+
+    /// Like [`Certs::takes`], for a list of another member: as often as certificates are verified, but whoever shows many
+    /// of those does not use that up.
+    pub(crate) fn takes_from_others(&mut self, now: Instant, list: &Revoked) -> bool {
+        Some(list.stamp()) > self.stamp() && self.takes.take(now) && self.takes(list)
+    }
+
+    /// The list for another member, unless too many were given lately.
+    pub(crate) fn give(&mut self, now: Instant) -> Option<Arc<Revoked>> {
+        let list = self.revoked().map(Arc::clone)?;
+        self.gives.take(now).then_some(list)
+    }
+
+    /// Uses another list, and forgets the certificates on it, but not this node's own one. Whose.
+    pub(crate) fn revoke(&mut self, list: Revoked) -> Vec<NodeId> {
+        let gone = |k: &&Known| k.cert.id != self.own.id && list.has(&k.cert);
+        let mut ids: Vec<NodeId> = self.known.iter().filter(gone).map(|k| k.cert.id).collect();
+        ids.sort_unstable();
+        for &id in &ids {
+            self.forget(id);
+        }
+        self.revoked = Some((list.stamp(), Arc::new(list)));
         ids
     }
 

@@ -10,6 +10,7 @@ mod certs;
 mod curve;
 mod migration;
 mod rates;
+mod revoked;
 mod ring;
 mod sealing;
 mod secret;
@@ -25,6 +26,7 @@ pub use curve::{Curve, PublicKey};
 pub(crate) use migration::{Form, Migration};
 pub use rates::Rates;
 pub(crate) use rates::{Class, Gates};
+pub use revoked::{REVOKED_MAX, Revoked};
 pub use ring::{KeyMsg, KeyRing, RingError, RingStamp};
 pub(crate) use sealing::{
     COUNTER_END, COUNTER_LAST, Clear, EXTRA_LEN, kid, open, pair_key, salt, seal, session_key,
@@ -115,6 +117,8 @@ pub struct Stats {
     /// Messages that ask for more than the certificate of their sender allows, or that name a leader whose certificate does
     /// not allow it to lead.
     pub roles_refused: u64,
+    /// Sessions that ended because a certificate was revoked.
+    pub revoked: u64,
     /// Challenges to prove an address.
     pub challenges_sent: u64,
     /// Answers to challenges that this node did not make, or too long ago.

@@ -4,6 +4,7 @@
 //! datagram that proves it, and nothing from before that one is ever taken. So what was recorded counts nowhere again: not
 //! at its receiver, not after a restart of either, not at another member.
 
+use super::revoked::ListTalk;
 use crate::bucket::Bucket;
 use crate::hash::mix;
 use crate::id::{Life, NodeId};
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) under: u32,
     /// The sender has the same ring of keys as this node.
     pub(crate) agrees: bool,
+    /// What was said with it about revoked certificates.
+    pub(crate) lists: ListTalk,
     window: Window,
     /// Of what is said to all, in an identified group: whoever has the group's key could have said it, so it moves no
     /// other window.
@@ -164,6 +167,19 @@ impl Sessions {
         }
     }
 
+    /// What was said with a member about lists of revoked certificates.
+    pub(crate) fn lists(&mut self, id: NodeId) -> Option<&mut ListTalk> {
+        let session = self.table.find_mut(mix(id.0), |s| s.id == id);
+        session.map(|s| &mut s.lists)
+    }
+
+    /// Nobody is known any more to have the same list of revoked certificates.
+    pub(crate) fn change_revoked(&mut self) {
+        for session in &mut self.table {
+            session.lists.agrees = false;
+        }
+    }
+
     /// Forgets the session of a sender.
     pub(crate) fn end(&mut self, id: NodeId) {
         if let Ok(entry) = self.table.find_entry(mix(id.0), |s| s.id == id) {
@@ -220,6 +236,7 @@ impl Sessions {
             key: Some(key),
             under,
             agrees: false,
+            lists: ListTalk::default(),
             window,
             aloud: window,
             heard: now,

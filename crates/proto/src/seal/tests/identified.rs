@@ -42,6 +42,7 @@ pub(super) fn certified(suite: Suite, n: u64, certificate: Cert) -> Config {
         certificate,
         operators: vec![config.seal.curve().public(&operator(200))],
         verify_per_second: 500,
+        revoked: None,
     });
     config
 }
@@ -52,7 +53,7 @@ pub(super) fn identified(n: u64) -> Config {
 }
 
 /// Members that have met.
-fn group(count: u64) -> Net {
+pub(super) fn group(count: u64) -> Net {
     let mut net = Net::each(count, identified);
     for n in 2..=count {
         net.join(n as usize, 1);

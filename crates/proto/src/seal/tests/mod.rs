@@ -3,6 +3,7 @@
 mod identified;
 mod keyed;
 mod migration;
+mod revoked;
 mod roles;
 mod rotation;
 
@@ -245,6 +246,8 @@ struct Net {
     split: Option<u64>,
     /// These two do not hear each other.
     apart: Option<(u64, u64)>,
+    /// Who took whom for gone.
+    downs: Vec<(u64, NodeId)>,
     rng: crate::rng::Rng,
     carried: usize,
 }
@@ -270,6 +273,7 @@ impl Net {
             cut: None,
             split: None,
             apart: None,
+            downs: Vec::new(),
             rng: crate::rng::Rng::seed(1, 1),
             carried: 0,
         }
@@ -283,8 +287,18 @@ impl Net {
                 let node = &mut self.nodes[n];
                 while node.poll_fact().is_some() {}
                 while let Some(event) = node.poll_event() {
-                    if let Event::Keys(ring) = event {
-                        node.handle_command(self.now, Command::SetKeys(ring));
+                    match event {
+                        Event::Keys(ring) => {
+                            node.handle_command(self.now, Command::SetKeys(ring));
+                        }
+                        Event::Revoked(list) => {
+                            let list = Command::SetRevoked((*list).clone());
+                            node.handle_command(self.now, list);
+                        }
+                        Event::Membership(crate::membership::Event::Down { id, .. }) => {
+                            self.downs.push((n as u64 + 1, id));
+                        }
+                        _ => {}
                     }
                 }
                 let mut out = Datagram::default();
