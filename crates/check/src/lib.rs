@@ -15,6 +15,7 @@ pub mod membership;
 pub mod mutex;
 pub mod omega;
 mod search;
+pub mod session;
 mod walk;
 
 pub use search::{Searched, World};

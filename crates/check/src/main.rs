@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use consort_check::bandit;
 use consort_check::mutex::{self, Walk, Watch, paper};
-use consort_check::{Searched, Violation, election, lease, membership, omega, verdicts};
+use consort_check::{Searched, Violation, election, lease, membership, omega, session, verdicts};
 use consort_papers::mutex::Mode;
 use stateright::{Checker, Model};
 use std::process::ExitCode;
@@ -52,6 +52,9 @@ enum What {
     Leases,
     /// Membership: schedules and random walks that must be safe, and flaws that must be found
     Membership,
+    /// Sessions of nodes with a key: every order of a few events and random walks, which must be safe, and flaws that
+    /// must be found
+    Sessions,
     /// The product's lock: schedules that must be safe, and flaws that must be found
     Locks,
     /// Random walks over the product's lock, and over its flaws
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         What::Elections,
         What::Leases,
         What::Membership,
+        What::Sessions,
         What::Locks,
         What::Walks,
         What::Papers,
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
             What::Elections => elections(&args),
             What::Leases => leases(&args),
             What::Membership => members(&args),
+            What::Sessions => sessions(&args),
             What::Locks => locks(&args),
             What::Walks => walks(&args),
             What::Papers => papers(&args),
@@ -218,6 +223,37 @@ fn words(outcome: &Searched) -> String {
         None if outcome.complete => format!("safe in all {states} states, depth {depth}"),
         None => format!("safe in the first {states} states, depth {depth}"),
     }
+}
+
+fn sessions(args: &Args) -> bool {
+    let mut good = true;
+    for (name, case) in session::cases() {
+        if !wanted(args, name) {
+            continue;
+        }
+        let (kind, flaw) = (case.kind, case.flaw);
+        let searched = session::search(case, args.states, args.threads);
+        let meets = searched.broken.is_some() == flaw.is_some();
+        let sign = mark(&mut good, meets);
+        println!("{sign} {name}: {}", words(&searched));
+        tell(args, &searched, meets);
+        let walked = session::walk(&session::Walk {
+            kind,
+            seed: args.seed,
+            walks: args.walks,
+            steps: 400,
+            flaw,
+        });
+        let meets = walked.broken.is_some() == flaw.is_some();
+        let sign = mark(&mut good, meets);
+        let (walks, steps, longest) = (walked.walks, walked.steps, walked.longest);
+        let found = walked.broken.as_ref().map_or("nothing found", |b| b.0);
+        println!(
+            "{sign} {name}: {walks} walks, {steps} steps, met after {longest:?} at most: {found}"
+        );
+        tell_walk(args, meets, walked.broken.as_ref());
+    }
+    good
 }
 
 fn locks(args: &Args) -> bool {

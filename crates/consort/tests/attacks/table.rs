@@ -154,6 +154,7 @@ fn every_test_of_the_review_exists() {
         "proto/src",
         "consort/src",
         "consort/tests",
+        "check/tests",
         "sim/tests",
         "cli/tests",
     ]
