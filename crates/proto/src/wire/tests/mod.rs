@@ -13,7 +13,9 @@ use crate::membership::{
     Accusation, Coordinate, Meta, Msg, Precedence, Record, SharedMeta, Status,
 };
 use crate::node::{Identity, Node};
+use crate::protocol::Destination;
 use crate::reliability::{Counted, Report};
+use crate::seal;
 use crate::time::Instant;
 use alloc::string::String;
 use alloc::vec;
@@ -156,6 +158,15 @@ fn frame() -> impl Strategy<Value = Frame> {
     ]
 }
 
+/// Any message of an open group.
+fn any_frame() -> impl Strategy<Value = Frame> {
+    let greeting = (any::<bool>(), any::<u64>()).prop_map(|(echo, cookie)| match echo {
+        true => seal::Msg::Echo(seal::Cookie(cookie)),
+        false => seal::Msg::Challenge(seal::Cookie(cookie)),
+    });
+    prop_oneof![6 => frame(), 1 => greeting.prop_map(Frame::Session)]
+}
+
 fn datagram() -> impl Strategy<Value = Datagram> {
     (header(), proptest::collection::vec(frame(), 0..8)).prop_map(|(header, frames)| Datagram {
         header,
@@ -261,6 +272,40 @@ proptest! {
             prop_assert_eq!(len, out.encoded_len());
         }
         prop_assert!(node.membership().table().get(NodeId(2)).is_some());
+    }
+
+    /// Whatever is said, in a stranger's name or in that of a member, from an address that is not proven: at most three
+    /// times its bytes go there, and nothing later, and nothing goes to an address that it names.
+    #[test]
+    fn what_comes_from_an_address_that_is_not_proven_draws_at_most_three_times_its_bytes(
+        (mut header, some) in (header(), proptest::collection::vec(any_frame(), 0..5)),
+        (copies, id, life) in (1..30_usize, 2..4_u64, 9..12_u64),
+    ) {
+        let mut node = node();
+        let mut out = Datagram::default();
+        let mut now = Instant::ZERO + core::time::Duration::from_secs(1);
+        while node.poll_transmit(&mut out).is_some() {}
+        (header.group, header.id, header.life) = (Config::default().group_tag(), NodeId(id), Life(life));
+        let said = Datagram { header, frames: some.iter().cycle().take(some.len() * copies).cloned().collect(), ..Datagram::default() };
+        let mut bytes = Vec::new();
+        said.encode(&mut bytes);
+        let there = SocketAddr::from(([10, 9, 9, 9], 7000));
+        node.handle_bytes(now, there, &bytes);
+        let mut drawn = 0;
+        for _ in 0..40 {
+            while let Some((to, len)) = node.poll_transmit(&mut out) {
+                match to {
+                    Destination::Addr(addr) if addr == there => drawn += len,
+                    Destination::Addr(addr) => prop_assert_eq!(addr, record(2).addr),
+                    Destination::Neighbors => {}
+                }
+            }
+            while node.poll_fact().is_some() {}
+            while node.poll_event().is_some() {}
+            now = node.poll_timeout().unwrap_or(now).max(now);
+            node.handle_timeout(now);
+        }
+        prop_assert!(drawn <= 3 * bytes.len(), "{} bytes draw {drawn}: {said:?}", bytes.len());
     }
 
     /// Any sequence of well-formed messages keeps the bounds and the invariants of one node.
