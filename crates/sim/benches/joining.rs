@@ -1,5 +1,4 @@
 //! How soon lists are whole: after all nodes start at once, after a member is back, and after a partition is healed.
-//! `docs/TUNING.md` has the results.
 //!
 //!     cargo bench -p consort-sim --bench joining [-- start|back|heal] [--runs N] [--nodes N]
 

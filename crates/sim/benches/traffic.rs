@@ -1,10 +1,13 @@
 //! What an idle group sends, by kind: headers, coordinates, and every kind of message, in bytes per node and second.
-//! `docs/TUNING.md` has the results.
+//! Lengths are those of the payload of UDP.
 //!
 //!     cargo bench -p consort-sim --bench traffic [-- --nodes N] [--loss F] [--from S] [--until S] [--seconds]
 
 #![allow(missing_docs)]
 
+extern crate alloc;
+
+use alloc::collections::BTreeMap;
 use consort_proto::election::Policy;
 use consort_proto::mutex::{self, Acquire, LockId, Mode, Policy as Rules, Ticket, Wait};
 use consort_proto::wire::{Datagram, Frame};
@@ -13,7 +16,6 @@ use consort_sim::oracle::{Oracle, Verdict};
 use consort_sim::topology::{Layout, Topology};
 use consort_sim::{Conditions, Engine, Start, Trace, World, WorldConfig};
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 /// Ethernet and IP and UDP headers of a datagram.
 const BELOW: u64 = 14 + 20 + 8;

@@ -293,10 +293,7 @@ fn fig2(data: &Data<'_>) -> Outcome {
             name,
             (0..3).map(|n| (f64::from(sizes[n]), rounds(data, &cell(n)))),
         );
-        out.published(
-            name,
-            (0..3).map(|n| (f64::from(sizes[n]), published[p][n])),
-        );
+        out.published(name, (0..3).map(|n| (f64::from(sizes[n]), published[p][n])));
         for n in 0..3 {
             let what = format!("{name}, N={}", sizes[n]);
             studied(&mut out, what, rounds(data, &cell(n)), reference[p][n]);
