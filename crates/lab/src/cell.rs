@@ -207,6 +207,11 @@ impl Cell {
         self.with("hops", |p| p.distances = Distances::Hops)
     }
 
+    /// Distance is the measured time of the route.
+    pub fn latency(self) -> Cell {
+        self.with("latency", |p| p.distances = Distances::Latency)
+    }
+
     /// This many nodes crash at the same time.
     pub fn crashes(self, count: usize) -> Cell {
         self.with(format!("crashes={count}"), |p| {

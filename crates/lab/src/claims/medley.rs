@@ -102,6 +102,30 @@ pub const CLAIMS: &[Claim] = &[
         }),
     },
     faults::TAB2,
+    Claim {
+        id: "medley.sec5",
+        source: "Medley, section 5",
+        title: "Other measures of distance",
+        metric: "mean time to the first verdict, and metres per node and period, over those with the length of the route",
+        configuration: "Setup A at m=3; latency: the mean time of ten messages on the route, whose hops take up to 0.1 tu each, as do those of all \
+            other messages; hop number on a grid",
+        published: "with latency comparable to hop distance; hop number behaves like hop distance on a grid",
+        rule: "all four within 15 % of 1",
+        foil: Foil::AllDiffer,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let kinds = [
+                    random(3.0),
+                    random(3.0).latency(),
+                    grid(3.0),
+                    grid(3.0).hop_number(),
+                ];
+                each(kinds, budget.pick(400, 1000))
+            },
+            judge: sec5,
+        }),
+    },
 ];
 
 const EXPONENTS: [f64; 9] = [0.0, 1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
@@ -250,6 +274,35 @@ fn fig8(data: &Data<'_>) -> Outcome {
         });
         let what = format!("m={} over m={}, least gap", pair[1], pair[0]);
         out.above(what, "left", least, 0.0);
+    }
+    out
+}
+
+fn sec5(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("", "over hop distance");
+    let kinds = [
+        ("latency", random(3.0).latency(), random(3.0), "comparable"),
+        (
+            "hop number, grid",
+            grid(3.0).hop_number(),
+            grid(3.0),
+            "similar",
+        ),
+    ];
+    out.ticks = kinds.each_ref().map(|k| k.0.into()).to_vec();
+    let metrics: [(&str, Statistic); 2] = [
+        ("time to the first verdict", |v| v.detection()),
+        ("metres", |v| v.metres()),
+    ];
+    for (what, f) in metrics {
+        let over = |cell: &Cell, than: &Cell| data.estimate(&[cell, than], |v| f(&v[0]) / f(&v[1]));
+        let points = kinds.iter().enumerate();
+        let points = points.map(|(n, (_, cell, than, _))| (n as f64, over(cell, than)));
+        out.curve(what, points.collect::<Vec<_>>());
+        for (name, cell, than, words) in &kinds {
+            let ratio = over(cell, than);
+            out.within(format!("{what}, {name}"), *words, ratio, (0.85, 1.15));
+        }
     }
     out
 }

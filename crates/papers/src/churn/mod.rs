@@ -1,5 +1,6 @@
 //! The thesis's churn estimators (chapter 7) and those they are compared with: how many lists lack a node (c), from
 //! a sample of lists or from the observations of elections. They reproduce its figures; users get another estimate.
+//! [`talk`] has them as protocols, with their messages.
 //!
 //! Every estimate except those called literal is between 0 and N - 1, and none is NaN, for any input (E1).
 
@@ -7,6 +8,7 @@ mod feedback;
 mod health;
 mod sample;
 mod size;
+pub mod talk;
 
 pub use feedback::{Mode, count_feedback, feedback};
 pub use health::{responses_for_all, responses_for_one};

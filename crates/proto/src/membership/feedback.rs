@@ -19,6 +19,12 @@ pub enum ActiveFeedback {
     /// By a message to each neighbour, who favours it for good: the papers' form (E14).
     #[cfg(any(test, feature = "_papers"))]
     Report,
+    /// As `Report`, judged by the smoothed gap alone, as printed: a node that nobody probes at all never reports (E13).
+    #[cfg(any(test, feature = "_papers"))]
+    ReportByGap,
+    /// As `Report`, but neighbours favour it for a time only.
+    #[cfg(any(test, feature = "_papers"))]
+    ReportForATime,
 }
 
 /// How a node judges whether it is probed often enough.
@@ -32,10 +38,17 @@ pub(crate) struct Luck {
 }
 
 impl Config {
-    /// Whether unlucky members report to their neighbours, who favour them for good.
+    /// Whether members that report to their neighbours are favoured for good.
     #[cfg(any(test, feature = "_papers"))]
     pub(super) fn boosts_stay(&self) -> bool {
-        self.feedback_active == ActiveFeedback::Report
+        use ActiveFeedback::{Report, ReportByGap};
+        matches!(self.feedback_active, Report | ReportByGap)
+    }
+
+    /// Whether unlucky members report to their neighbours by messages.
+    #[cfg(any(test, feature = "_papers"))]
+    pub(super) fn reports(&self) -> bool {
+        self.boosts_stay() || self.feedback_active == ActiveFeedback::ReportForATime
     }
 
     #[cfg(not(any(test, feature = "_papers")))]
@@ -75,6 +88,8 @@ impl Membership {
             .luck
             .last_probed
             .is_some_and(|at| cx.now.since(at) > patience * 2);
+        #[cfg(any(test, feature = "_papers"))]
+        let silent = silent && self.config.feedback_active != ActiveFeedback::ReportByGap;
         self.unlucky = self.luck.gap_us > micros(patience) || silent;
         #[cfg(any(test, feature = "_papers"))]
         self.report_bad_luck(cx, patience);
@@ -83,7 +98,7 @@ impl Membership {
     /// The papers' form: a message to each neighbour, now and then.
     #[cfg(any(test, feature = "_papers"))]
     fn report_bad_luck(&mut self, cx: &mut MembershipCx<'_>, patience: core::time::Duration) {
-        if !self.unlucky || !self.config.boosts_stay() {
+        if !self.unlucky || !self.config.reports() {
             return;
         }
         if self

@@ -430,7 +430,7 @@ impl Protocol for Membership {
             Msg::News => {}
             Msg::Turn { round } => self.on_turn(cx, round),
             #[cfg(any(test, feature = "_papers"))]
-            Msg::Unlucky if self.config.boosts_stay() => self.on_unlucky(cx, from),
+            Msg::Unlucky if self.config.reports() => self.on_unlucky(cx, from),
             #[cfg(any(test, feature = "_papers"))]
             Msg::Unlucky => {}
         }

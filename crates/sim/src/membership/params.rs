@@ -6,7 +6,7 @@ use crate::net::Conditions;
 use crate::oracle::Violation;
 use crate::routes::Routes;
 use crate::topology::{Layout, Topology, TopologyError, grid_spacing, split};
-use crate::units::{PERIOD_TU, tu};
+use crate::units::{PERIOD_TU, in_tu, tu};
 use crate::{stream, world};
 use consort_proto::membership::{self, ActiveFeedback, DistanceSource, Proximity, TargetPolicy};
 use consort_proto::{Config, ConfigError, Rng};
@@ -49,6 +49,9 @@ pub enum Distances {
     /// The hops of the route.
     #[cfg_attr(feature = "clap", value(name = "hop-number"))]
     Hops,
+    /// How long a message took on the route: the mean of ten of them, in time units.
+    #[cfg_attr(feature = "clap", value(name = "latency"))]
+    Latency,
     /// Their own coordinates, learned from round-trip times.
     #[cfg_attr(feature = "clap", value(name = "coordinate"))]
     Coordinates,
@@ -395,13 +398,16 @@ impl Params {
 
     /// The distances that each node assumes, along the routes of `known`; empty if nodes measure them.
     pub fn proximities(&self, known: &mut Routes, from: usize) -> Vec<Proximity> {
-        let metric = match self.distances {
-            Distances::Coordinates => return Vec::new(),
-            Distances::Length => |hops: u16, length: f32| (hops, length),
-            Distances::Hops => |hops: u16, _: f32| (hops, f32::from(hops)),
-        };
+        if self.distances == Distances::Coordinates {
+            return Vec::new();
+        }
         let proximity = |to: usize| {
-            let (hops, distance) = metric(known.hops(from, to)?, known.length(from, to)?);
+            let hops = known.hops(from, to)?;
+            let distance = match self.distances {
+                Distances::Hops => f32::from(hops),
+                Distances::Latency => self.latency(from, to, hops),
+                Distances::Length | Distances::Coordinates => known.length(from, to)?,
+            };
             let (id, neighbor) = (world::id_of(to), hops == 1);
             Some(Proximity {
                 id,
@@ -413,6 +419,20 @@ impl Params {
             .filter(|&to| to != from)
             .filter_map(proximity)
             .collect()
+    }
+}
+
+/// Messages that a measured latency is the mean of.
+const MEASURED: u16 = 10;
+
+impl Params {
+    /// The mean time of some messages on a route of so many hops, in time units.
+    fn latency(&self, from: usize, to: usize, hops: u16) -> f32 {
+        let seed = consort_proto::hash_pair(from as u64, to as u64);
+        let mut rng = Rng::seed(seed, stream::DELAY);
+        let most = in_tu(self.conditions.hop_delay_max);
+        let sum: f64 = (0..MEASURED * hops).map(|_| most * rng.unit()).sum();
+        (sum / f64::from(MEASURED)) as f32
     }
 }
 

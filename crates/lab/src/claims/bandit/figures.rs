@@ -142,6 +142,26 @@ pub(super) const CLAIMS: &[Claim] = &[
             judge: fig6,
         }),
     },
+    Claim {
+        id: "bandit.sec6.4",
+        source: "BLE, section 6.4",
+        title: "Learning gains less where nodes change",
+        metric: "rounds of e-greedy over those of a baseline: where nodes change, over where they do not",
+        configuration: "five nodes; changing as bandit.fig6, else as bandit.fig2",
+        published: "BLE needs fewer rounds than the baselines by less than where nodes do not change",
+        rule: "above 1 for both baselines",
+        foil: Foil::NoEffect,
+        cause: None,
+        experiment: Some(Experiment {
+            cells: |budget| {
+                let policies = [Policy::EpsilonGreedy, Policy::Next, Policy::Random];
+                let changing = policies.map(|p| moving(p, budget)).into_iter();
+                let fixed = policies.map(|p| stationary(p, 5, 2500, budget));
+                changing.chain(fixed).collect()
+            },
+            judge: sec6_4,
+        }),
+    },
 ];
 
 fn pattern() -> Cell {
@@ -405,6 +425,49 @@ const FIG6: [(Policy, &str, f64, f64); 4] = [
         67.0,
     ),
 ];
+
+/// A cell of a policy.
+type World = fn(Policy, Budget) -> Cell;
+
+fn sec6_4(data: &Data<'_>) -> Outcome {
+    let mut out = Outcome::new("", "rounds of e-greedy over those of the baseline");
+    let budget = data.budget;
+    let baselines = [(Policy::Next, "DLE"), (Policy::Random, "RLE")];
+    out.ticks = baselines.map(|b| b.1.into()).to_vec();
+    let worlds: [(&str, World); 2] = [
+        ("nodes change", moving),
+        ("nodes do not change", |p, budget| {
+            stationary(p, 5, 2500, budget)
+        }),
+    ];
+    for (name, world) in worlds {
+        let points = baselines.into_iter().enumerate().map(|(n, (other, _))| {
+            let over = ratio(
+                data,
+                &world(Policy::EpsilonGreedy, budget),
+                &world(other, budget),
+            );
+            (n as f64, over)
+        });
+        out.curve(name, points.collect::<Vec<_>>());
+    }
+    for (other, name) in baselines {
+        let cells =
+            worlds.map(|(_, world)| [world(Policy::EpsilonGreedy, budget), world(other, budget)]);
+        let cells: Vec<&Cell> = cells.iter().flatten().collect();
+        let less = data.estimate(&cells, |v| {
+            let gain = |n: usize| v[n].value("rounds") / v[n + 1].value("rounds");
+            gain(0) / gain(2)
+        });
+        out.above(
+            format!("e-greedy over {name}, changing over fixed"),
+            "gains less",
+            less,
+            1.0,
+        );
+    }
+    out
+}
 
 fn fig6(data: &Data<'_>) -> Outcome {
     let budget: Budget = data.budget;

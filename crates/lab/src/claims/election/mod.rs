@@ -14,20 +14,24 @@ mod figures;
 mod initiator;
 mod live;
 mod missing;
+mod preference;
 mod product;
 mod safety;
+mod sampling;
 
 use crate::claim::Claim;
 
 /// The claims of this source, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    let groups: [&[Claim]; 7] = [
+    let groups: [&[Claim]; 9] = [
         chapter5::CLAIMS,
+        preference::CLAIMS,
         figures::CLAIMS,
         deployment::CLAIMS,
         safety::CLAIMS,
         missing::CLAIMS,
         estimate::CLAIMS,
+        sampling::CLAIMS,
         product::CLAIMS,
     ];
     groups.into_iter().flatten()

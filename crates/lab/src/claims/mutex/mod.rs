@@ -12,6 +12,7 @@ mod diagrams;
 mod formulas;
 mod lists;
 mod product;
+mod releases;
 mod stream;
 mod troubles;
 
@@ -19,10 +20,11 @@ use crate::claim::Claim;
 
 /// The claims of this source, in order.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    let groups: [&[Claim]; 7] = [
+    let groups: [&[Claim]; 8] = [
         lists::CLAIMS,
         diagrams::CLAIMS,
         formulas::CLAIMS,
+        releases::CLAIMS,
         burst::CLAIMS,
         stream::CLAIMS,
         product::CLAIMS,

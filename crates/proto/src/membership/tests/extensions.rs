@@ -218,12 +218,12 @@ fn a_node_that_nobody_probes_says_so() {
     assert!(!b.m.is_unlucky());
 }
 
-#[test]
-fn in_the_papers_form_an_unlucky_node_reports_to_its_neighbours() {
+/// Ticks a node of four that nobody probes: whom it reports to in each of them.
+fn reports(feedback_active: ActiveFeedback) -> Vec<Vec<u64>> {
     let mut b = Bench::with(
         4,
         Config {
-            feedback_active: ActiveFeedback::Report,
+            feedback_active,
             distance_source: DistanceSource::Given,
             ..Config::paper(T, T * 4)
         },
@@ -248,12 +248,27 @@ fn in_the_papers_form_an_unlucky_node_reports_to_its_neighbours() {
         };
         reports.push(effects.iter().filter_map(report).collect::<Vec<_>>());
     }
-    let told: Vec<_> = reports.iter().filter(|r| !r.is_empty()).collect();
-    assert_eq!(
-        told,
-        [&vec![2, 4], &vec![2, 4]],
-        "once a timeout, to neighbours only"
-    );
+    reports
+}
+
+#[test]
+fn in_the_papers_form_an_unlucky_node_reports_to_its_neighbours() {
+    for form in [ActiveFeedback::Report, ActiveFeedback::ReportForATime] {
+        let reports = reports(form);
+        let told: Vec<_> = reports.iter().filter(|r| !r.is_empty()).collect();
+        assert_eq!(
+            told,
+            [&vec![2, 4], &vec![2, 4]],
+            "once a timeout, to neighbours only"
+        );
+    }
+}
+
+/// E13: the smoothed gap grows with probes only.
+#[test]
+fn as_printed_a_node_that_nobody_probes_never_reports() {
+    let reports = reports(ActiveFeedback::ReportByGap);
+    assert_eq!(reports.concat(), Vec::<u64>::new());
 }
 
 #[test]
