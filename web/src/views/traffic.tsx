@@ -150,6 +150,7 @@ const DROPS: [string, string][] = [
   ['seal.certs_unknown', 'datagrams of senders whose certificate is not known yet'],
   ['seal.certs_refused', 'certificates that do not hold'],
   ['seal.roles_refused', 'messages that ask for more than a certificate allows'],
+  ['seal.revoked', 'sessions that ended because a certificate was revoked'],
   ['seal.echoes_bad', 'answers to challenges that this node did not make'],
   ['seal.rate_dropped_members', 'datagrams of members: more than are looked at in a second'],
   ['seal.rate_dropped_known', 'datagrams in the name of members: more than are looked at'],

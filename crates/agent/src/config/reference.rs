@@ -352,6 +352,8 @@ mod tests {
                 "security.identity" => IDENTIFIED[0],
                 "security.certificate" => IDENTIFIED[1],
                 "security.operators" => IDENTIFIED[2],
+                "api.tls_cert" => "tls_key = \"/etc/consort/tls.key\"\n",
+                "api.tls_key" => "tls_cert = \"/etc/consort/tls.crt\"\n",
                 "handler.on" => "run = \"true\"\n",
                 "handler.run" => "on = \"leader\"\n",
                 "handler.timeout" => "on = \"leader\"\nrun = \"true\"\n",
