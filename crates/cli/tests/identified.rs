@@ -347,5 +347,7 @@ fn a_member_is_evicted_and_stays_so_over_restarts() {
         "4000000000",
     ]);
     let c = start(dir.path(), "c", &operator, Some(&a));
-    until("it is back", || (alive(&c) >= 3).then_some(()));
+    until("it is back", || {
+        (alive(&a) == 2 && alive(&c) == 2).then_some(())
+    });
 }
