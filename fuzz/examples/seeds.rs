@@ -3,7 +3,7 @@
 
 use consort_fuzz::datagram::{FRAMES, SEALED, UNDIRECTED, write};
 use consort_fuzz::net::{Flight, Net, addr};
-use consort_proto::wire::{Datagram, Frame, HEADER_LEN, HEADER_MAX};
+use consort_proto::wire::{Datagram, Frame, HEADER_LEN};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -29,12 +29,9 @@ fn decoded(flight: &Flight) -> Datagram {
 
 /// The frames of a datagram of an open group.
 fn frames(flight: &Flight) -> &[u8] {
-    let with_coordinate = decoded(flight).header.coordinate.is_some();
-    &flight.bytes[if with_coordinate {
-        HEADER_MAX
-    } else {
-        HEADER_LEN
-    }..]
+    let frames = decoded(flight).frames;
+    let len: usize = frames.iter().map(Frame::encoded_len).sum();
+    &flight.bytes[flight.bytes.len() - len..]
 }
 
 fn sender(flight: &Flight) -> u8 {

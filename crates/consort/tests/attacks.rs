@@ -192,7 +192,7 @@ async fn an_address_that_was_not_proven_draws_less_than_three_times_its_bytes() 
     let buckets = [0; consort_proto::membership::BUCKETS];
     let ping = Msg::Ping {
         seq: 1,
-        target: nodes[0].id(),
+
         want_record: true,
     };
     let digest = Msg::Digest {

@@ -48,6 +48,14 @@ impl Coordinate {
         self.span(other) + self.height + other.height
     }
 
+    /// Whether `now` is so far from this one that predictions with it differ: by an eighth of the way to the middle of
+    /// the group and half a millisecond, or because it is known much better.
+    pub(crate) fn is_far_from(&self, now: &Coordinate) -> bool {
+        let moved = self.span(now) + (self.height - now.height).abs();
+        let away = now.span(&Coordinate::at([0.0; 3])) + now.height;
+        moved > 0.5 + away / 8.0 || now.error < self.error / 2.0 || now.error > self.error * 2.0
+    }
+
     fn span(&self, other: &Coordinate) -> f32 {
         let [x, y, z] = core::array::from_fn(|i| self.position[i] - other.position[i]);
         libm::sqrtf(x * x + y * y + z * z)

@@ -417,7 +417,7 @@ async fn strangers_draw_nothing_from_a_keyed_group() {
     let attacker = Attacker::new(0xbad);
     let ping = Msg::Ping {
         seq: 1,
-        target: nodes[0].id(),
+
         want_record: true,
     };
     let digest = Msg::Digest {

@@ -6,7 +6,6 @@ use crate::stat::Estimate;
 use consort_proto::membership::{Config, Msg, Proximity, TargetPolicy};
 use consort_proto::wire::{Datagram, Frame};
 use consort_proto::{Command, Config as NodeConfig};
-use consort_sim::oracle::Verdict as Allowed;
 use consort_sim::routes::Routes;
 use consort_sim::units::{at_tu, tu};
 use consort_sim::world::id_of;
@@ -171,13 +170,12 @@ const DISTANCES: [f32; 3] = [1.0, 2.0, 4.0];
 struct Probes(Vec<usize>);
 
 impl Oracle for Probes {
-    fn on_send(&mut self, world: &World, host: usize, sent: &Datagram, _: usize) -> Allowed {
-        for frame in &sent.frames {
-            if let (0, Frame::Membership(Msg::Ping { target, .. })) = (host, frame) {
-                self.0.extend(world.index_of(*target));
-            }
+    fn on_dispatch(&mut self, _: &World, from: usize, to: usize, d: &Datagram, _: Option<u64>) {
+        let ping = |frame: &&Frame| matches!(frame, Frame::Membership(Msg::Ping { .. }));
+        let pings = d.frames.iter().filter(ping).count();
+        if from == 0 {
+            self.0.extend(core::iter::repeat_n(to, pings));
         }
-        Ok(())
     }
 }
 

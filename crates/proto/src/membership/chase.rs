@@ -74,14 +74,7 @@ impl Membership {
         let seq = self.probes.next_seq();
         self.stats.pursuits += 1;
         let want_record = false;
-        cx.send(
-            To::Node(id),
-            Msg::Ping {
-                seq,
-                target: id,
-                want_record,
-            },
-        );
+        cx.send(To::Node(id), Msg::Ping { seq, want_record });
     }
 
     /// Members that this node suspects now: many at once are a sign of a network at fault.

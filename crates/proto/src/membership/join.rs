@@ -430,7 +430,7 @@ impl Membership {
                 To::Node(target),
                 Msg::Ping {
                     seq,
-                    target,
+
                     want_record: false,
                 },
             );

@@ -64,6 +64,8 @@ const LOCATED: u8 = 4;
 const PROVEN: u8 = 8;
 /// Flag of a member: it says that it knows this node's address.
 const HOLDS: u8 = 16;
+/// The other bits: which version of this node's coordinate it was told.
+const TOLD_PLACE: u32 = 5;
 
 impl Member {
     pub(super) fn new(record: Record, phase: Phase, now: Instant) -> Member {
@@ -197,9 +199,19 @@ impl Member {
         self.set_flag(HOLDS, on);
     }
 
-    /// It has begun another life: whatever was proven was of the earlier one.
+    /// Which version of this node's coordinate it was told; 0 if none.
+    pub(super) fn told_place(&self) -> u8 {
+        self.flags >> TOLD_PLACE
+    }
+
+    pub(super) fn set_told_place(&mut self, version: u8) {
+        self.flags = self.flags & !(u8::MAX << TOLD_PLACE) | version << TOLD_PLACE;
+    }
+
+    /// It has begun another life: whatever was proven was of the earlier one, and so was what it was told.
     pub(crate) fn forget_meeting(&mut self) {
         self.set_flag(PROVEN | HOLDS, false);
+        self.set_told_place(0);
     }
 
     /// The first to accuse it of what it is accused of; itself when nobody does, or it left; who removed it, if an

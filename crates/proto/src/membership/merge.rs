@@ -58,16 +58,8 @@ impl Headers for Membership {
             return;
         }
         if known == claim && self.may_pursue(cx, from.id) {
-            let (seq, target) = (self.probes.next_seq(), from.id);
-            let want_record = true;
-            cx.send(
-                from.reply_to(),
-                super::Msg::Ping {
-                    seq,
-                    target,
-                    want_record,
-                },
-            );
+            let (seq, want_record) = (self.probes.next_seq(), true);
+            cx.send(from.reply_to(), super::Msg::Ping { seq, want_record });
         } else if known.life > from.life {
             // A process of an earlier life, or one whose clock went backwards: it must know.
             let record = self.table.get(from.id).map(|m| m.record(cx.now));

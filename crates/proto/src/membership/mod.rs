@@ -25,6 +25,7 @@ mod join;
 mod member;
 mod merge;
 mod msg;
+mod place;
 mod press;
 mod probe;
 mod rare;
@@ -64,6 +65,7 @@ pub use rtt::Rtt;
 pub use select::{HelperPolicy, ProbeFloor, TargetPolicy};
 pub use suspicion_log::Case;
 pub use table::Table;
+pub(crate) use view::DIGEST_LEN;
 
 use crate::hash::hash_pair;
 use crate::id::{Incarnation, Life, NodeId};
@@ -78,6 +80,7 @@ use core::time::Duration;
 use fast::Loss;
 use feedback::Luck;
 use join::Joining;
+use place::Placing;
 use probe::Probes;
 use rumor::RumorBuffer;
 use select::{Selection, Selector};
@@ -115,6 +118,7 @@ pub struct Membership {
     health: u8,
     tick_due: Instant,
     coordinate: Option<Coordinate>,
+    placing: Placing,
     luck: Luck,
     unlucky: bool,
     last_heard: Instant,
@@ -176,6 +180,7 @@ impl Membership {
             urgent: Budget::default(),
             loss: Loss::default(),
             health: 0,
+            placing: Placing::default(),
             tick_due: Instant::MAX,
             luck: Luck::default(),
             unlucky: false,
@@ -291,7 +296,7 @@ impl Membership {
         write!(out, "{:?}{:?}", self.probes, self.selector)?;
         write!(out, "{:?}{:?}", self.joining, self.pursued)?;
         write!(out, "{:?}{:?}{:?}", self.chases, self.urgent, self.loss)?;
-        write!(out, "{:?}", self.turns)?;
+        write!(out, "{:?}{:?}", self.turns, self.placing)?;
         write!(out, "{:?}{:?}", self.luck, (self.health, self.unlucky))?;
         let times = (self.tick_due, self.last_heard, self.naps_until);
         let silence = self.isolated_since;

@@ -16,8 +16,6 @@ pub enum Msg {
     Ping {
         /// Repeated in the answer.
         seq: u32,
-        /// Who is meant: the address may have a new owner.
-        target: NodeId,
         /// The sender lacks the target's current record: send it along.
         want_record: bool,
     },

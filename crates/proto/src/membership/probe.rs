@@ -194,14 +194,7 @@ impl Membership {
             due,
         });
         self.stats.probes += u64::from(regular);
-        cx.send(
-            To::Node(target),
-            Msg::Ping {
-                seq,
-                target,
-                want_record,
-            },
-        );
+        cx.send(To::Node(target), Msg::Ping { seq, want_record });
         cx.set_timer(Timer::Probe(seq), due);
         true
     }
@@ -277,14 +270,7 @@ impl Membership {
         *ping = (seq, cx.now);
         probe.pinged += 1;
         let target = probe.target;
-        cx.send(
-            To::Node(target),
-            Msg::Ping {
-                seq,
-                target,
-                want_record,
-            },
-        );
+        cx.send(To::Node(target), Msg::Ping { seq, want_record });
     }
 
     fn ask_helpers(&mut self, cx: &mut MembershipCx<'_>, at: usize) {
@@ -513,7 +499,7 @@ impl Membership {
             To::Node(id),
             Msg::Ping {
                 seq,
-                target: id,
+
                 want_record: false,
             },
         );

@@ -64,7 +64,7 @@ impl Membership {
             To::Node(target),
             Msg::Ping {
                 seq,
-                target,
+
                 want_record: false,
             },
         );

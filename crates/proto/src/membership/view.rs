@@ -10,6 +10,9 @@ use crate::time::Instant;
 use core::net::SocketAddr;
 use core::time::Duration;
 
+/// How many bytes of a digest are compared, and sent.
+pub(crate) const DIGEST_LEN: usize = 3;
+
 impl Membership {
     /// The other members.
     pub fn table(&self) -> &Table {
@@ -95,7 +98,7 @@ impl Membership {
 
     /// Digest of the list, this node included; equal lists have equal digests.
     pub fn digest(&self, me: NodeId) -> u32 {
-        (self.table.digest() ^ self.own_key(me)) as u32
+        (self.table.digest() ^ self.own_key(me)) as u32 & ((1 << (8 * DIGEST_LEN)) - 1)
     }
 
     /// What this node adds to the digest.

@@ -256,12 +256,14 @@ impl Node {
         }
         self.io.stats.datagrams_in += 1;
         let mut requests = Requests::default();
+        self.io.beacons.clear();
         self.step_membership(now, |m, cx| m.on_sender(cx, from));
         self.note_proven(from);
         if !from.leaving {
             self.learn(now, Evidence::Heard(from.id, from.life));
         }
         for frame in frames.drain(..) {
+            self.io.beacons.hear(&frame);
             match frame {
                 Frame::Membership(msg) if !requests.take(&msg) => {
                     self.io.stats.seal.requests_dropped += 1;
@@ -304,6 +306,7 @@ impl Node {
         self.step_membership(now, |m, cx| m.after_sender(cx, from, answered));
         self.flush(now);
         self.io.answering = None;
+        self.io.beacons.clear();
         true
     }
 

@@ -4,6 +4,7 @@
 //! filled up in the order of priority that [`Node::fill`] defines.
 
 #[cfg(feature = "_check")]
+mod beacons;
 mod check;
 mod identity;
 mod input;
@@ -15,6 +16,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use beacons::Beacons;
 pub use input::Received;
 #[cfg(test)]
 pub(crate) use output::is_ping;
@@ -101,6 +103,8 @@ struct Io {
     kept: meeting::Kept,
     /// Draws who challenges a stranger that all hear.
     chance: Rng,
+    /// What rides on pings and acknowledgements in every period.
+    beacons: Beacons,
     /// The address whose datagram is being answered in this step.
     answering: Option<(SocketAddr, Form)>,
     timers_per_call: u16,
@@ -228,6 +232,7 @@ impl Node {
                 challenges: config.seal.challenge,
                 doorkeeper: Doorkeeper::new(boot, period, config.seal.rates.challenges),
                 kept: meeting::Kept::default(),
+                beacons: Beacons::default(),
                 chance: Rng::seed(hash_pair(seed, id.0), CHANCE_STREAM),
                 answering: None,
                 timers_per_call: config.timers_per_call,

@@ -65,6 +65,10 @@ impl Node {
             Form::Open => None,
             Form::Sealed | Form::Both => self.envelop(outgoing.to, outgoing.paired),
         };
+        let coordinate = match outgoing.bare {
+            true => None,
+            false => self.membership.state.place_for(outgoing.to),
+        };
         let membership = &self.membership.state;
         out.header = Header {
             group: self.io.group,
@@ -76,7 +80,7 @@ impl Node {
             unlucky: membership.is_unlucky(),
             isolated: membership.is_isolated(),
             holds,
-            coordinate: membership.coordinate().filter(|_| !outgoing.bare),
+            coordinate,
         };
         if outgoing.form == Form::Open && self.is_migrating() {
             // None should be there.
@@ -147,12 +151,22 @@ impl Node {
         } = self;
         let claims = election.state.beacon().map(Frame::Election);
         let clock = mutex.state.beacon().map(Frame::Mutex);
+        let clock_is_news = io
+            .beacons
+            .note_clock(now, membership.state.config(), &clock);
         for outgoing in io.outbox.range_mut(first..) {
             // The order of priority: the layers' own messages, then the name of the ring of keys, the digest of this
             // node's claims and its lock clock, then rumors of membership, then a report about one member's failures, then application messages.
             if !outgoing.bare && outgoing.frames.iter().any(is_ping_or_ack) {
                 let keys = outgoing.to.and_then(|to| sealer.news_for(to));
-                for beacon in [&keys, &claims, &clock].into_iter().flatten() {
+                let answers = !outgoing.frames.iter().any(is_ping);
+                // What the ping said as well need not be answered with.
+                let claims = claims.as_ref().filter(|c| !(answers && io.beacons.said(c)));
+                let clock = clock.as_ref().filter(|c| match answers {
+                    true => !io.beacons.said(c) && (clock_is_news || io.beacons.said_clock()),
+                    false => clock_is_news || io.beacons.is_turn(),
+                });
+                for beacon in [keys.as_ref(), claims, clock].into_iter().flatten() {
                     let fits = outgoing.len + beacon.encoded_len() <= io.frames_max;
                     if fits && outgoing.frames.len() < FRAMES_MAX {
                         outgoing.len += beacon.encoded_len();

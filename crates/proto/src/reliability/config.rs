@@ -10,7 +10,7 @@ pub struct Config {
     pub half_life: Duration,
     /// The greatest number of nodes that are recorded. Default: 1024.
     pub subjects_max: u16,
-    /// Whether pings carry this node's record of one other member, some 30 bytes. Default: true.
+    /// Whether one ping in eight carries this node's record of one other member, some 25 bytes. Default: true.
     pub share: bool,
     /// The number of failures that a node counts with before anything is known about it (a0). Default: 1.
     pub prior_failures: u8,

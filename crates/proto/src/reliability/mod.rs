@@ -21,6 +21,7 @@ mod tally;
 mod tests;
 mod verdicts;
 
+use crate::hash::mix;
 use crate::id::{Life, NodeId};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -33,6 +34,9 @@ use verdicts::Pending;
 
 /// The number of ranks; 0 is the best.
 pub const BUCKETS: u8 = 16;
+
+/// One ping in so many carries a report.
+pub const REPORT_EVERY: u64 = 8;
 
 const WEEK_MS: f64 = 7.0 * 86_400_000.0;
 
@@ -68,6 +72,8 @@ pub struct Ledger {
     /// The rank of this node that follows from them.
     own_bucket: u8,
     cursor: usize,
+    /// The number of pings that could carry a report.
+    pings: u64,
     /// The median failure rate of well-known nodes, per millisecond.
     fleet: f64,
     /// The time step in which `fleet` was computed.
@@ -100,6 +106,7 @@ impl Ledger {
             about_me: Vec::new(),
             own_bucket: 4,
             cursor: 0,
+            pings: 0,
             fleet: 1.0 / WEEK_MS,
             fleet_step: 0,
         }
@@ -188,9 +195,15 @@ impl Ledger {
         }
     }
 
-    /// The next report to send to others, in turn.
+    /// The report for the next ping, if it is to carry one: about all nodes in turn, one ping in
+    /// [`REPORT_EVERY`] on average. Time that passes is no news.
     pub fn next_report(&mut self, now: Instant) -> Option<Report> {
         if self.subjects.len() == 0 || !self.config.share {
+            return None;
+        }
+        // Not every eighth ping: in turns these could all go to the same members.
+        self.pings = self.pings.wrapping_add(1);
+        if !mix(self.pings ^ self.me.0).is_multiple_of(REPORT_EVERY) {
             return None;
         }
         self.cursor = (self.cursor + 1) % self.subjects.len();

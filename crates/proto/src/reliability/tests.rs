@@ -369,7 +369,25 @@ fn tables_are_bounded_and_those_who_are_gone_go_first() {
     l.learn(at(1), 9, Evidence::Left(NodeId(3), Life(1)));
     l.learn(at(1), 9, Evidence::Heard(NodeId(9), Life(1)));
     assert_eq!(ids(&l), vec![2, 4, 9]);
-    assert_eq!(l.next_report(at(1)).unwrap().id, NodeId(4));
+    let next = (0..1000).find_map(|_| l.next_report(at(1)));
+    assert_eq!(next.unwrap().id, NodeId(4));
+}
+
+#[test]
+fn one_ping_in_eight_carries_a_report_about_each_node_in_turn() {
+    let mut l = Ledger::new(Config::default(), ME, PERIOD, PATIENCE, Instant::ZERO);
+    for id in 2..6 {
+        l.learn(at(0), 9, Evidence::Heard(NodeId(id), Life(1)));
+    }
+    let told: Vec<u64> = (0..8000)
+        .filter_map(|_| l.next_report(at(1)))
+        .map(|r| r.id.0)
+        .collect();
+    assert!((900..1100).contains(&told.len()), "{}", told.len());
+    assert!(
+        told.windows(2)
+            .all(|w| w[1] == w[0] % 5 + if w[0] == 5 { 2 } else { 1 })
+    );
 }
 
 mod node {

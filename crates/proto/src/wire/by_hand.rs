@@ -15,7 +15,7 @@ const ACK: u8 = 1;
 /// The encoded size of the body of a ping or its answer; `None` for other messages.
 pub(super) fn msg_len(msg: &Msg) -> Option<usize> {
     match *msg {
-        Msg::Ping { seq, .. } => Some(1 + varint_len(u64::from(seq)) + 8 + 1),
+        Msg::Ping { seq, .. } => Some(1 + varint_len(u64::from(seq)) + 1),
         Msg::Ack { seq } => Some(1 + varint_len(u64::from(seq))),
         _ => None,
     }
@@ -25,16 +25,11 @@ pub(super) fn msg_len(msg: &Msg) -> Option<usize> {
 pub(super) fn encode_msg(layer: u8, msg: &Msg, out: &mut Vec<u8>) -> bool {
     let mut bytes = [0; FRAME_MAX];
     let end = match *msg {
-        Msg::Ping {
-            seq,
-            target,
-            want_record,
-        } => {
+        Msg::Ping { seq, want_record } => {
             bytes[2] = PING;
             let at = put_varint(&mut bytes, 3, u64::from(seq));
-            bytes[at..at + 8].copy_from_slice(&target.0.to_le_bytes());
-            bytes[at + 8] = u8::from(want_record);
-            at + 9
+            bytes[at] = u8::from(want_record);
+            at + 1
         }
         Msg::Ack { seq } => {
             bytes[2] = ACK;
@@ -57,13 +52,11 @@ pub(super) fn decode_msg(body: &[u8]) -> Option<Msg> {
     if kind == ACK {
         return rest.is_empty().then_some(Msg::Ack { seq });
     }
-    let (target, rest) = rest.split_first_chunk()?;
     let &[want_record @ (0 | 1)] = rest else {
         return None;
     };
     Some(Msg::Ping {
         seq,
-        target: NodeId(u64::from_le_bytes(*target)),
         want_record: want_record == 1,
     })
 }
@@ -185,10 +178,10 @@ mod tests {
 
         #[test]
         fn pings_and_answers_have_them_too(
-            seq in number(), target in any::<u64>(), want_record in any::<bool>(),
+            seq in number(), want_record in any::<bool>(),
         ) {
-            let (seq, target) = (seq as u32, NodeId(target));
-            for msg in [Msg::Ping { seq, target, want_record }, Msg::Ack { seq }] {
+            let seq = seq as u32;
+            for msg in [Msg::Ping { seq, want_record }, Msg::Ack { seq }] {
                 let mut bytes = Vec::new();
                 prop_assert!(encode_msg(0, &msg, &mut bytes));
                 let body = postcard::to_allocvec(&msg).unwrap();
@@ -201,13 +194,12 @@ mod tests {
 
         #[test]
         fn what_is_no_ping_or_answer_to_postcard_is_none_here(
-            kind in 0_u8..3, len in 0_usize..6, last in 0_u8..20, fixed in any::<[u8; 8]>(),
-            tail in proptest::collection::vec(0_u8..3, 0..3), with_target in any::<bool>(),
+            kind in 0_u8..3, len in 0_usize..6, last in 0_u8..20,
+            tail in proptest::collection::vec(0_u8..3, 0..3),
         ) {
             let mut bytes = alloc::vec![kind];
             bytes.extend(core::iter::repeat_n(0x80, len));
             bytes.push(last);
-            bytes.extend(fixed.iter().take(if with_target { 8 } else { 0 }));
             bytes.extend(tail);
             let read = match postcard::take_from_bytes(&bytes) {
                 Ok((msg @ (Msg::Ping { .. } | Msg::Ack { .. }), [])) => Some(msg),

@@ -2,28 +2,42 @@
 
 use super::WireError;
 use crate::id::{Incarnation, Life, NodeId};
-use crate::membership::Coordinate;
+use crate::membership::{Coordinate, DIGEST_LEN};
 use alloc::vec::Vec;
 
 /// The version of the wire format. It changes whenever the golden bytes change.
 pub const VERSION: u8 = 3;
 
-/// The size of an encoded header without a coordinate.
-pub const HEADER_LEN: usize = 30;
+/// The size of the smallest header: of a sender in its first incarnation, without a coordinate.
+pub const HEADER_LEN: usize = DIGEST_AT + DIGEST_LEN;
 
 /// The size of the largest header.
-pub const HEADER_MAX: usize = HEADER_LEN + COORDINATE_LEN;
-
-const COORDINATE_LEN: usize = 20;
+pub const HEADER_MAX: usize = HEADER_LEN + (8 - LIFE_LEN) + INCARNATION_LEN + COORDINATE_LEN;
 
 /// The offset after the sender, where the encrypted part of a header continues after the flags.
 const AFTER_SENDER: usize = 14;
+/// A life that begins before the year 2106 needs no more.
+const LIFE_LEN: usize = 6;
+const DIGEST_AT: usize = AFTER_SENDER + LIFE_LEN;
+const INCARNATION_LEN: usize = 4;
+const COORDINATE_LEN: usize = 20;
 
 const LEAVING: u8 = 1;
 const UNLUCKY: u8 = 2;
 const ISOLATED: u8 = 4;
 const COORDINATE: u8 = 8;
 const HOLDS: u8 = 16;
+const INCARNATION: u8 = 32;
+const LONG_LIFE: u8 = 64;
+
+/// The size of a header with these flags.
+fn len_of(flags: u8) -> usize {
+    let part = |flag: u8, len: usize| if flags & flag != 0 { len } else { 0 };
+    HEADER_LEN
+        + part(LONG_LIFE, 8 - LIFE_LEN)
+        + part(INCARNATION, INCARNATION_LEN)
+        + part(COORDINATE, COORDINATE_LEN)
+}
 
 /// The header of a datagram: its group, its sender, and the state of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +50,7 @@ pub struct Header {
     pub life: Life,
     /// The incarnation of the sender.
     pub incarnation: Incarnation,
-    /// The digest of the sender's member list.
+    /// The digest of the sender's member list, of 24 bits.
     pub digest: u32,
     /// Whether the sender is leaving the group.
     pub leaving: bool,
@@ -69,38 +83,47 @@ impl Default for Header {
 }
 
 impl Header {
-    pub(crate) fn encoded_len(&self) -> usize {
-        HEADER_LEN + self.coordinate.map_or(0, |_| COORDINATE_LEN)
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    /// Which optional parts there are, and what the sender thinks of itself.
+    fn flags(&self) -> u8 {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-        // Assembled in an array and appended once, because a vector checks its capacity with every addition.
-        let mut bytes = [0; HEADER_MAX];
-        bytes[0] = VERSION;
-        bytes[1] = flag(self.leaving, LEAVING)
+        flag(self.leaving, LEAVING)
             | flag(self.unlucky, UNLUCKY)
             | flag(self.isolated, ISOLATED)
             | flag(self.holds, HOLDS)
-            | flag(self.coordinate.is_some(), COORDINATE);
+            | flag(self.coordinate.is_some(), COORDINATE)
+            | flag(self.incarnation != Incarnation(0), INCARNATION)
+            | flag(self.life.0 >> (8 * LIFE_LEN) != 0, LONG_LIFE)
+    }
+
+    pub(crate) fn encoded_len(&self) -> usize {
+        len_of(self.flags())
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        // Assembled in an array and appended once, because a vector checks its capacity with every addition.
+        let mut bytes = [0; HEADER_MAX];
+        let flags = self.flags();
+        (bytes[0], bytes[1]) = (VERSION, flags);
         bytes[2..6].copy_from_slice(&self.group.to_le_bytes());
-        bytes[6..14].copy_from_slice(&self.id.0.to_le_bytes());
-        bytes[14..22].copy_from_slice(&self.life.0.to_le_bytes());
-        bytes[22..26].copy_from_slice(&self.incarnation.0.to_le_bytes());
-        bytes[26..HEADER_LEN].copy_from_slice(&self.digest.to_le_bytes());
-        let Some(Coordinate {
-            position: [x, y, z],
-            height,
-            error,
-        }) = self.coordinate
-        else {
-            return out.extend_from_slice(&bytes[..HEADER_LEN]);
+        bytes[6..AFTER_SENDER].copy_from_slice(&self.id.0.to_le_bytes());
+        let mut end = AFTER_SENDER;
+        let mut put = |part: &[u8]| {
+            bytes[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
         };
-        let parts = bytes[HEADER_LEN..].chunks_exact_mut(4);
-        for (bytes, part) in parts.zip([x, y, z, height, error]) {
-            bytes.copy_from_slice(&part.to_le_bytes());
+        let life = if flags & LONG_LIFE != 0 { 8 } else { LIFE_LEN };
+        put(&self.life.0.to_le_bytes()[..life]);
+        put(&self.digest.to_le_bytes()[..DIGEST_LEN]);
+        if flags & INCARNATION != 0 {
+            put(&self.incarnation.0.to_le_bytes());
         }
-        out.extend_from_slice(&bytes);
+        if let Some(place) = self.coordinate {
+            let [x, y, z] = place.position;
+            for part in [x, y, z, place.height, place.error] {
+                put(&part.to_le_bytes());
+            }
+        }
+        out.extend_from_slice(&bytes[..end]);
     }
 
     /// Appends the part of the header that is encrypted in a sealed datagram: everything except version, group and
@@ -122,11 +145,7 @@ impl Header {
         bytes: &[u8],
     ) -> Option<(Header, &[u8])> {
         let flags = *bytes.first()?;
-        let with_coordinate = flags & COORDINATE != 0;
-        let whole = match with_coordinate {
-            true => HEADER_MAX,
-            false => HEADER_LEN,
-        };
+        let whole = len_of(flags);
         let (inner, rest) = bytes.split_at_checked(whole - AFTER_SENDER + 1)?;
         let mut plain = [0; HEADER_MAX];
         (plain[0], plain[1]) = (VERSION, flags);
@@ -144,24 +163,30 @@ impl Header {
             return Err(WireError::Version(version));
         }
         let flags = *bytes.get(1).ok_or(WireError::Short)?;
-        let with_coordinate = flags & COORDINATE != 0;
-        let len = if with_coordinate {
-            HEADER_MAX
-        } else {
-            HEADER_LEN
+        let (fixed, rest) = bytes
+            .split_at_checked(len_of(flags))
+            .ok_or(WireError::Short)?;
+        let mut at = 2;
+        let mut take = |len: usize| {
+            let mut eight = [0; 8];
+            eight[..len].copy_from_slice(&fixed[at..at + len]);
+            at += len;
+            u64::from_le_bytes(eight)
         };
-        let (fixed, rest) = bytes.split_at_checked(len).ok_or(WireError::Short)?;
-        let word = |at: usize| {
-            let mut four = [0; 4];
-            four.copy_from_slice(&fixed[at..at + 4]);
-            u32::from_le_bytes(four)
+        let (group, id) = (take(4) as u32, NodeId(take(8)));
+        let life = take(if flags & LONG_LIFE != 0 { 8 } else { LIFE_LEN });
+        let digest = take(DIGEST_LEN) as u32;
+        let incarnation = match flags & INCARNATION {
+            0 => 0,
+            _ => take(INCARNATION_LEN) as u32,
         };
-        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        let part = |n: usize| f32::from_bits(word(HEADER_LEN + 4 * n));
-        let coordinate = with_coordinate.then(|| Coordinate {
-            position: [part(0), part(1), part(2)],
-            height: part(3),
-            error: part(4),
+        let coordinate = (flags & COORDINATE != 0).then(|| {
+            let mut part = || f32::from_bits(take(4) as u32);
+            Coordinate {
+                position: [part(), part(), part()],
+                height: part(),
+                error: part(),
+            }
         });
         let header = Header {
             leaving: flags & LEAVING != 0,
@@ -169,11 +194,11 @@ impl Header {
             isolated: flags & ISOLATED != 0,
             holds: flags & HOLDS != 0,
             coordinate,
-            group: word(2),
-            id: NodeId(long(6)),
-            life: Life(long(14)),
-            incarnation: Incarnation(word(22)),
-            digest: word(26),
+            group,
+            id,
+            life: Life(life),
+            incarnation: Incarnation(incarnation),
+            digest,
         };
         Ok((header, rest))
     }

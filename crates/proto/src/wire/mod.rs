@@ -1,18 +1,18 @@
 //! Encoding and decoding of datagrams.
 //!
-//! A datagram consists of a header and frames. The header has 30 bytes, or 50 with a coordinate; numbers are
-//! little-endian:
+//! A datagram consists of a header and frames. The header has 23 bytes, and up to 49 with what not every datagram needs;
+//! numbers are little-endian:
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 1 | version |
-//! | 1 | flags of the sender: 1 leaving, 2 probed too rarely, 4 isolated, 8 a coordinate follows, 16 the receiver is proven |
+//! | 1 | flags of the sender: 1 leaving, 2 probed too rarely, 4 isolated, 8 with a coordinate, 16 the receiver is proven, 32 with an incarnation, 64 with a long life |
 //! | 4 | tag of the group |
 //! | 8 | sender |
-//! | 8 | its life |
-//! | 4 | its incarnation |
-//! | 4 | digest of its member list |
-//! | 20 | its coordinate: three of place, height, error, each a 32-bit float |
+//! | 6 or 8 | its life: 8 bytes if it begins after the year 2105 |
+//! | 3 | digest of its member list |
+//! | 0 or 4 | its incarnation, if that is not 0 |
+//! | 0 or 20 | its coordinate: three of place, height, error, each a 32-bit float |
 //!
 //! A frame consists of a layer (1 byte), a length (varint) and a body in postcard's format. A frame that cannot be read
 //! is skipped by its length, so that a later version can add frames.

@@ -27,6 +27,7 @@ struct Count {
     requests_out: u64,
     news_out: u64,
     datagrams_out: u64,
+    probes_itself: bool,
     /// Members before the step under way.
     live: usize,
 }
@@ -80,17 +81,24 @@ impl Oracle for Messages {
                         return violated("I16", world, host, text);
                     }
                 }
-                Msg::Ping { target, .. } if *target == world.host(host).node().id() => {
-                    return violated("I3", world, host, "probes itself".into());
-                }
                 _ => {}
             }
         }
         Ok(())
     }
 
+    fn on_dispatch(&mut self, _: &World, from: usize, to: usize, d: &Datagram, _: Option<u64>) {
+        let ping = |f: &Frame| matches!(f, Frame::Membership(Msg::Ping { .. }));
+        if from == to && d.frames.iter().any(ping) {
+            slot(&mut self.counts, from).probes_itself = true;
+        }
+    }
+
     fn after_step(&mut self, world: &World, host: usize) -> Verdict {
         let count = slot(&mut self.counts, host);
+        if count.probes_itself {
+            return violated("I3", world, host, "probes itself".into());
+        }
         count.live = world.host(host).node().membership().table().live();
         let config = &world.node_config().membership;
         let stats = world.host(host).node().stats().membership;

@@ -30,17 +30,22 @@ struct Pings {
 }
 
 impl Oracle for Refutation {
-    fn on_send(&mut self, world: &World, host: usize, d: &Datagram, _bytes: usize) -> Verdict {
+    fn on_dispatch(&mut self, world: &World, host: usize, to: usize, d: &Datagram, _: Option<u64>) {
         let table = world.host(host).node().membership().table();
+        let target = world.host(to).node().id();
         for frame in &d.frames {
             let Frame::Membership(msg) = frame else {
                 continue;
             };
-            let Msg::Ping { seq, target, .. } = *msg else {
+            let Msg::Ping { seq, .. } = *msg else {
                 continue;
             };
             let pings = slot(&mut self.hosts, host);
-            pings.last = pings.last.max(seq);
+            if seq <= pings.last {
+                // A copy that somebody on the network made, of a ping of before.
+                continue;
+            }
+            pings.last = seq;
             if seq > pings.earlier
                 && let Some(member) = table.get(target)
                 && member.precedence.status != Status::Alive
@@ -51,7 +56,6 @@ impl Oracle for Refutation {
                 }
             }
         }
-        Ok(())
     }
 
     fn on_deliver(&mut self, _: &World, _: usize, to: usize, d: &Datagram) -> Verdict {

@@ -122,7 +122,7 @@ fn a_process_that_does_not_know_it_is_held_dead_is_told() {
     });
     let ping = Msg::Ping {
         seq: 1,
-        target: NodeId(3),
+
         want_record: false,
     };
     assert_eq!(effects, [Effect::Send(To::Node(NodeId(3)), ping)]);
@@ -297,7 +297,7 @@ fn a_member_known_by_its_header_only_is_asked_for_its_record() {
     let effects = heard(&mut b, None);
     let ping = Msg::Ping {
         seq: 1,
-        target: NodeId(9),
+
         want_record: true,
     };
     assert_eq!(

@@ -12,7 +12,7 @@ fn a_goodbye_is_no_failure_and_final_for_its_life() {
         leaver,
         Msg::Ping {
             seq: 5,
-            target: ME,
+
             want_record: false,
         },
     );

@@ -208,7 +208,7 @@ fn a_node_that_nobody_probes_says_so() {
             sender(2, 0),
             Msg::Ping {
                 seq: 1,
-                target: ME,
+
                 want_record: false,
             },
         );

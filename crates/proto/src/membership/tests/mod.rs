@@ -6,6 +6,7 @@ mod coming;
 mod extensions;
 mod fast;
 mod keeping;
+mod place;
 mod probing;
 mod table;
 mod turns;

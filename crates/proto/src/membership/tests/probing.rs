@@ -15,7 +15,7 @@ fn a_tick_probes_one_member_and_sets_both_deadlines() {
                 To::Node(NodeId(2)),
                 Msg::Ping {
                     seq: 1,
-                    target: NodeId(2),
+
                     want_record: false
                 }
             ),
@@ -31,7 +31,7 @@ fn a_ping_is_answered_where_it_came_from() {
     from.addr = addr(99);
     let ping = Msg::Ping {
         seq: 7,
-        target: ME,
+
         want_record: true,
     };
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_silent_target_is_probed_through_helpers_then_accused() {
     let [ping, end, requests @ ..] = &effects[..] else {
         panic!("a ping and a timer: {effects:?}");
     };
-    assert_eq!(*ping, Effect::Send(To::Node(target), ping_of(target, 2)));
+    assert_eq!(*ping, Effect::Send(To::Node(target), ping_of(2)));
     assert_eq!(*end, Effect::SetTimer(Timer::Probe(seq), started + T));
     let mut helpers = Vec::new();
     for effect in requests {
@@ -123,13 +123,9 @@ fn a_silent_target_is_probed_through_helpers_then_accused() {
     );
 }
 
-fn ping_of(target: NodeId, seq: u32) -> Msg {
+fn ping_of(seq: u32) -> Msg {
     let want_record = false;
-    Msg::Ping {
-        seq,
-        target,
-        want_record,
-    }
+    Msg::Ping { seq, want_record }
 }
 
 /// A node that has measured a round trip of 30 ms, and so waits for 90 ms.
@@ -152,13 +148,13 @@ fn a_silent_target_is_pinged_again_before_helpers_are_asked() {
     assert_eq!(
         b.timer(Timer::Probe(seq)),
         [
-            Effect::Send(To::Node(target), ping_of(target, seq + 1)),
+            Effect::Send(To::Node(target), ping_of(seq + 1)),
             Effect::SetTimer(Timer::Probe(seq), started + ms(270)),
         ]
     );
     b.now = started + ms(270);
     let effects = b.timer(Timer::Probe(seq));
-    let ping = Effect::Send(To::Node(target), ping_of(target, seq + 2));
+    let ping = Effect::Send(To::Node(target), ping_of(seq + 2));
     assert_eq!(effects[0], ping);
     assert_eq!(effects.len(), 5, "a ping, the timer, three requests");
     // Nobody answers: accused at the end of the period, not later.
@@ -198,7 +194,7 @@ fn a_repeated_ping_asks_for_a_missing_record_again() {
     let want_record = true;
     let ping = Msg::Ping {
         seq: seq + 1,
-        target,
+
         want_record,
     };
     assert_eq!(
@@ -266,7 +262,7 @@ fn a_helper_answers_for_the_target_or_owns_up() {
     };
     let ping = |seq| Msg::Ping {
         seq,
-        target: NodeId(9),
+
         want_record: false,
     };
     assert_eq!(

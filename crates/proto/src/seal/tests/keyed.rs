@@ -338,7 +338,7 @@ fn where_datagrams_are_small_names_are_shorter() {
     let mut config = Config::from(crate::config::Profile::Lora);
     config.seal_with(vec![key(1)]);
     assert_eq!(config.check(), Ok(()));
-    assert_eq!(config.membership.meta_max, 36);
+    assert_eq!(config.membership.meta_max, 37);
     let error = Err(crate::config::ConfigError::Keys);
     assert_eq!(keyed(vec![]).check(), error);
     assert_eq!(keyed(vec![key(1); 5]).check(), error);

@@ -460,7 +460,7 @@ fn an_address_that_is_not_proven_draws_less_than_three_times_what_came_from_it()
         })],
         vec![frame(Msg::Ping {
             seq: 1,
-            target: NodeId(1),
+
             want_record: true,
         })],
         vec![frame(Msg::PingReq {
