@@ -34,6 +34,9 @@ const TERM_STEP: u64 = 1 << 20;
 /// The last term. No round starts after it.
 const TERM_END: u64 = 1 << 63;
 
+/// How many of the candidates ask the watchers in a suspicion timeout, on average, although nothing seems to be wrong.
+const LOOKERS: u32 = 4;
+
 /// The greatest number of times that the wait before an objection doubles.
 const VAIN_MAX: u8 = 6;
 
@@ -603,9 +606,12 @@ impl Race {
         if self.tenure.watch.is_uninformed() {
             self.exchange(cx, env);
         }
-        // A notice may have been lost, so a potential candidate asks whether the leader still holds its lease.
+        // A notice may have been lost, so some of the potential candidates ask whether the leader still holds its lease.
         if self.claim.is_some() && !self.is_named(env) && self.holds_elections(env) {
-            self.look_at_watchers(cx, env);
+            let candidates = env.candidates(self.id).count().max(1) as u32;
+            if cx.rng.below(candidates) < LOOKERS {
+                self.look_at_watchers(cx, env);
+            }
         }
         if self.policy.is_some_and(|p| p.health && p.replace_unhealthy) {
             self.look_at_health(cx, env, stats);

@@ -48,6 +48,7 @@ impl Membership {
         let limit = self.rumor_limit();
         let most = usize::from(self.config.rumors_max);
         let own = self.own_record(me, now);
+        let to = room.to.filter(|_| self.config.sync_periods > 0);
         let own_accusation = self.own_accusation(me);
         let table = &self.table;
         let mut misfits = 0;
@@ -62,6 +63,10 @@ impl Membership {
             } else {
                 match table.get(rumor.subject) {
                     None => return Take::Gone,
+                    // It knows that it is alive.
+                    Some(m) if Some(m.id) == to && m.precedence.status == Status::Alive => {
+                        return Take::No;
+                    }
                     Some(m) if m.precedence.status == Status::Alive => Msg::Record(m.record(now)),
                     Some(m) => Msg::Accusation(Accusation {
                         accuser: rumor.accuser,
@@ -109,7 +114,7 @@ impl Membership {
     }
 
     /// How often a rumor is passed on.
-    fn rumor_limit(&self) -> u32 {
+    pub(super) fn rumor_limit(&self) -> u32 {
         self.config.rumor_factor * log_periods(self.size())
     }
 

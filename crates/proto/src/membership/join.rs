@@ -222,7 +222,13 @@ impl Membership {
 
     /// Compares member lists with the sender when their digests differ and no news is under way.
     pub(super) fn consider_sync(&mut self, cx: &mut MembershipCx<'_>, from: Sender) {
-        if self.config.sync_periods == 0 || from.digest == self.digest(cx.me) {
+        if self.config.sync_periods == 0 {
+            return;
+        }
+        if from.digest == self.digest(cx.me) {
+            if self.rumors.len() > 0 {
+                self.rumors.count_known(self.rumor_limit());
+            }
             return;
         }
         let periods = match self.joined_within(cx.now, SETTLING_PERIODS) {

@@ -77,6 +77,22 @@ impl RumorBuffer {
         self.rumors.truncate(max);
     }
 
+    /// A member holds the same list: it knows of everybody who is alive, as if it had been told. Of suspicions lists say
+    /// nothing.
+    pub(crate) fn count_known(&mut self, limit: u32) {
+        let mut counted = false;
+        for rumor in &mut self.rumors {
+            if matches!(rumor.urgency, Urgency::Arrival | Urgency::Refutation) {
+                rumor.sent += 1;
+                counted = true;
+            }
+        }
+        if counted {
+            self.rumors.retain(|r| r.sent < limit);
+            self.rumors.sort_by_key(|r| (r.sent, r.urgency));
+        }
+    }
+
     /// Offers rumors in order to `take`, which says whether it took one; `max` at most. What was
     /// taken counts as sent, and leaves when it was sent `limit` times.
     pub(crate) fn offer(&mut self, max: usize, limit: u32, mut take: impl FnMut(&Rumor) -> Take) {
@@ -142,6 +158,23 @@ mod tests {
         assert_eq!(taken(&mut buffer, 2, 2), [1, 2]);
         assert_eq!(taken(&mut buffer, 9, 2), [3, 1]);
         assert_eq!(buffer.len(), 0);
+    }
+
+    #[test]
+    fn a_member_with_the_same_list_counts_as_told_of_those_who_are_alive() {
+        let mut buffer = RumorBuffer::default();
+        for (id, urgency) in [
+            (1, Urgency::Arrival),
+            (2, Urgency::Departure),
+            (3, Urgency::Suspicion),
+            (4, Urgency::Refutation),
+        ] {
+            buffer.replace(NodeId(id), NodeId(id), urgency, 64);
+        }
+        buffer.count_known(3);
+        assert_eq!(taken(&mut buffer, 9, 3), [2, 3, 4, 1]);
+        buffer.count_known(3);
+        assert_eq!(taken(&mut buffer, 9, 3), [2, 3]);
     }
 
     #[test]
