@@ -2,7 +2,7 @@
 
 use crate::election::{self, Quorum};
 use crate::hash::hash_bytes;
-use crate::membership::{self, Fast, ProbeTimeout, SuspicionTimeout};
+use crate::membership::{self, Fast, ProbeTimeout, SuspicionTimeout, TargetPolicy};
 use crate::message;
 use crate::mutex::{self, Bound};
 use crate::omega;
@@ -188,6 +188,9 @@ impl From<Profile> for Config {
         let mut config = Config::default();
         let m = &mut config.membership;
         m.fast = profile.detection(Detection::default());
+        if profile != Profile::Wired {
+            m.probe_policy = TargetPolicy::Stride;
+        }
         match profile {
             Profile::Wired => {}
             Profile::Wifi => {

@@ -1,7 +1,7 @@
 //! How soon crashes are known, how often nodes are wrong, and what it costs: fast, balanced and patient detection in
 //! the same worlds. `docs/TUNING.md` has the results.
 //!
-//!     cargo bench -p consort-sim --bench detection [-- crash|silent|pause|split|many|churn] [--runs N] [--seed N] [--turns]
+//!     cargo bench -p consort-sim --bench detection [-- crash|silent|pause|split|many|churn] [--runs N] [--seed N] [--stride]
 
 #![allow(missing_docs)]
 
@@ -23,8 +23,8 @@ const WARM: f64 = 90.0;
 /// Detections compared.
 const KINDS: [Detection; 3] = [Detection::Patient, Detection::Balanced, Detection::Fast];
 
-/// Whether members probe in turns.
-static TURNS: AtomicBool = AtomicBool::new(false);
+/// Whether members probe at paces of their own, instead of in turns.
+static STRIDE: AtomicBool = AtomicBool::new(false);
 
 /// Who said what of whom.
 #[derive(Default)]
@@ -101,8 +101,8 @@ impl Place {
     fn engine(self, kind: Detection, seed: u64) -> Engine<Watch> {
         let mut node = Config::default();
         node.membership.fast = Profile::Wired.detection(kind);
-        if TURNS.load(Relaxed) {
-            node.membership.probe_policy = TargetPolicy::Turns;
+        if STRIDE.load(Relaxed) {
+            node.membership.probe_policy = TargetPolicy::Stride;
         }
         let config = WorldConfig {
             node,
@@ -429,8 +429,8 @@ fn main() -> ExitCode {
         let set = match arg.as_str() {
             "--runs" => number(args.next()).map(|n| runs = n),
             "--seed" => number(args.next()).map(|n| seed = n),
-            "--turns" => {
-                TURNS.store(true, Relaxed);
+            "--stride" => {
+                STRIDE.store(true, Relaxed);
                 Some(())
             }
             part => {
@@ -440,7 +440,7 @@ fn main() -> ExitCode {
         };
         if set.is_none() || runs == 0 {
             eprintln!(
-                "usage: [crash|silent|pause|split|many|churn] [--runs N] [--seed N] [--turns]"
+                "usage: [crash|silent|pause|split|many|churn] [--runs N] [--seed N] [--stride]"
             );
             return ExitCode::from(2);
         }

@@ -21,7 +21,7 @@ pub struct RawMembership {
     pub probe_helpers: Option<u8>,
     /// How the next member to probe is chosen: `stride` probes each member at its own even pace, near ones more often;
     /// `turns` does the same, but while round trips to nearly all members take 10 ms at most, members take turns so that
-    /// each is probed once a period, as suits wired networks; `bag` in passes, each in random order; `independent`
+    /// each is probed once a period (the default on wired networks); `bag` in passes, each in random order; `independent`
     /// draws anew each period, so gaps between probes of one member have no bound.
     pub probe_policy: Option<String>,
     /// A member at distance r gets a share of probes proportional to r^-m; this is m. With 0, all members are probed

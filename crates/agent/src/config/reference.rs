@@ -120,7 +120,7 @@ fn value(path: &str) -> Option<(String, bool)> {
         }
         "membership.probe_period" => span(m.probe_period),
         "membership.probe_helpers" => m.probe_helpers.to_string(),
-        "membership.probe_policy" => "\"stride\"".to_owned(),
+        "membership.probe_policy" => "\"turns\"".to_owned(),
         "membership.distance_source" => "\"coordinate\"".to_owned(),
         "membership.feedback_passive_per_mille" => m.feedback_passive_per_mille.to_string(),
         "membership.passive_timeout_periods" => m.passive_timeout_periods.to_string(),

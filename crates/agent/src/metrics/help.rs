@@ -67,6 +67,7 @@ const HELP: &[(char, &str, &str)] = &[
     ('c', "membership_probes", "Regular probes sent."),
     ('c', "membership_probes_indirect", "Probes that needed helpers."),
     ('c', "membership_probes_failed", "Probes that nobody answered."),
+    ('c', "membership_probes_deaf", "Probes that nobody answered, and during which this node heard nothing at all: they accuse nobody."),
     ('c', "membership_accusations", "Accusations that this node made."),
     ('c', "membership_refutations", "Accusations that this node refuted."),
     ('c', "membership_pursuits", "Pings to suspects and to nodes that do not know what is said of them."),

@@ -125,6 +125,9 @@ const MOVED: &[(By, &[&str])] = &[
     (Core("proto/src/membership/tests/fast.rs", "a_late_probe_accuses_nobody"), &[
         "consort_membership_late_timers_total",
     ]),
+    (Core("proto/src/membership/tests/fast.rs", "while_nobody_is_heard_a_probe_takes_its_whole_period_and_accuses_nobody"), &[
+        "consort_membership_probes_deaf_total",
+    ]),
     (Core("proto/src/membership/tests/probing.rs", "too_many_requests_are_refused_and_counted"), &[
         "consort_membership_relays_dropped_total",
     ]),

@@ -49,7 +49,7 @@ pub struct Config {
     pub probe_retries: u8,
     /// How many members are asked to probe a silent one (k). Default 3.
     pub probe_helpers: u8,
-    /// Whom to probe. Default [`TargetPolicy::Stride`].
+    /// Whom to probe. Default [`TargetPolicy::Turns`].
     pub probe_policy: TargetPolicy,
     /// What keeps far members from being forgotten. Default [`ProbeFloor::Auto`].
     pub probe_floor: ProbeFloor,
@@ -145,7 +145,7 @@ impl Default for Config {
             probe_timeout: ProbeTimeout::Adaptive,
             probe_retries: 2,
             probe_helpers: 3,
-            probe_policy: TargetPolicy::Stride,
+            probe_policy: TargetPolicy::Turns,
             probe_floor: ProbeFloor::Auto,
             helper_policy: HelperPolicy::Mixed,
             distance_exponent: 3.0,

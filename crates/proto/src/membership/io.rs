@@ -75,6 +75,8 @@ pub struct Stats {
     pub probes_indirect: u64,
     /// Probes that nobody answered.
     pub probes_failed: u64,
+    /// Probes that nobody answered, but during which nothing at all was heard: they accuse nobody.
+    pub probes_deaf: u64,
     /// Accusations this node made.
     pub accusations: u64,
     /// Accusations this node refuted.

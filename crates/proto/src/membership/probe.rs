@@ -368,6 +368,14 @@ impl Membership {
             let silent = probe.asked.saturating_sub(probe.nacks);
             self.raise_health(if probe.asked == 0 { 1 } else { silent });
         }
+        // Who heard nobody at all during a whole probe accuses nobody: it may be the one that is cut off, as after a longer
+        // silence. Of two members nobody can tell.
+        let may_be_cut_off =
+            self.config.fast.is_some() && self.config.isolation && self.table.live() >= 2;
+        if may_be_cut_off && !self.is_isolated() && !self.has_heard_during(probe) {
+            self.stats.probes_deaf += 1;
+            return;
+        }
         if self.anybody_clears() {
             if !self.is_seen_since(probe.target, probe.sent_at) {
                 self.accuse(cx, probe.target);

@@ -31,6 +31,9 @@ pub(crate) struct Turns {
     last: u64,
     /// Until this round every ping says its own.
     tell_until: u64,
+    /// Whether this node probes in turns, and how often it went over to a later round or began to take turns.
+    on: bool,
+    breaks: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,11 @@ impl Turns {
 }
 
 impl Membership {
+    /// Of a node that probes in turns: how often it began to, or went over to a later round.
+    pub fn turns(&self) -> Option<u64> {
+        self.turns.on.then_some(self.turns.breaks)
+    }
+
     /// Time since the first round began.
     fn round_time(&self, now: Instant) -> u64 {
         now.as_micros().wrapping_add(self.turns.shift_us)
@@ -74,7 +82,11 @@ impl Membership {
             if self.turns.next.take().is_some() {
                 cx.cancel_timer(Timer::Turn);
             }
+            self.turns.on = false;
             return false;
+        }
+        if !core::mem::replace(&mut self.turns.on, true) {
+            self.turns.breaks += 1;
         }
         if self.turns.next.is_none() {
             self.set_turn(cx);
@@ -145,6 +157,7 @@ impl Membership {
             return;
         }
         self.turns.shift_us = self.turns.shift_us.wrapping_add(ahead);
+        self.turns.breaks += 1;
         // The round that it goes over to is left out: corrections add no probes (I10).
         self.turns.last = self.round_time(cx.now) / period;
         self.turns.tell_until = self.turns.last + TELL_ROUNDS;

@@ -8,8 +8,9 @@ use consort_proto::{Life, NodeId};
 
 /// Counts the regular probes of each process under one plan, and compares the gaps between two probes of the same
 /// member with the bound of the policy. A changed plan starts anew; so do newcomers, which have precedence for a
-/// while: gaps count once every member was probed. For worlds without naps and without passive feedback, which take
-/// periods away from the plan.
+/// while: gaps count once every member was probed. Turns begin anew as well, when rounds are corrected, and while a node
+/// that is not well leaves some of them out. For worlds without naps and without passive feedback, which take periods away
+/// from the plan.
 #[derive(Debug, Default)]
 pub struct Gap {
     hosts: Vec<Sequence>,
@@ -19,6 +20,8 @@ pub struct Gap {
 struct Sequence {
     probes: u64,
     plan: Vec<(NodeId, Life, u64)>,
+    /// Where turns began, and whether the node is well.
+    turns: (Option<u64>, u8),
     /// By member: number of the last probe of it.
     last: BTreeMap<NodeId, u64>,
     /// Number of the probe with which every member had one.
@@ -35,7 +38,13 @@ impl Oracle for Gap {
             return Ok(());
         }
         let same = membership.probe_plan().eq(seq.plan.iter().copied());
-        if !same || probes != before + 1 {
+        let policy = world.node_config().membership.probe_policy;
+        let turns = match policy {
+            TargetPolicy::Turns => (membership.turns(), membership.health()),
+            _ => (None, 0),
+        };
+        if !same || probes != before + 1 || turns != seq.turns {
+            seq.turns = turns;
             seq.plan = membership.probe_plan().collect();
             seq.last.clear();
             seq.all_at = None;
@@ -54,7 +63,6 @@ impl Oracle for Gap {
         for &(id, _, count) in &seq.plan {
             let from = seq.last.get(&id).copied().unwrap_or(all_at).max(all_at);
             let waits = probes - from;
-            let policy = world.node_config().membership.probe_policy;
             if let Some(most) = bound(policy, k, sum, count)
                 && waits > most
             {

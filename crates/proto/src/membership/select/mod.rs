@@ -27,10 +27,10 @@ pub enum TargetPolicy {
     /// The bag drawn at random, by remaining count.
     BagRandom,
     /// Weighted fair interleaving: each member at its own even pace.
-    #[default]
     Stride,
     /// In turns, each member once a period by the group as a whole, while round trips to nearly all are so short that
     /// distance does not matter; else as `Stride`.
+    #[default]
     Turns,
 }
 

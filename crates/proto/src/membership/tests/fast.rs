@@ -141,11 +141,18 @@ fn a_probe_has_at_most_sixteen_pings_and_ends_with_the_period() {
 }
 
 #[test]
-fn while_nobody_is_heard_a_probe_takes_its_whole_period() {
+fn while_nobody_is_heard_a_probe_takes_its_whole_period_and_accuses_nobody() {
     let mut bench = Bench::fast(9);
-    let (_, seq, _) = bench.tick();
+    let (target, seq, _) = bench.tick();
     let (_, took) = bench.fail_probe(seq, |_| {});
     assert_eq!(took, T);
+    assert_eq!(bench.member(target.0).phase, Phase::Up);
+    assert_eq!(bench.m.stats.probes_deaf, 1);
+    // Of two members nobody can tell who is cut off.
+    let mut bench = Bench::fast(2);
+    let (target, seq, _) = bench.tick();
+    bench.fail_probe(seq, |_| {});
+    assert_eq!(bench.member(target.0).phase, Phase::Suspected);
 }
 
 #[test]
