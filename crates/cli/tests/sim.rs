@@ -86,15 +86,14 @@ fn a_protocol_stands_for_its_settings() {
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     };
+    let paper = |more: &[&str]| run(&[&["--profile", "paper"], more].concat());
     let medley = run(&["--protocol", "medley"]);
-    assert_eq!(medley, run(&["--exponent", "3"]));
-    assert_eq!(run(&["--protocol", "swim"]), run(&["--exponent", "0"]));
+    assert_eq!(medley, paper(&["--exponent", "3"]));
+    assert_eq!(run(&["--protocol", "swim"]), paper(&["--exponent", "0"]));
     let both = ["--exponent", "3", "--feedback", "both"];
-    assert_eq!(run(&["--protocol", "medley-f"]), run(&both));
-    assert_eq!(
-        run(&["--protocol", "product"]),
-        run(&["--profile", "product"])
-    );
+    assert_eq!(run(&["--protocol", "medley-f"]), paper(&both));
+    // Without a choice it is what users deploy.
+    assert_eq!(run(&["--protocol", "product"]), run(&[]));
     // What is given by itself counts.
     assert_eq!(medley, run(&["--protocol", "swim", "--exponent", "3"]));
     let twice = consort(&["membership", "--protocol", "swim", "--profile", "paper"]);
@@ -136,6 +135,24 @@ fn lists_of_values_become_a_line_for_each_run() {
     let alone: serde_json::Value = serde_json::from_str(&alone).expect("json");
     let detection: f64 = row[column("detection")].parse().expect("a number");
     assert_eq!(alone["first_detection"]["mean"].as_f64(), Some(detection));
+    let picture = File::new("sweep.svg", "");
+    let draw = |column: &str| {
+        let draw = ["--plot", picture.path(), "--plot-column", column];
+        consort(&[&common[..], &lists, &draw].concat())
+    };
+    assert_eq!(
+        stdout(&draw("byte_hops")),
+        text,
+        "the picture changes nothing"
+    );
+    let svg = std::fs::read_to_string(picture.path()).expect("a picture");
+    assert!(
+        svg.starts_with("<svg") && svg.contains("byte_hops over"),
+        "{svg}"
+    );
+    let wrong = draw("speed");
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("byte_hops"), "{}", stderr(&wrong));
     let single = consort(&[&common[..], &["--loss", "0,0.1"]].concat());
     assert_eq!(single.status.code(), Some(2));
     assert!(stderr(&single).contains("--format csv"));

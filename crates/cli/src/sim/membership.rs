@@ -1,6 +1,6 @@
 //! `consort sim membership`: when crashes are noticed, and what it costs.
 
-use super::{TopologyKind, pool};
+use super::{TopologyKind, plot, pool};
 use crate::Answer;
 use crate::watch::WatchArgs;
 use anyhow::{Context, bail};
@@ -59,7 +59,7 @@ pub(super) struct MembershipArgs {
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "profile")]
     protocol: Vec<ProtocolKind>,
     /// Exponent m: a node at distance r is probed in proportion to r^-m; `inf` probes only the nearest [default: the
-    /// protocol's, or 0 in the paper profile and 3 in the product's]; several with --format csv
+    /// protocol's, or 3, and 0 with --profile paper]; several with --format csv
     #[arg(
         long,
         value_name = "M",
@@ -67,7 +67,7 @@ pub(super) struct MembershipArgs {
         allow_negative_numbers = true
     )]
     exponent: Vec<f32>,
-    /// How the next node to probe is chosen [default: iid in the paper profile, stride in the product's]
+    /// How the next node to probe is chosen [default: stride, and iid with --profile paper]
     #[arg(long, value_enum)]
     policy: Option<PolicyKind>,
     /// What nodes use as the distance of another node
@@ -87,7 +87,7 @@ pub(super) struct MembershipArgs {
     /// When nodes crash, in time units [default: 4000, or half of a shorter run]
     #[arg(long, value_name = "TU", allow_negative_numbers = true)]
     warmup: Option<f64>,
-    /// Time that a suspect has to refute in the paper profile, in time units [default: the setup's]
+    /// Time that a suspect has to refute with --profile paper, in time units [default: the setup's]
     #[arg(long, value_name = "TU", allow_negative_numbers = true)]
     suspicion: Option<f64>,
     /// The seed of all random draws
@@ -100,11 +100,22 @@ pub(super) struct MembershipArgs {
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
     /// Settings of the nodes
-    #[arg(long, value_enum, default_value_t = Profile::Paper)]
+    #[arg(long, value_enum, default_value_t = Profile::Product)]
     profile: Profile,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// Draw a column of --format csv over the listed values into this SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// The column to draw: a mean with the interval that holds it with 95 % confidence
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        default_value = "detection",
+        requires = "plot"
+    )]
+    plot_column: String,
     #[command(flatten)]
     watch: WatchArgs,
 }
@@ -301,6 +312,9 @@ pub(super) fn run(args: &MembershipArgs) -> anyhow::Result<Answer> {
     if args.format == Format::Csv {
         return csv(args, &points);
     }
+    if args.plot.is_some() {
+        bail!("--plot draws runs: print them with --format csv");
+    }
     let [point] = points[..] else {
         bail!(
             "{} combinations: print them with --format csv, or give one value of each",
@@ -368,6 +382,9 @@ fn csv(args: &MembershipArgs, points: &[Point]) -> anyhow::Result<Answer> {
     if args.runs == 0 {
         bail!("runs must be at least 1");
     }
+    if args.plot.is_some() {
+        plot::check(COLUMNS, &args.plot_column)?;
+    }
     let work: Vec<(&Point, &Params, u64)> = all
         .iter()
         .flat_map(|(point, params)| (0..args.runs as u64).map(move |run| (point, params, run)))
@@ -377,9 +394,16 @@ fn csv(args: &MembershipArgs, points: &[Point]) -> anyhow::Result<Answer> {
         work.map(|(point, params, run)| line(args, point, params, *run))
             .collect()
     });
+    let lines = lines?;
+    // A column that cannot be drawn is an error before anything is written.
+    let picture = args.plot.as_deref().map(|path| {
+        let svg = plot::picture(COLUMNS, &lines, &args.plot_column)?;
+        std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))
+    });
+    picture.transpose()?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{COLUMNS}")?;
-    for line in lines? {
+    for line in lines {
         writeln!(out, "{line}")?;
     }
     out.flush()?;

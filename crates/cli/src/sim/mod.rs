@@ -6,6 +6,7 @@ mod election;
 mod membership;
 mod mutex;
 mod omega;
+mod plot;
 
 use crate::Answer;
 use crate::output;
